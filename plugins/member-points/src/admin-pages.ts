@@ -9,7 +9,7 @@ const journalTitle = text('Journal', '流水')
 const member = { labels: 'iam.user', title: text('Member', '会员') }
 const memberFilter = { name: 'userId', options: member } as const
 
-/** Settings of a rule. Its type determines which of them it has. */
+/** Columns for the settings of a rule. The type of the rule determines which settings it has. */
 const settings = [
   ...(['config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
   ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),

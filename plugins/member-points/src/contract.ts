@@ -6,11 +6,11 @@ export const defaultAsset = 'points:mall'
 
 export interface Reward {
   /**
-   * Granted by this call or an earlier one with the same key. 0 if the rule is disabled or grants none, or if the
-   * account is closed.
+   * Points granted by this call, or by an earlier call with the same key. 0 if the rule is disabled or grants none, or
+   * if the account is closed.
    */
   readonly points: number
-  /** The part of `points` that paid debts from refunds; 0 if `replayed`. */
+  /** The part of `points` that paid debts from refunds; 0 if an earlier call granted the points. */
   readonly settled: number
   /** Null if nothing was granted. */
   readonly journalId: number | null
@@ -18,7 +18,7 @@ export interface Reward {
   readonly replayed: boolean
 }
 
-/** The plugin that reports the task must have checked it. */
+/** A completed task. The plugin that reports it must have checked that the user completed it. */
 export interface TaskReward {
   /**
    * Code of a rule of type `task`: `profile-completion`, `first-order`, `review-reward`, or one that an operator added.
@@ -61,10 +61,10 @@ export interface MemberPoints {
    * Grants a prize that a lottery decided. The idempotency key is
    * `member-points:marketing-lottery:{userId}:{operationKey}`.
    *
-   * @param operationKey 1 to 150 characters; grants once per user
+   * @param operationKey 1 to 150 characters; the same key grants only once per user
    * @param points 1 to 1,000,000,000
-   * @throws BusinessError `409` `money.idempotency-mismatch` if the key has other points; `400`
-   *   `member-points.key-invalid`; `400` `member-points.amount-invalid`
+   * @throws BusinessError `409` `money.idempotency-mismatch` if the key was used with another number of points; `400`
+   * `member-points.key-invalid`; `400` `member-points.amount-invalid`
    */
   rewardLottery(userId: number, operationKey: string, points: number): Promise<Reward>
   /**
@@ -75,8 +75,8 @@ export interface MemberPoints {
    */
   spend(payment: PointsPayment): Promise<PointsPaid>
   /**
-   * Debits expired points of all assets with `lotRepository`. Skips an asset that another run processes. After an
-   * abort, the next run continues.
+   * Debits expired points of all assets with `lotRepository`. Skips an asset that another run processes. If a run is
+   * aborted, the next run continues its work.
    */
   expire(signal?: AbortSignal): Promise<void>
   /** Adds new ledger entries to the daily totals of all assets with `lotRepository`. */

@@ -3,10 +3,13 @@ import { column } from '@plinth/database'
 import type { LocalizedText } from '@plinth/kernel'
 import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 
-/** Larger than every time. Databases sort null differently. */
+/**
+ * Stored for "no end" and "no expiry". It is larger than every real time. Null is not used, because databases sort null
+ * differently.
+ */
 export const never = Number.MAX_SAFE_INTEGER
 
-/** `active` while points remain or are on hold. Then it says how the last point was used (decision B5). */
+/** `active` while points remain or are on hold. Afterwards, the status tells how the last point was used. */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
 type BatchStatus = 'running' | 'completed' | 'failed'
 
@@ -63,7 +66,9 @@ export const SourceRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
-    /** Points on hold that a refund or deletion takes when the hold releases them. */
+    /**
+     * Points on hold that a refund or the deletion of the user takes as soon as the hold ends without spending them.
+     */
     claimed: column.bigint().default(0),
     /** Milliseconds since the epoch; `never` if the points do not expire. */
     expiresAt: column.bigint(),
@@ -90,8 +95,8 @@ export const SourceUseRow = defineEntity({
 })
 
 /**
- * A refund took points of `lenderId`, because those of `sourceId` were spent or on hold. When points of `sourceId` are
- * returned, the lender gets its points back.
+ * Points of the source `lenderId` that a refund took, because points of `sourceId` were already spent or on hold. When
+ * points of `sourceId` are returned, the lender gets its points back.
  */
 export const SubstituteRow = defineEntity({
   name: 'PointsSubstitute',
@@ -101,12 +106,12 @@ export const SubstituteRow = defineEntity({
     id: column.primaryKey(),
     sourceId: column.id(),
     lenderId: column.id(),
-    /** Points that the lender has not got back yet. */
+    /** Points that the lender did not get back yet. */
     units: column.bigint(),
   },
 })
 
-/** `awaited` if a refund arrived before the payment. */
+/** Points of an order. The status is `awaited` if a refund arrived before the payment. */
 export const OrderRewardRow = defineEntity({
   name: 'PointsOrderReward',
   tableName: 'points_order_reward',
@@ -125,7 +130,7 @@ export const OrderRewardRow = defineEntity({
     /** Points that all refunds together should take back. */
     reversedTarget: column.bigint(),
     deducted: column.bigint(),
-    /** Points on hold that are taken when the hold releases them. */
+    /** Points on hold that are taken as soon as the hold ends without spending them. */
     claimed: column.bigint().default(0),
     /** Points that could not be taken back. */
     shortfall: column.bigint(),
@@ -159,7 +164,7 @@ export const ReversalRow = defineEntity({
     wanted: column.bigint(),
     /** Points taken at once. */
     deducted: column.bigint(),
-    /** Points on hold that are taken when the hold releases them. */
+    /** Points on hold that are taken as soon as the hold ends without spending them. */
     claimed: column.bigint().default(0),
     /** Points that could not be taken back. */
     shortfall: column.bigint(),
@@ -218,7 +223,7 @@ export const ExpireBatchRow = defineEntity({
 })
 export type ExpireBatchRow = InferEntity<typeof ExpireBatchRow>
 
-/** A day without changes has no row. */
+/** Totals of one asset for one day. A day without changes has no row. */
 export const DayRow = defineEntity({
   name: 'PointsDay',
   tableName: 'points_day',

@@ -12,7 +12,7 @@ export const kindNames = Object.entries(ownKinds).map(
   ([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }] as const,
 )
 
-/** Document 1, "Errors" 6, does not define these codes. */
+/** Codes of this plugin. They are additions to document 1 of the specification, "Errors" 6. */
 export const businessError = defineBusinessErrors('member-points', en['member-points'], {
   'rule-unknown': '404',
   'rule-invalid': '400',

@@ -41,7 +41,7 @@ export const requires = {
   scheduler: optional(scheduler),
 } as const
 
-/** Objects that setup passes in. */
+/** Objects that the setup of the plugin passes in. */
 interface Given extends ServicesOf<typeof requires> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -49,7 +49,7 @@ interface Given extends ServicesOf<typeof requires> {
   readonly log: Logger
 }
 
-/** All objects by name. Each selects its dependencies with `Pick`. */
+/** All objects of the plugin by name. Each class selects its dependencies with `Pick`. */
 export interface Parts extends Given {
   readonly calendar: ProgrammeCalendar
   readonly texts: Texts
@@ -74,7 +74,8 @@ export const resolvers: Resolvers<Parts, Given> = {
     return { zone, dayOf: localDays(zone) }
   }),
   texts: asClass(Texts),
-  // Reads `lots` late: it depends on `rules`, and `rules` on this function.
+  // Reads `lots` only when the function is called, because `lots` depends on `rules`, and `rules` depends on this
+  // function.
   isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
   rules: asClass(Rules),
   lots: asClass(PointsLotRepository),

@@ -8,7 +8,10 @@ const reason = bilingual(
 )
 const throughSource = { column: 'source_id', through: 'points_source', key: 'id', owner: 'user_id' } as const
 
-/** A deletion also forfeits the remaining points and closes the accounts. */
+/**
+ * Tables with personal data of members. The deletion of a user also forfeits the remaining points and closes the
+ * accounts.
+ */
 export const pointsTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SourceUseRow, {
     title: bilingual('Uses of points', '积分使用明细'),

@@ -68,7 +68,7 @@ export default definePlugin({
       async expire(signal) {
         for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) {
           await expiry.run(asset, signal === undefined ? {} : { signal }).catch((error: unknown) => {
-            // For example, an operator has started a run.
+            // Another run already scans the asset, for example because an operator started it. This is not an error.
             if (!isBusinessError(error) || error.reason !== 'member-points.expiry-running') throw error
           })
         }

@@ -21,7 +21,9 @@ export const dayTask: ScheduledTask<Uses> = {
   },
 }
 
-/** Operators may change its name (document 1, "Configuration"). */
+/**
+ * Scheduled task that expires points. Operators may change its name (document 1 of the specification, "Configuration").
+ */
 export const expiryTask: ScheduledTask<Uses> = {
   name: 'member-points.expire',
   nameFrom: 'platform.member-points.expire.task-name',
@@ -35,7 +37,7 @@ export const expiryTask: ScheduledTask<Uses> = {
   },
 }
 
-/** Keeps unfinished scans, because a later run continues them. */
+/** Removes old scans. Unfinished scans remain, because a later run continues them. */
 export const purge = purgeTask<Uses>('platform.member-points', {
   displayName: { en: 'Remove old expiry runs', 'zh-CN': '清理旧的过期批次' },
   old({ config, clock }) {

@@ -16,7 +16,7 @@ const rule = {
   ],
 }
 
-/** Checks in at these times and returns the streaks and points; `A` for a repeated check-in. */
+/** Checks in at these times. Returns the streak and points of each check-in, or `A` for a repeated one. */
 function checkIns(zone: string, moments: readonly string[]) {
   const dayOf = localDays(() => zone)
   let last: LastCheckIn | undefined

@@ -1,4 +1,7 @@
-/** Tests that member points is not a balance store, a shop, a lottery or a publisher. */
+/**
+ * Tests that the plugin member-points itself stores no balances, sells nothing, draws no lottery and publishes no
+ * events.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onEachDatabase, onSqlite, type StatementPlan, watchStatements } from '@plinth/database/testing'
@@ -163,7 +166,7 @@ onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index'
   for (const [name, work] of Object.entries({ ...works, balance })) {
     for (const { sql, scans, sorts } of await plansOf(work)) {
       if (sql.startsWith('insert into points_source (')) continue
-      // This test contains few holds with few parts, so MariaDB scans their table.
+      // MariaDB scans the table of uses here, because this test contains only few holds.
       if (sql.includes('points_source_use held')) continue
       t.same(scans, [], `${name}: ${sql}`)
       t.notOk(sorts, `${name}: ${sql}`)

@@ -1,7 +1,8 @@
 /**
  * Runs random orders, refunds, holds, spends and reversals of several concurrent members. Afterwards the data must
  * satisfy every rule of points. Finally all holds end, all spent points are returned and all orders are refunded. A
- * member then has exactly the points that no order granted. In any order, a refund or a cancellation never adds points.
+ * member then has exactly the points that were not granted for an order. So refunds and cancellations must never add
+ * points, in whatever sequence they happen.
  */
 import { onEachDatabase, onServer } from '@plinth/database/testing'
 import { orderPaid, orderRefunded } from '@plinth/events'
@@ -24,7 +25,7 @@ const step = fc.record({
     ...Object.entries(shares).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as Action) })),
   ),
   member: fc.nat(members - 1),
-  /** A share of the available points or of the cash, in thousandths from 1 to 1,000. */
+  /** Part of the available points or of the paid money, in thousandths from 1 to 1,000. */
   share: fc.integer({ min: 1, max: 1_000 }),
   pick: fc.nat(1_000_000),
 })
@@ -188,7 +189,7 @@ onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member wh
   await admin.call('POST', 'admin/member-points/rules', { code: 'order-reward', type: 'order', config })
   clock.shiftWallClock(1_000)
   const season = new Season(product)
-  // These fixed steps ensure that each run contains a refund of points on hold.
+  // These fixed steps ensure that each run contains a refund of an order whose points are on hold.
   for (const action of ['pay', 'hold', 'refund'] as const)
     await season.run([{ action, member: 0, share: 1_000, pick: 0 }])
   await season.run(fc.sample(step, { numRuns: steps, seed }))

@@ -166,7 +166,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
         await events.idle()
       }
 
-      // The points of both orders are on hold in two parts of 120 and 80 points.
+      // The granted points of both orders are on hold, in one hold of 120 points and one of 80 points.
       const [first, second] = [await hold(userId, 120, `${one} hold`), await hold(userId, 80, `${other} hold`)]
       await refunded(`${one}-r`, one, userId, 10_000, 10_000)
       await refunded(`${other}-r`, other, userId, 5_000, 10_000)
@@ -554,7 +554,7 @@ onEachDatabase(t, 'a check-in right after midnight counts on the one right befor
   const { call } = await other.loginAs('ada')
   const isWritten = Promise.withResolvers<void>()
   const commits = Promise.withResolvers<void>()
-  /** Runs the work before the statements of a check-in on one instance. */
+  /** Makes this instance run the given work before each matching SQL statement of a check-in. */
   const before = ({ db }: Points, statement: RegExp, work: () => Promise<void>) => {
     const execute = db.execute.bind(db)
     db.execute = async (sql, parameters) => {

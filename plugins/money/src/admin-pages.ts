@@ -2,7 +2,8 @@ import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } 
 import { bilingual as text } from '@plinth/kernel'
 import { orderView } from './payments/payment-routes.ts'
 
-// Only owners of type `user` have a label. Ids are unique in the product, so other owners never match.
+// Shows the name of the owner if the owner is a user. Other types of owners have no names, and an id of theirs never
+// equals the id of a user.
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -325,10 +326,13 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
 
 export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds]
 
-/** A product without asynchronous tasks leaves these pages out. */
+/**
+ * Pages of reconciliations, which run as asynchronous tasks. A product without the plugin for such tasks does not show
+ * them.
+ */
 export const reconciliationPages = [reconciliations, reconciliation, findings]
 
-/** Differences of an older reconciliation may already be corrected. */
+/** Only the newest reconciliation counts, because differences of an older one may already be corrected. */
 const newest = { size: 1, count: 'none' } as const
 
 export const needsAttention = [

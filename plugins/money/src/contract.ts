@@ -111,7 +111,7 @@ export interface Transfer extends MovementNotes {
   readonly amount: number
 }
 
-/** `accountId` and balance are those of `from`; `to` has those of the receiver. */
+/** `accountId` and balance belong to the account of `from`; `to` contains those of the receiver. */
 export interface Transferred extends Posted {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
@@ -255,7 +255,7 @@ export interface HoldView {
 
 export interface EntryFilter {
   readonly accountId?: number
-  /** Leaves out entries of system accounts. */
+  /** Returns only entries of accounts with this asset, and none of system accounts. */
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
@@ -350,7 +350,7 @@ export interface Ledger {
   reverse(reversal: Reversal): Promise<Posted>
   /**
    * Posts many credits or debits of one asset in one transaction. Skips and lists postings that the balance or status
-   * of the account does not allow. A key of another movement rejects the whole batch.
+   * of the account does not allow. If a key already belongs to another movement, the whole batch is rejected.
    */
   batch(batch: Batch): Promise<BatchResult>
 

@@ -39,7 +39,7 @@ export const JournalRow = defineEntity({
     /** SHA-256 of the key. Every database collation compares it exactly. */
     idemHash: column.text(64),
     idemKey: column.text(255),
-    /** SHA-256 of what a repeated call with the same key must repeat. */
+    /** SHA-256 of the values that a repeated call with the same key must send unchanged. */
     fingerprint: column.text(64),
     action: column.text(16).$type<JournalAction>(),
     kind: column.text(64),
@@ -116,7 +116,10 @@ export const entryOwner = { column: 'account_id', through: 'money_account', key:
 /** For `callerRows`: the users who own the accounts of a journal. */
 export const journalOwner = { column: 'id', through: 'money_entry', key: 'journal_id', owner: entryOwner } as const
 
-/** Larger than every time. Databases sort null differently. */
+/**
+ * Expiry time of a hold that does not expire. It is larger than every real time. Null is not used, because databases
+ * sort null differently.
+ */
 export const never = Number.MAX_SAFE_INTEGER
 
 export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]

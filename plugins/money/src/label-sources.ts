@@ -46,7 +46,7 @@ export function ledgerLabels(
         return (await db.fork().find(AccountRow, where)).map((row) => accountLabel(row, request.locale))
       },
       async search(text, request) {
-        // Only a complete user id can be found through an index.
+        // A search finds an owner only by the complete user id, because an index cannot find a part of it.
         const owner = text === '' ? {} : { ownerType: 'user', ownerId: text }
         const where = { $and: [owner, callerRows(request, accountOwner)] }
         return (await findPage<AccountRow>(db.fork(), AccountRow, where, window)).items.map((row) =>

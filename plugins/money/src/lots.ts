@@ -11,19 +11,19 @@ export interface LotMovement {
   readonly released?: number
   readonly journalId: number
   readonly holdId?: number
-  /** True for the credit of a transfer. Its debit was passed before. */
+  /** True for the credit of a transfer. The debit of this transfer was passed to `move` before. */
   readonly isTransferred?: boolean
-  /** For a `reverse`: the journal, and its minor units that were returned before. */
+  /** For a `reverse`: the reversed journal, and the number of its minor units that earlier reversals returned. */
   readonly reversed?: { readonly journalId: number; readonly before: number }
   /** Time of the ledger, milliseconds since the epoch. */
   readonly at: number
-  /** `lots` of the posting: the source of a credit, or certain lots for a reversal or expiry. */
+  /** The value of `lots` in the posting: the source of a credit, or certain lots for a reversal or expiry. */
   readonly detail?: unknown
 }
 
 /** A debit that directly follows a movement which returned units. */
 export interface LotClaim extends Pick<MovementNotes, 'key' | 'kind' | 'reference' | 'parentJournalId' | 'lots'> {
-  /** Minor units. All claims on a movement are at most the units that it returns. */
+  /** Minor units. The sum of all claims on a movement must not exceed the units that the movement returns. */
   readonly amount: number
   /** See `Posting.counter`. */
   readonly counter: string
@@ -66,7 +66,7 @@ export interface LotRepository {
   claims?(movement: LotMovement): Promise<readonly LotClaim[]>
   /** Moves the lots of a batch, in the order of account ids. Default: `move` for each movement. */
   moveMany?(movements: readonly LotMovement[]): Promise<void>
-  /** For a reconciliation. Accounts without lots may be left out. */
+  /** Returns the sums of lots by account id for a reconciliation. The result may leave out accounts without lots. */
   sums(accountIds: readonly number[]): Promise<ReadonlyMap<number, LotSums>>
   /**
    * Returns lots with remaining or held units, ordered by expiry.

@@ -28,7 +28,7 @@ export const ledgerTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, JournalRow, {
     title: bilingual('Movements', '资金变动'),
     owner: journalOwner,
-    // The actor may be another user.
+    // Omitted, because the actor of a movement may be another user.
     omit: ['actor'],
     erasure: 'kept',
     reason,
@@ -36,7 +36,7 @@ export const ledgerTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, JournalRow, {
     title: bilingual('Movements that the user made as an operator', '用户作为操作员发起的资金变动'),
     owner: { actor: 'actor' },
-    // The owner of the account may be another user.
+    // Omitted, because these fields describe the owner of the account, who may be another user.
     omit: ['idemKey', 'refId', 'reason'],
     erasure: 'kept',
     reason,

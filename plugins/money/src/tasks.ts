@@ -37,7 +37,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
         try {
           await own(ledger).release(expiryOf(id))
         } catch (error) {
-          // Another caller may have closed the hold. Other failed holds are tried again in the next run.
+          // Another caller may have closed the hold. The next run tries the holds again that failed for another reason.
           if (!isBusinessError(error)) throw error
           stuck.add(id)
           log.warn({ hold: id, reason: error.reason }, 'an expired hold could not be released')

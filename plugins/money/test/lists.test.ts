@@ -53,7 +53,7 @@ onEachDatabase(t, 'K-014 entries say what their journals are about', async (t, a
     [{ accountId: account?.id ?? 0 }, 'money_entry_account_id_id_index'],
   ] as const) {
     for (const { sql, indexes, sorts, scans } of await plansOf(() => ledger.entries(filter, window))) {
-      // With few rows the primary key is as good as the index.
+      // If a table has few rows, PostgreSQL may use the primary key instead of the index.
       const others = db.dialect === 'postgresql' ? ['primary'] : []
       t.ok(indexes.length === 1 && [index, ...others].includes(String(indexes[0])), `${indexes}: ${sql}`)
       t.notOk(sorts || scans.length > 0, sql)

@@ -10,8 +10,8 @@ import {
 import { hasNoText, noText } from './message-text.ts'
 
 /**
- * The inbox detects duplicates by this id. A message to many users is sent in parts, whose keys start with the message
- * id, so all parts share one content.
+ * Returns the id by which the inbox detects duplicates. A message to many users is sent in parts, whose idempotency
+ * keys start with the message id. All parts use this id, so that they share one stored content.
  */
 const messageIdOf = (id: string, idempotencyKey: string) => (idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey)
 

@@ -68,7 +68,9 @@ interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'
   readonly ready: () => readonly string[]
   /** True if the driver failed, and not the recipient or the message. */
   readonly isFaulty: (failure: Failure) => boolean
-  /** True for other failures after which the next driver is tried. Default: none. */
+  /**
+   * True if the next driver is tried after a failure that `isFaulty` does not attribute to the driver. Default: none.
+   */
   readonly movesOn?: (failure: Failure) => boolean
 }
 
@@ -84,16 +86,17 @@ export class DriverChoice {
     this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn })
   }
 
-  /** Always false for the strategy `single`, which has no order. */
+  /** True if the channel has an order of drivers. Always false for the strategy `single`, which has no order. */
   get isReady(): boolean {
     return this.#candidates().length > 0
   }
 
   /**
-   * The channel rests only while all usable drivers rest. If one driver can send, no key is missing.
+   * Condition of the channel. The channel rests only while all usable drivers rest. If one driver can send, no key is
+   * missing.
    *
    * @param own keys of the channel
-   * @param facility condition of the configured single driver
+   * @param facility condition of the single driver that is configured outside the channel
    */
   condition(own: readonly string[], facility: ConfigNeeds): ChannelCondition {
     const rests = this.#candidates().map((driver) => this.#choice.restsFor(driver))
@@ -105,7 +108,7 @@ export class DriverChoice {
   /**
    * Verifies all drivers that a message may use. Returns the checks that all of them passed.
    *
-   * @param verify undefined: the configured single driver
+   * @param verify is called with `undefined` for the configured single driver
    */
   async verify(
     verify: (driver: string | undefined) => ReturnType<NonNullable<NotificationChannel['verify']>>,
@@ -119,7 +122,10 @@ export class DriverChoice {
     return proved
   }
 
-  /** @param send undefined: the configured single driver. Must not throw. */
+  /**
+   * Sends with one driver or, after failures, with further ones. @param send is called with `undefined` for the
+   * configured single driver; must not throw
+   */
   run(signal: AbortSignal, send: (driver: string | undefined) => Promise<DeliveryOutcome>): Promise<DeliveryOutcome> {
     const drivers = this.#candidates()
     return drivers.length === 0 ? send(undefined) : this.#choice.run(drivers, this.#parts.strategy(), signal, send)

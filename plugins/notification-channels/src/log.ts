@@ -33,7 +33,8 @@ export default definePlugin({
           template,
           locale,
           recipients: recipients.map(describeRecipient),
-          // Values may be sign-in codes. The content is the rendered text.
+          // Only the names of variables are logged, because their values may be sign-in codes. The content is logged as
+          // rendered text.
           variables: Object.keys(variables),
           attributes: withoutSecretAttributes(attributes),
         }

@@ -2,7 +2,7 @@ import { definePlugin, key, type NotificationMessage, notificationChannel, servi
 
 /** For tests and diagnosis. */
 export interface SentNotifications {
-  /** Oldest first, up to the capacity. */
+  /** Recorded messages, the oldest first, up to the configured capacity. */
   readonly messages: readonly NotificationMessage[]
   clear(): void
 }

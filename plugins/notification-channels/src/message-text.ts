@@ -1,6 +1,6 @@
 import type { NotificationMessage } from '@plinth/kernel'
 
-/** For example, the template does not exist. */
+/** True if a message has no text, for example because its template does not exist. */
 export const hasNoText = ({ subject, content }: Pick<NotificationMessage, 'subject' | 'content'>): boolean =>
   subject.trim() === '' && content.trim() === ''
 

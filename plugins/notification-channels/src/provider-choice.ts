@@ -1,6 +1,7 @@
 import type { Clock, DeliveryOutcome } from '@plinth/kernel'
 
 /**
+ * Strategies for the choice of a provider.
  * - `single`: the provider of the message or of the configuration.
  * - `failover`: the providers in their order. If one does not deliver, the next one is tried.
  * - `round-robin`: like `failover`, but each message starts with the next provider.
@@ -10,11 +11,14 @@ export type ProviderStrategy = (typeof providerStrategies)[number]
 
 export interface ProviderChoiceParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** A failed provider is tried last for this time, unless it specifies another. */
+  /** Milliseconds during which a failed provider is tried last, unless the provider specifies another time. */
   readonly restMs: () => number
-  /** True if the next message would fail too. Default: each `deferred` outcome. */
+  /** True if the next message through this provider would fail too. Default: true for each `deferred` outcome. */
   readonly isFaulty?: (outcome: DeliveryOutcome) => boolean
-  /** True if the next provider may be tried. Default: always. False, for example, if the recipient has opted out. */
+  /**
+   * True if the next provider may be tried after this outcome. Default: always. False, for example, if the recipient
+   * has opted out.
+   */
   readonly movesOn?: (outcome: DeliveryOutcome) => boolean
 }
 
@@ -32,7 +36,7 @@ export class ProviderChoice {
     this.#parts = parts
   }
 
-  /** The order in which providers would be tried now. `single` tries only the first. */
+  /** Returns the order in which the providers would be tried now. With `single`, only the first one is tried. */
   order(providers: readonly string[], strategy: ProviderStrategy): readonly string[] {
     if (strategy === 'single') return providers.slice(0, 1)
     const start = strategy === 'round-robin' && providers.length > 0 ? this.#turn % providers.length : 0
@@ -40,7 +44,7 @@ export class ProviderChoice {
     return turned.sort((a, b) => this.restsFor(a) - this.restsFor(b))
   }
 
-  /** Milliseconds of rest; 0 for none. */
+  /** Returns the milliseconds for which a provider still rests; 0 if it does not rest. */
   restsFor(provider: string): number {
     return Math.max(0, (this.#restsUntil.get(provider) ?? 0) - this.#parts.clock.monotonic())
   }
@@ -50,8 +54,8 @@ export class ProviderChoice {
    * fail, the outcome is `deferred` if any was, with the shortest wait. The error message lists all attempts.
    *
    * @param providers at least one
-   * @param signal stops between two attempts
-   * @param attempt must log failures and never throw
+   * @param signal if it aborts, no further provider is tried
+   * @param attempt sends through one provider; it must log failures and never throw
    */
   async run(
     providers: readonly string[],
@@ -93,7 +97,7 @@ function together(failures: readonly [provider: string, outcome: Failure][]): De
   const errorMessage = failures.map(([provider, outcome]) => `${provider}: ${outcome.errorMessage}`).join('; ')
   if (last.outcome === 'rejected') return { ...last, errorMessage }
   const waits = deferred.flatMap((outcome) => outcome.retryAfterMs ?? [])
-  // No wait if one of them may be tried immediately.
+  // Gives no waiting time if one of the providers may be tried again immediately.
   const retryAfterMs = waits.length === deferred.length ? Math.min(...waits) : undefined
   const { retryAfterMs: _, ...failure } = last
   return { ...failure, errorMessage, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }

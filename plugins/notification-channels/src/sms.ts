@@ -42,7 +42,7 @@ export default definePlugin({
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || configurationProblems.includes(errorCode),
       movesOn: ({ errorCode }) => companyCodes.includes(errorCode),
     })
-    /** A user must have an enabled account. */
+    /** Returns the number of the first recipient that has one. A user must have an enabled account. */
     const numberOf = async ({ recipients }: NotificationMessage): Promise<string | undefined> => {
       for (const recipient of recipients) {
         if (recipient.kind === 'mobile') return recipient.number
@@ -77,7 +77,7 @@ export default definePlugin({
 
 const codes = (...names: readonly string[]) => names.map((name) => `sms.${name}`)
 
-/** These problems affect all messages. */
+/** Error codes of problems that affect all messages through a driver. */
 const configurationProblems = codes(
   'credentials-refused',
   'permission-missing',
@@ -85,10 +85,13 @@ const configurationProblems = codes(
   'sender-refused',
   'driver-missing',
 )
-/** Other providers have their own codes and signatures. */
+/**
+ * Error codes after which the next driver is tried, because other providers have their own template codes and
+ * signatures.
+ */
 const companyCodes = codes('template-unmapped', 'template-refused', 'signature-refused')
 
-/** Attributes override the template of the message. */
+/** Converts a message. Attributes override the template of the message. */
 function textOf({
   subject,
   content,

@@ -25,7 +25,7 @@ export default definePlugin({
   setup({ services: { social }, config, contribute }) {
     const channel: NotificationChannel = {
       displayName: { en: 'WeChat', 'zh-CN': '微信' },
-      // The recipient is in an attribute, or is the first follower.
+      // The list is empty, because the recipient is in an attribute, or is the first recipient who follows the account.
       recipientKinds: [],
       traits: { idempotent: false },
       enabled: () => config.get('platform.notification.channels.social.enabled'),
@@ -49,7 +49,7 @@ export default definePlugin({
   },
 })
 
-/** Document 2, "Attributes of the `social` channel". */
+/** Returns an attribute of the message (document 2 of the specification, "Attributes of the `social` channel"). */
 function attributeOf({ attributes }: NotificationMessage, name: string): string | undefined {
   const value = attributes[`social.${name}`]
   return typeof value === 'string' && value !== '' ? value : undefined
@@ -68,7 +68,7 @@ function socialMessage(message: NotificationMessage): SocialMessage {
   }
   return {
     accountCode: attribute('account-code') ?? '',
-    // The service rejects unknown types and lists the valid ones.
+    // Not checked here, because the service `social` rejects unknown types and lists the valid ones.
     messageType: attribute('message-type') as SocialMessageType,
     toUser: attribute('to-user') ?? follower?.openId ?? '',
     content: message.content === '' ? message.subject : message.content,

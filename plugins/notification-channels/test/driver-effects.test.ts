@@ -22,7 +22,7 @@ const messages = {
   memory: { content: 'x' },
 }
 
-/** Starts a product with all these channels. Its mail server and SMS provider can fail. */
+/** Starts a product with these channels, and a mail server and an SMS provider that the test can make fail. */
 async function start(config: KeyValues) {
   const [company, clock] = [await startCompany(t), manualClock()]
   let isDown = false
@@ -82,7 +82,10 @@ t.test('a channel that is switched off sends nothing', async (t) => {
 })
 
 t.test('a message takes the drivers that the keys choose', async (t) => {
-  /** Sends two messages, 10 s apart. The first driver fails for the first message. */
+  /**
+   * Sends two messages, 10 s apart, and makes the first driver fail for the first message. Returns the drivers that
+   * sent them.
+   */
   const driversWith =
     (others: Readonly<Record<string, string | string[]>>) => async (values: KeyValues, key: string) => {
       const channel = channelOf(key)

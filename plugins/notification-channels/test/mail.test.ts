@@ -29,7 +29,7 @@ t.test('N-008 the channel keeps its contract', async (t) => {
   const create = async () => {
     let state: 'working' | 'failing' | 'hanging' = 'working'
     const server = await startMailServer(t, {
-      // Only a check without a message uses this handler.
+      // Only the verification of the channel, which sends no message, uses this handler.
       onConnect: (_session, done) =>
         state === 'failing' ? done(Object.assign(new Error('Down'), { responseCode: 421 })) : done(),
     })

@@ -136,7 +136,7 @@ t.test(
     const company = await startCompany(t)
     const key = 'platform.notification.channels.sms'
     const order = {
-      // The SMS service itself has no driver. The list of drivers for the channel is enough.
+      // The SMS service has no driver of its own here. The list of drivers for the channel is sufficient.
       ...twilio(company.url),
       'platform.sms.driver': '',
       [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],

@@ -76,7 +76,7 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
     isThere = true
     return message
   })
-  // The clock of the polling instance advances only here.
+  // Only this loop advances the clock of the instance that polls the database.
   for (const late = AbortSignal.timeout(120_000); !isThere; late.throwIfAborted()) {
     await two.clock.advance(100)
     // The clock must not advance faster than the database works.
@@ -200,7 +200,8 @@ t.test(
           await store.get('probe')
           return
         } catch {
-          // The silent connection is destroyed after the command timeout, and a new one is opened after a pause.
+          // The silent connection is destroyed after the time limit of its command, and a new one is opened after a
+          // pause.
           await here.clock.advance(1_000)
         }
       }

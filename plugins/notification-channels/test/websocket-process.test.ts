@@ -28,7 +28,7 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
 }
 
 t.test('[N-007] SIGTERM tells every open socket to go, and the process ends within its deadline', async (t) => {
-  // Time limit of the listening clients on a busy host.
+  // Time limit for clients that listen to close their connections on a busy host.
   const deadlineMs = 20_000
   const { server, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
   const clients = await Promise.all(Array.from({ length: 50 }, () => connectTo(url)))

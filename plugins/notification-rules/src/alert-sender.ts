@@ -14,12 +14,12 @@ interface AlertCommand {
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   readonly attributes: Readonly<Record<string, unknown>>
   readonly scope: Principal
-  /** The earlier messages had no effect, so an escalated alert ignores quiet hours. */
+  /** True if earlier messages had no effect. The alert then ignores quiet hours. */
   readonly isEscalated: boolean
 }
 
 /**
- * Alerts are sent under this caller. It reaches all users (decision A5), because the recipients were checked when an
+ * Caller in whose name alerts are sent. Its data scope includes all users, because the recipients were checked when an
  * operator saved the rule.
  */
 export const ruleScope: Principal = {
@@ -48,7 +48,7 @@ export class AlertSender {
   }
 
   /**
-   * Joins the current transaction. Skips and logs recipients outside the data scope, such as deleted users.
+   * Sends an alert in the current transaction. Skips and logs recipients outside the data scope, such as deleted users.
    *
    * @returns false if no recipient remains
    */

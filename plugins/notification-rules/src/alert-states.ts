@@ -7,31 +7,32 @@ import { AlertStateRow } from './entities.ts'
 
 interface CountedAlert {
   readonly stateKey: string
-  /** Time of the database, milliseconds since the epoch. */
+  /** Time of the database when the event was counted, in milliseconds since the epoch. */
   readonly nowMs: number
   readonly count: number
   readonly state: AlertState
 }
 
 const table = 'notification_rule_state'
-/** A new row is expired, so counting the event starts the alert. */
+/** Expiry time of a new row. The row is thus expired, so that counting the event starts the alert. */
 const over = 0
 /**
- * Separate alerts per rule. Otherwise dedupe keys from outside, such as addresses of visitors, could fill the table.
+ * Maximum number of separate alerts per rule. Without a limit, dedupe keys from outside, such as addresses of visitors,
+ * could fill the table.
  */
 const maxAlerts = 10_000
-/** Rows that an instance may add before it counts the table again. */
+/** Number of rows that an instance may add before it counts the rows of the rule again. */
 const maxUncounted = 1_000
-/** Delay before a full table is counted again. */
+/** Milliseconds before the alerts of a rule are counted again, if the rule has too many. */
 const recountMs = 10_000
-/** Key of all alerts beyond the limit. Callers cannot use an empty key. */
+/** Dedupe key that all alerts beyond the limit share. Callers cannot use an empty key. */
 const others = ''
 
-/** How many alerts this instance may still add for a rule. */
+/** Number of alerts that this instance may still add for a rule. */
 interface Room {
   left: number
   readonly isFull: boolean
-  /** Monotonic milliseconds of the next count, if `left` is 0. */
+  /** Monotonic time in milliseconds of the next count, if `left` is 0. */
   readonly recountAt: number
 }
 
@@ -53,8 +54,9 @@ export class AlertStates {
   }
 
   /**
-   * With a counting window, counts from the first event to the end of the window; without one, since the last message.
-   * Alerts beyond `maxAlerts` per rule count as one.
+   * Counts an event of an alert. If the rule has a counting window, the count starts with the first event in the
+   * window. Otherwise it starts after the last message. All alerts of a rule beyond `maxAlerts` are counted together as
+   * one alert.
    *
    * @param keptMs milliseconds until the alert expires without another event
    */
@@ -71,12 +73,15 @@ export class AlertStates {
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
       await insertMissing(this.#db, AlertStateRow, 'stateKey', [alert])
       const counted = await add(stateKey)
-      // Another instance may have purged the expired row.
+      // Tries again if there is no row, because another instance may have purged the expired row.
       if (counted !== undefined) return counted
     }
   }
 
-  /** Returns false if the rule has too many alerts. Rarely counts the table. */
+  /**
+   * Reserves a row for a new alert. Returns false if the rule has too many alerts. Counts the rows of the table only
+   * rarely.
+   */
   async #takeRoom(code: string): Promise<boolean> {
     const known = this.#rooms.get(code)
     const isStale = known === undefined || (known.left === 0 && this.#clock.monotonic() >= known.recountAt)
@@ -103,7 +108,7 @@ export class AlertStates {
     return room
   }
 
-  /** Returns false if the alert has no row. */
+  /** Adds to the count of an alert. Returns false if the alert has no row. */
   async #add(stateKey: string, thresholdWindowMs: number | undefined, by: number, keptMs: number): Promise<boolean> {
     const now = databaseMs(this.#db, this.#clock)
     const isOver = `expires_at_ms <= ${now.sql}`
@@ -111,7 +116,8 @@ export class AlertStates {
     const past: readonly Parameter[] =
       thresholdWindowMs === undefined ? now.parameters : [...now.parameters, thresholdWindowMs, ...now.parameters]
     const kept = (column: string) => `${column} = case when ${isOver} then null else ${column} end`
-    // MySQL evaluates assignments in order, so a column comes after those whose conditions read it.
+    // MySQL evaluates assignments from left to right, so each column is assigned after the columns whose conditions
+    // read it.
     const counted = await this.#db.execute(
       `update ${table} set
          counted = case when ${isOver}${isPast} then ? else counted + ? end,
@@ -155,7 +161,7 @@ export class AlertStates {
     }
   }
 
-  /** @param recount true to count from this message */
+  /** Stores the times of an alert. @param recount true if the next count starts after this message */
   async remember(stateKey: string, { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, recount: boolean) {
     await this.#db.execute(
       `update ${table} set last_sent_at_ms = ?, unresolved_since_ms = ?, last_escalated_at_ms = ?${recount ? ', counted = 0' : ''}
@@ -165,7 +171,10 @@ export class AlertStates {
   }
 }
 
-/** A code contains no line break, so the text is unique for each pair. */
+/**
+ * Returns the key of an alert. A code contains no line break, so the text is unique for each pair of code and dedupe
+ * key.
+ */
 const keyOf = (code: string, dedupeKey: string) => hash('sha256', `${code}\n${dedupeKey}`)
 
 interface Row {

@@ -1,43 +1,48 @@
 import { service } from '@plinth/kernel'
 
-/** Notifies more recipients (document 2, "Notification rule"). */
+/** Escalation of an alert: further recipients are notified (document 2 of the specification, "Notification rule"). */
 export interface Escalation {
   readonly enabled: boolean
-  /** Milliseconds after the first message or last escalation. Default: no escalation. */
+  /**
+   * Milliseconds after the first message or the last escalation at which the alert escalates. Default: no escalation.
+   */
   readonly afterMs?: number | undefined
   /** Minimum milliseconds between escalations. Default: `afterMs`. */
   readonly dedupeWindowMs?: number | undefined
-  /** In addition to the channels of the rule. */
+  /** Channels of the escalation, in addition to the channels of the rule. */
   readonly channels: readonly string[]
-  /** In addition to the recipients of the rule. */
+  /** Recipients of the escalation, in addition to the recipients of the rule. */
   readonly recipientUserIds: readonly number[]
 }
 
-/** Who receives an event, and how often; normalised by `normalizeRule`. */
+/** Rule that decides who receives an event, and how often. `normalizeRule` creates this form. */
 export interface NotificationRule {
   readonly code: string
   readonly enabled: boolean
-  /** Events in the counting window that trigger a message; 1 or more. */
+  /** Number of events in the counting window that trigger a message; 1 or more. */
   readonly thresholdCount: number
-  /** Milliseconds. A caller that counts must not use a longer window. */
+  /** Length of the counting window in milliseconds. A caller that counts events itself must not use a longer window. */
   readonly thresholdWindowMs?: number | undefined
   /** Milliseconds. */
   readonly dedupeWindowMs?: number | undefined
   /** Milliseconds. */
   readonly silenceWindowMs?: number | undefined
-  /** At least one, in lower case, without duplicates. */
+  /** Codes of channels: at least one, in lower case, without duplicates. */
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]
   readonly escalation: Escalation
 }
 
-/** Document 2, "Notification rule". Times are in milliseconds since the epoch. */
+/**
+ * An event for which a rule decides (document 2 of the specification, "Notification rule"). Times are in milliseconds
+ * since the epoch.
+ */
 export interface RuleEvent {
   readonly code: string
-  /** Equal keys belong to the same alert. */
+  /** Identifies the alert: events with equal keys belong to the same alert. */
   readonly dedupeKey: string
   readonly occurredAt: number
-  /** Events within `windowMs`; 1 or more. */
+  /** Number of events within `windowMs`; 1 or more. */
   readonly count: number
   /** Milliseconds. */
   readonly windowMs?: number | undefined
@@ -47,7 +52,7 @@ export interface RuleEvent {
 /** Before an event. */
 export interface AlertState {
   readonly lastSentAt?: number | undefined
-  /** First message or last escalation. Default: `lastSentAt`. */
+  /** Time of the first message or of the last escalation. Default: `lastSentAt`. */
   readonly unresolvedSince?: number | undefined
   readonly lastEscalatedAt?: number | undefined
 }
@@ -82,11 +87,13 @@ export interface RaisedEvent {
    * code.
    */
   readonly dedupeKey?: string
-  /** Only for the text. Decisions use the time of the database. */
+  /** Time that the text of the message shows. Decisions use the time of the database. */
   readonly occurredAt?: number
-  /** Events within `windowMs`, if the caller counts. Default: the product counts. */
+  /** Number of events within `windowMs`, if the caller counts them. Default: the product counts them. */
   readonly count?: number
-  /** Milliseconds. Required with `count` if the rule has a counting window. */
+  /**
+   * Length of the caller's counting window in milliseconds. Required with `count` if the rule has a counting window.
+   */
   readonly windowMs?: number
   /** Text, or key of a translation. Default: the built-in template. */
   readonly subject?: string
@@ -95,18 +102,20 @@ export interface RaisedEvent {
   /** BCP 47 tag. */
   readonly locale?: string
   readonly variables?: Readonly<Record<string, string | number | boolean | null>>
-  /** Jump target and diagnostics, without secrets. */
+  /** Jump target and diagnostic data of the message, without secrets. */
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Operators define who receives which event, and how often. Without a rule or recipient, nothing is sent or thrown; the
- * metric `platform_notification_rule_events_total{outcome}` counts the event.
+ * Sends events as the rules of operators define: who receives which event, and how often. If an event has no rule or no
+ * recipient, nothing is sent and nothing is thrown; the metric `platform_notification_rule_events_total{outcome}`
+ * counts the event.
  */
 export interface NotificationRules {
   /**
    * Counts the event and sends a message if one is due. Joins the current transaction, so an event handler with
-   * `transaction: true` raises an event exactly once. Of several instances that raise an alert together, one sends.
+   * `transaction: true` raises an event exactly once. If several instances raise an alert at the same time, only one of
+   * them sends.
    *
    * @throws BusinessError "400" `notification-rules.event-invalid` for an invalid code, key or count
    */

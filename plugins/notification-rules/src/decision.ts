@@ -1,16 +1,17 @@
 import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent, RuleOutcome } from './contract.ts'
 
 /**
- * Decides whether an event is sent, and to whom (document 2, "Rule resolution semantics"; decisions B37 and B38). A
- * pure function.
+ * Decides whether an event is sent, and to whom (document 2 of the specification, "Rule resolution semantics"). The
+ * function is pure.
  *
  * - A disabled rule, or a rule without recipients, sends nothing.
- * - Threshold: nothing below `thresholdCount`. With a `thresholdWindowMs`, nothing for a count over a longer or unknown
- *   window.
- * - Dedupe: nothing within `dedupeWindowMs` after the last message.
- * - Escalation: `afterMs` after the first message or last escalation, its channels and recipients are added, even in
- *   the silence window. It is not repeated within its own dedupe window.
- * - Silence: otherwise nothing within `silenceWindowMs` after the last message.
+ * - Threshold: a count below `thresholdCount` sends nothing. If the rule has a `thresholdWindowMs`, a count over a
+ * longer or unknown window sends nothing.
+ * - Dedupe: within `dedupeWindowMs` after the last message, nothing is sent.
+ * - Escalation: `afterMs` after the first message or the last escalation, the message also goes to the channels and
+ * recipients of the escalation, even in the silence window. The escalation is not repeated within its own dedupe
+ * window.
+ * - Silence: without an escalation, nothing is sent within `silenceWindowMs` after the last message.
  */
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
   const { dedupeKey, occurredAt } = event

@@ -49,7 +49,7 @@ export const AlertStateRow = defineEntity({
     lastSentAtMs: column.bigint().nullable(),
     unresolvedSinceMs: column.bigint().nullable(),
     lastEscalatedAtMs: column.bigint().nullable(),
-    /** A later event starts a new alert. */
+    /** Time after which the alert has expired. A later event starts a new alert. */
     expiresAtMs: column.bigint(),
   },
 })

@@ -1,10 +1,10 @@
 import type { NotificationRule } from './contract.ts'
 
-/** At least two words: `<module>.<fact>`. */
+/** Form of the code of a rule: at least two words, `<module>.<fact>`. */
 export const ruleCodePattern = '^[a-z0-9]+(?:-[a-z0-9]+)*(?:\\.[a-z0-9]+(?:-[a-z0-9]+)*)+$'
 export const maxCodeLength = 128
 
-/** Windows are in whole seconds. Absent fields get defaults. */
+/** A rule as operators enter it. Windows are in whole seconds. Absent fields get defaults. */
 export interface RuleInput {
   readonly code: string
   readonly enabled?: boolean | undefined
@@ -25,13 +25,13 @@ interface EscalationInput {
   readonly recipientUserIds?: readonly number[] | undefined
 }
 
-/** Document 2, D.52. Messages without a rule have another default. */
+/** Default channel of rules (document 2 of the specification). Messages without a rule have another default channel. */
 export const inboxChannel = 'database'
 
 /**
- * The stored form (document 2, "Normalisation of stored rule settings"): channels in lower case, without duplicates, by
- * default `database`; recipients without duplicates; threshold at least 1; no windows of 0 seconds or less. Applying it
- * twice changes nothing more.
+ * Returns the stored form of a rule (document 2 of the specification, "Normalisation of stored rule settings"):
+ * channels in lower case, without duplicates, by default `database`; recipients without duplicates; threshold at least
+ * 1; no windows of 0 seconds or less. A second call with the result returns the same rule.
  */
 export function normalizeRule(input: RuleInput): NotificationRule {
   const { code, enabled = true, thresholdCount = 1, channels = [], recipientUserIds = [], escalation = {} } = input
@@ -62,6 +62,6 @@ const codesOf = (channels: readonly string[]) => [
 const milliseconds = (seconds: number | null | undefined) =>
   seconds == null || seconds <= 0 ? undefined : seconds * 1000
 
-/** The escalation is enabled, but adds neither channels nor recipients. */
+/** True if the escalation is enabled, but adds neither channels nor recipients. */
 export const isEscalationIncomplete = ({ enabled, escalation }: NotificationRule): boolean =>
   enabled && escalation.enabled && escalation.channels.length === 0 && escalation.recipientUserIds.length === 0

@@ -9,8 +9,9 @@ interface Audience {
 }
 
 /**
- * Codes of enabled rules with a recipient who has switched off the category or all channels. Users may do this
- * (document 2, "Preferences"), so operators must see it.
+ * Returns the codes of enabled rules that have a recipient who has switched off the category of the rule or all its
+ * channels. Operators must see this, because users may do it at any time (document 2 of the specification,
+ * "Preferences").
  */
 export async function silencedRuleCodes(
   rules: readonly NotificationRule[],
@@ -43,7 +44,10 @@ export async function silencedRuleCodes(
     .map(({ code }) => code)
 }
 
-/** An escalation also uses the channels of the rule. */
+/**
+ * Returns the groups of users to whom a rule sends, with their channels. An escalation also uses the channels of the
+ * rule.
+ */
 function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRule): readonly Audience[] {
   const escalated = { channels: [...channels, ...escalation.channels], userIds: escalation.recipientUserIds }
   return [{ channels, userIds: recipientUserIds }, ...(escalation.enabled ? [escalated] : [])]
@@ -52,8 +56,9 @@ function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRul
 const isEscalating = ({ enabled, escalation }: NotificationRule) => enabled && escalation.enabled
 
 /**
- * Document 2, `GET /notification-rules/ops-summary`. A built-in template is covered if a rule has its code. It needs no
- * rule if no loaded plugin publishes its event.
+ * Returns the summary of rules for operators (document 2 of the specification, `GET /notification-rules/ops-summary`).
+ * A built-in template is covered if a rule has its code. A template needs no rule if no loaded plugin publishes its
+ * event.
  *
  * @param published ids of the events that loaded plugins publish
  * @param silencedRuleCodes result of the function `silencedRuleCodes`

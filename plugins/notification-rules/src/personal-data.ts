@@ -2,7 +2,7 @@ import { type Database, personalTable, updateRows } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { RuleRow } from './entities.ts'
 
-/** Rules are few, so all are read. */
+/** Returns the rules with this recipient. All rules are read, because there are only few. */
 async function rulesFor(db: Database, userId: number): Promise<readonly RuleRow[]> {
   const rules = await db.fork().findAll(RuleRow, { orderBy: { id: 'asc' } })
   return rules.filter(

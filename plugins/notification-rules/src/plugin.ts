@@ -32,7 +32,7 @@ export default definePlugin({
   businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
-    // Without events, messages would not be stored before they are sent.
+    // The plugin `events` is required, because messages would otherwise not be stored before they are sent.
     kernel,
     database,
     events,

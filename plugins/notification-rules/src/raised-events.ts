@@ -19,7 +19,7 @@ import { alertTexts, categoryOf } from './rule-templates.ts'
 
 const name = 'platform_notification_rule_events_total'
 
-/** Callers may use any code, so it is not a label. */
+/** Counts events by outcome. The code is not a label, because callers may use any code. */
 export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): void; stop(): void } {
   const help = 'Events that rules of notification judged, by what was decided'
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] })
@@ -31,7 +31,7 @@ export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): 
 
 /** Includes codes without a rule. */
 const most = 1000
-/** Another instance may have changed a cached rule meanwhile. */
+/** Milliseconds for which a cached rule is used. After that, another instance may have changed it. */
 const freshMs = 1000
 
 interface Entry {
@@ -39,7 +39,10 @@ interface Entry {
   readonly readAt: number
 }
 
-/** A change on this instance takes effect immediately, elsewhere within a second. */
+/**
+ * Cache of rules. A change on this instance takes effect immediately. On other instances, it takes effect within a
+ * second.
+ */
 export class RuleCache {
   readonly #read: (code: string) => Promise<NotificationRule | undefined>
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -56,7 +59,8 @@ export class RuleCache {
     if (known !== undefined && readAt - known.readAt < freshMs) return known.rule
     const entries = this.#entries
     const rule = await this.#read(code)
-    // The first entry was read first. If `clear` was called during the read, the rule goes into the discarded map.
+    // Inserts the entry at the end, so that the first entry is the oldest one. If `clear` was called during the read,
+    // `entries` is the discarded map.
     entries.delete(code)
     entries.set(code, { rule, readAt })
     for (const [oldest] of entries) {
@@ -81,7 +85,7 @@ interface RaisedEventsParts {
   readonly states: AlertStates
   readonly sender: AlertSender
   readonly notification: Pick<Notification, 'channels'>
-  /** Without an event for this time, an alert expires. */
+  /** Milliseconds without an event after which an alert expires. */
   readonly quietMs: () => number
   readonly count: (outcome: RuleOutcome) => void
   readonly log: Logger
@@ -103,7 +107,8 @@ export class RaisedEvents implements NotificationRules {
     const decision =
       rule === undefined ? rejected('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
     const { outcome } = decision
-    // An event of a rolled back transaction did not happen.
+    // Counts and logs only after the commit, because after a rollback the event is treated as if it had not been
+    // raised.
     db.afterCommit(() => {
       count(outcome)
       log.debug({ code, dedupeKey, outcome }, 'a notification rule was applied to an event')
@@ -111,7 +116,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** The transaction locks the alert. */
+  /** Decides about an event. The transaction locks the alert. */
   async #judge(rule: NotificationRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
     const { states, sender, quietMs } = this.#parts
     const { stateKey, nowMs, count, state } = await states.count(
@@ -124,7 +129,7 @@ export class RaisedEvents implements NotificationRules {
       code: rule.code,
       dedupeKey,
       occurredAt: nowMs,
-      // A count of the caller has its own window, that of the product has the window of the rule.
+      // If the caller counted the events, the window of the caller applies. Otherwise it is the window of the rule.
       ...(raised.count === undefined
         ? { count, windowMs: rule.thresholdWindowMs }
         : { count: raised.count, windowMs: raised.windowMs }),
@@ -152,7 +157,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** Other channels still send if the plugin of one is not loaded. */
+  /** Removes channels that are not loaded from a decision, so that the other channels can still send. */
   #withLoadedChannels({ code }: NotificationRule, decision: RuleDecision): RuleDecision {
     if (!decision.shouldSend) return decision
     const loaded = new Set(this.#parts.notification.channels().map((channel) => channel.code))
@@ -172,7 +177,7 @@ const rejected = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
   recipientUserIds: [],
 })
 
-/** An event that nobody receives need not be counted. */
+/** Returns a decision if nobody receives the event. Such an event need not be counted. */
 function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string): RuleDecision | undefined {
   if (!enabled) return rejected('disabled', dedupeKey)
   return recipientUserIds.length === 0 ? rejected('no-recipients', dedupeKey) : undefined

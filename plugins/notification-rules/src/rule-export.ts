@@ -14,7 +14,10 @@ export const ruleFilter = {
 }
 const params = Type.Object(ruleFilter)
 
-/** A CSV file that only its owner can read (document 2, `POST /notification-rules/export`). */
+/**
+ * Task that exports rules to a CSV file that only the owner of the task can read (document 2 of the specification,
+ * `POST /notification-rules/export`).
+ */
 export const ruleExport = taskType('notification-rule.export', {
   displayName: { en: 'Export of notification rules', 'zh-CN': '导出通知规则' },
   params,
@@ -23,7 +26,7 @@ export const ruleExport = taskType('notification-rule.export', {
 
 const pageSize = 200
 
-/** Sorted by code, read in pages. */
+/** Returns the rules sorted by code. They are read in pages. */
 async function* rulesOf(
   rules: Rules,
   filter: Static<typeof params>,
@@ -41,7 +44,7 @@ async function* rulesOf(
   }
 }
 
-/** The titles are texts under `notification-rules.columns`. */
+/** Columns of the file. Their titles are texts under `notification-rules.columns`. */
 const values: Readonly<Record<string, (rule: RuleView) => string | number | boolean | null>> = {
   code: ({ code }) => code,
   enabled: ({ enabled }) => enabled,
@@ -61,7 +64,7 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   updatedBy: ({ updatedBy }) => updatedBy,
 }
 
-/** Exports the rules that the owner of the task may read at that time. */
+/** Exports the rules that the owner of the task may read when the task runs. */
 export const ruleExporter =
   (
     rules: Rules,

@@ -46,7 +46,7 @@ interface RuleRouteParts {
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
-/** Has no `/admin/`, as in document 2 (D.16). */
+/** The path does not contain `/admin/`, because document 2 of the specification defines it in this form. */
 const path = '/api/v1/notification-rules'
 const largestBatch = 200
 const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
@@ -248,7 +248,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
   })
 }
 
-/** Ids from body and query. An empty list could be taken for "all", so it is rejected (decision B33). */
+/** Returns the ids from query and body. An empty list is rejected, because a caller could take it for "all". */
 function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {
   const ids = [...new Set([...listed, ...(written?.split(',').map(Number) ?? [])])]
   if (ids.length === 0 || ids.length > largestBatch || !ids.every(Number.isSafeInteger)) {

@@ -1,4 +1,4 @@
-/** Recipients are missing, because only operators can choose them. Windows are in seconds. */
+/** Template of a rule. It has no recipients, because only operators can choose them. Windows are in seconds. */
 export interface RuleTemplate {
   readonly code: string
   readonly thresholdCount: number
@@ -20,25 +20,25 @@ const channels = ['database']
 const databaseOrMail = ['database', 'mail']
 
 const noEscalation = { enabled: false, after: null, dedupeWindow: null, channels: [] }
-/** Also sends mails to the recipients of the rule. */
+/** Escalation that also sends mails to the recipients of the rule. */
 const byMail = (after: number) => ({ enabled: true, after, dedupeWindow: 4 * after, channels: ['mail'] })
 
 const base = { channels, thresholdCount: 1, thresholdWindow: null, silenceWindow: null, escalation: noEscalation }
-/** Processing stops until an operator acts. */
+/** Rule for a fact that stops processing until an operator acts. */
 const urgent = { ...base, dedupeWindow: 10 * minute, silenceWindow: 30 * minute, escalation: byMail(hour) }
-/** May be chance if it occurs once. */
+/** Rule for a fact that may be chance if it occurs once. */
 const repeated = { ...urgent, thresholdCount: 3, thresholdWindow: 10 * minute }
-/** Harmless unless many occur. */
+/** Rule for a fact that is harmless unless it occurs many times. */
 const burst = { ...urgent, thresholdCount: 10, thresholdWindow: 10 * minute, escalation: noEscalation }
-/** Tasks that wait for an operator. */
+/** Rule for tasks that wait for an operator. */
 const queue = { ...base, dedupeWindow: 5 * minute, escalation: byMail(24 * hour) }
-/** Information that needs no action. */
+/** Rule for information that needs no action. */
 const notice = { ...base, dedupeWindow: hour }
 const flow = { ...base, dedupeWindow: minute }
 
 /**
- * The 24 subjects of document 2 ("Rule-based alerts are served for") and the rule events of the forum. A code is
- * `<module>.<fact>`, and the module is its category (decision B40). Names and texts are under
+ * Built-in templates: the 24 subjects of document 2 of the specification ("Rule-based alerts are served for") and the
+ * rule events of the forum. A code is `<module>.<fact>`, and the module is its category. Names and texts are under
  * `notification-rules.alerts`.
  */
 export const ruleTemplates: readonly RuleTemplate[] = [
@@ -78,7 +78,7 @@ export const categoryOf = (code: string): string => code.slice(0, code.indexOf('
 const textRoot = 'messages.notification-rules.alerts'
 const codes = new Set(ruleTemplates.map(({ code }) => code))
 
-/** Keys of texts. A code without a template uses those of `other`. */
+/** Returns the keys of the texts of an alert. A code without a template uses the texts of `other`. */
 export function alertTexts(code: string): {
   readonly name: string
   readonly subject: string

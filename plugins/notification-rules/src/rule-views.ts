@@ -7,11 +7,14 @@ import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule
 
 const maxWindowSeconds = 31_536_000
 const largestThreshold = 1_000_000
-/** The escalation may have as many recipients again. */
+/** Maximum number of recipients of a rule. Its escalation may have the same number in addition. */
 const maxRecipients = 200
 const maxChannels = 20
 
-/** Seconds. 0 or less means no window (document 2, "Normalisation of stored rule settings"). */
+/**
+ * Schema of a window in seconds. 0 or less means no window (document 2 of the specification, "Normalisation of stored
+ * rule settings").
+ */
 const window = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: -maxWindowSeconds, maximum: maxWindowSeconds }), { description }))
 const channels = (description: string) =>

@@ -22,7 +22,7 @@ type RuleChange = Partial<RuleInput>
 
 interface RuleFilter {
   readonly enabled?: boolean | undefined
-  /** Part of the code, in any case. */
+  /** Part of the code, in upper or lower case. */
   readonly keyword?: string | undefined
 }
 
@@ -36,10 +36,10 @@ interface RulesParts {
   readonly changed: () => void
 }
 
-/** All rules can then be read fast. */
+/** Maximum number of rules, so that all rules can be read fast. */
 export const maxRules = 2000
 
-/** Each change writes an audit entry in the same transaction. */
+/** Reads and changes rules. Each change writes an audit entry in the same transaction. */
 export class Rules {
   readonly #parts: RulesParts
 
@@ -69,8 +69,8 @@ export class Rules {
   }
 
   /**
-   * Condition for rules that a caller may read: all recipients must be in the data scope. They are checked in memory,
-   * because there are at most `maxRules` rows.
+   * Returns a condition for the rules that a caller may read: all recipients must be in the data scope. The recipients
+   * are checked in memory, because there are at most `maxRules` rules.
    */
   async #rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
@@ -113,7 +113,10 @@ export class Rules {
     return this.get(id, operator.principal)
   }
 
-  /** @throws as `create`; "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
+  /**
+   * Changes a rule. @throws the errors of `create`; "404" `notification-rules.unknown`, "409"
+   * `notification-rules.version-conflict`
+   */
   async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<RuleRow> {
     const before = await this.get(id, operator.principal)
     const old = ruleOf(before)
@@ -206,7 +209,10 @@ export class Rules {
     return audit(this.#parts.kernel, entry)
   }
 
-  /** Missing channels and recipients may stay, but new ones must exist. */
+  /**
+   * Checks channels and recipients. Those that were in the rule before may be missing in the product now, but new ones
+   * must exist.
+   */
   async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Operator): Promise<void> {
     const loaded = this.#parts.notification.channels().map(({ code }) => code)
     const held = old === undefined ? [] : channelsOf(old)
@@ -232,7 +238,7 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
   ...new Set([...recipientUserIds, ...escalation.recipientUserIds]),
 ]
 
-/** In the form in which operators enter rules. */
+/** Merges a change into a rule, in the form in which operators enter rules. */
 function merged(rule: NotificationRule, change: RuleChange): RuleInput {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
   const said = <T extends object>(members: T) =>

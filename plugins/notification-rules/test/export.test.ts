@@ -73,8 +73,8 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for who asked,
   })
 
   await t.test('N-156 no cell is a formula', async (t) => {
-    // The API does not accept such texts. The rows are changed in the database, because the export must not rely on
-    // this check.
+    // The API does not accept such texts. They are written to the database directly, because the export must not rely
+    // on the check of the API.
     const cells = ['=1+1', '@sum', '+49', '-1', '＝1']
     for (const [index, cell] of cells.entries()) {
       const columns =

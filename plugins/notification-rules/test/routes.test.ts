@@ -1,4 +1,4 @@
-/** Tests the operations on rules for operators (document 2, "Notification rules"). */
+/** Tests the operations on rules for operators (document 2 of the specification, "Notification rules"). */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { events, forumReplyCreated, forumReplyLiked, forumTopicLiked } from '@plinth/events'
 import inboxPlugin from '@plinth/inbox'

@@ -340,7 +340,7 @@ const lines = [
   },
 ] as const
 
-/** The overview shows all sends, the page of the send log those by channel. */
+/** Charts of sends. The overview shows all sends together; the page of the send log shows them by channel. */
 export const sendCharts = [
   measuredChart({ id: 'notification.sends', title: text('Messages sent', '消息发送'), order: 40, metric, lines }),
   measuredChart({

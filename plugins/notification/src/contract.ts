@@ -7,26 +7,29 @@ import {
   service,
 } from '@plinth/kernel'
 
-/** The service assigns the id. A subject, a content or a template is required. */
+/** A message without its id, which the service assigns. A subject, a content or a template is required. */
 export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges'>>
 
 export interface SendOptions {
-  /** An idempotent channel sends equal keys only once. Default: the assigned id. */
+  /** A channel that is idempotent sends only one message for a key. Default: the assigned id of the message. */
   readonly idempotencyKey?: string
   readonly signal?: AbortSignal
 }
 
 export interface MultiSendOptions extends SendOptions {
-  /** In any case. Default: the default channel. */
+  /** Codes of channels, in upper or lower case. Default: the default channel. */
   readonly channels?: readonly string[]
 }
 
 export interface EnqueueOptions {
-  /** In any case. Default: the default channel. */
+  /** Codes of channels, in upper or lower case. Default: the default channel. */
   readonly channels?: readonly string[]
-  /** 1 to 200 characters. A second call with the key only returns the id of the first message. */
+  /** 1 to 200 characters. A second call with the same key sends nothing and returns the id of the first message. */
   readonly idempotencyKey?: string
-  /** Milliseconds since the epoch, at most 366 days ahead. Default: immediately. */
+  /**
+   * Time before which the message is not sent, in milliseconds since the epoch, at most 366 days ahead. Default:
+   * immediately.
+   */
   readonly notBefore?: number
   /** `critical` messages ignore quiet hours. Default: `normal`. */
   readonly priority?: 'normal' | 'critical'
@@ -36,16 +39,16 @@ export interface EnqueuedMessage {
   readonly messageId: string
 }
 
-/** Result on one channel (decision B25), without secrets. */
+/** Result of a send on one channel, without secrets. */
 export interface SendResult {
   readonly channel: string
   readonly success: boolean
   /**
-   * `rejected`: a retry would fail too. `deferred`: not sent, a retry may succeed. `unknown`: possibly sent, so only an
-   * idempotent channel retries automatically.
+   * `rejected`: a retry would fail too. `deferred`: not sent, a retry may succeed. `unknown`: possibly sent, so it is
+   * retried automatically only on an idempotent channel.
    */
   readonly outcome: OutcomeName
-  /** Id from the provider, or else the assigned id. */
+  /** Id from the provider. If the provider returned none, the assigned id of the message. */
   readonly messageId: string
   /** Stable code; null on success. */
   readonly errorCode: string | null
@@ -56,7 +59,9 @@ export interface SendResult {
   readonly hint?: string
   /** Milliseconds to wait before a retry, if the provider specified them. */
   readonly retryAfterMs?: number
-  /** Nothing was sent: notifications or the channel are off, or no recipient wants it. */
+  /**
+   * True if nothing was sent, because notifications or the channel are off, or because no recipient wants the message.
+   */
   readonly skipped?: boolean
 }
 
@@ -77,15 +82,15 @@ export interface ChannelInfo {
  */
 export interface Notification {
   /**
-   * Returns one result per channel, in the given order. A failed delivery is returned, never thrown, and does not
-   * affect other channels.
+   * Sends a message and returns one result per channel, in the given order. A failed delivery is returned, never
+   * thrown, and does not affect other channels.
    */
   send(draft: MessageDraft, options?: MultiSendOptions): Promise<readonly SendResult[]>
   /**
-   * For notices that must not be lost.
+   * Like `send` on one channel, but throws if the message was not sent. Use it for notices that must not be lost.
    *
    * @throws BusinessError "503" if the message was not sent: `notification.delivery-failed`,
-   *   `notification.channel-disabled`, `notification.disabled` or `notification.unwanted`
+   * `notification.channel-disabled`, `notification.disabled` or `notification.unwanted`
    */
   sendTo(channel: string, draft: MessageDraft, options?: SendOptions): Promise<SendResult>
   /**

@@ -3,13 +3,13 @@ import { column } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 
 /**
- * `retried`: sent again in another row (decision B26). `unknown`: possibly sent. `dead`: the last automatic retry
+ * States of a send. `retried`: sent again in another row. `unknown`: possibly sent. `dead`: the last automatic retry
  * failed.
  */
 export const sendLogStates = ['success', 'failed', 'retried', 'sending', 'unknown', 'dead'] as const
 export type SendLogState = (typeof sendLogStates)[number]
 
-/** All texts are masked. Only `payload` contains the message. */
+/** A send of a message on one channel. All texts are masked. Only `payload` contains the message. */
 export const SendLogRow = defineEntity({
   name: 'SendLog',
   tableName: 'notification_send_log',
@@ -38,11 +38,11 @@ export const SendLogRow = defineEntity({
     channel: column.text(64),
     provider: column.text(64).nullable(),
     status: column.text(16).$type<SendLogState>(),
-    /** Null during the send, and in old rows. */
+    /** Null while the message is being sent, and in rows of earlier releases. */
     outcome: column.text(16).$type<OutcomeName>().nullable(),
-    /** Id from the provider, or else that of the message. */
+    /** Id from the provider. If the provider returned none, the id of the message. */
     messageId: column.text(200),
-    /** In the form of `describeRecipient`. */
+    /** Masked recipients, in the form that `describeRecipient` returns. */
     recipients: column.json<string[]>(),
     recipientCount: column.integer(),
     subject: column.text(500),
@@ -59,16 +59,19 @@ export const SendLogRow = defineEntity({
     attempt: column.integer(),
     retryOfId: column.id().nullable(),
     /**
-     * End of the claim of a `retried` row; null once the retry has begun. For a `sending` row, the time by which the
-     * send must have ended.
+     * For a `retried` row, the end of the claim; null once the retry has begun. For a `sending` row, the time by which
+     * the send must have ended.
      */
     claimedUntil: column.timestamp().nullable(),
-    /** State of a `retried` row before the claim, to restore it. */
+    /** State of a `retried` row before it was claimed. It is restored if the process dies before the retry. */
     claimedFrom: column.text(16).$type<SendLogState>().nullable(),
     /** Unique key that prevents a second send of an enqueued message. */
     deliveryKey: column.text(200).nullable(),
     notificationId: column.id().nullable(),
-    /** Owner of the row, see recipients.ts. If both columns are null, only the data scope `all` sees it. */
+    /**
+     * Owner of the row, see recipients.ts. If `userId` and `orgId` are null, only operators with the data scope `all`
+     * see the row.
+     */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
@@ -77,7 +80,7 @@ export const SendLogRow = defineEntity({
 })
 export type SendLogRow = InferEntity<typeof SendLogRow>
 
-/** Row counts by kind, see send-log/counts.ts. */
+/** Number of rows of the send log by kind, see send-log/counts.ts. */
 export const SendLogCountRow = defineEntity({
   name: 'SendLogCount',
   tableName: 'notification_send_log_count',
@@ -87,7 +90,7 @@ export const SendLogCountRow = defineEntity({
   },
 })
 
-/** `finished`: every part has ended, successfully or not. */
+/** States of a message. `finished`: every part of the message has ended, successfully or not. */
 export const messageStates = ['queued', 'sending', 'finished'] as const
 export type MessageState = (typeof messageStates)[number]
 
@@ -116,23 +119,28 @@ export const NotificationRow = defineEntity({
     priority: column.text(16).$type<Priority>(),
     state: column.text(16).$type<MessageState>(),
     notBefore: column.timestamp().nullable(),
-    /** Without recipients, which are in the events of its parts. Null if not enqueued. */
+    /**
+     * The message without its recipients, which the events of its parts contain. Null if the message was not enqueued.
+     */
     payload: column.longText().nullable(),
-    /** Null if the product itself sent it. */
+    /** Id of the operator who sent the message. Null if the product itself sent it. */
     senderId: column.id().nullable(),
     senderName: column.text(64).nullable(),
-    /** Owner of the row, see recipients.ts. If both columns are null, only the data scope `all` sees it. */
+    /**
+     * Owner of the row, see recipients.ts. If `userId` and `orgId` are null, only operators with the data scope `all`
+     * see the row.
+     */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
     parts: column.integer(),
     partsDone: column.integer(),
-    /** Sends by the outcome of their last attempt. */
+    /** Number of sends by the outcome of their last attempt, in four columns. */
     accepted: column.integer(),
     rejected: column.integer(),
     deferred: column.integer(),
     unknown: column.integer(),
-    /** Sends that were not tried. */
+    /** Number of sends that were not attempted. */
     skipped: column.integer(),
     createdAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -149,7 +157,7 @@ export const NotificationPartRow = defineEntity({
     notificationId: column.id(),
     /** `channel:number`. */
     part: column.text(150),
-    /** Indexes of recipients who are left out, by decision of the first attempt. */
+    /** Indexes of recipients who are left out. The first attempt decides who they are. */
     leftOut: column.json<number[]>(),
     doneAt: column.timestamp().nullable(),
   },

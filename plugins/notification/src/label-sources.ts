@@ -11,7 +11,7 @@ import { recipientOwner } from './recipients.ts'
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: maxLabels, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
-/** The id of a label is the code of the channel. */
+/** Labels of channels. The id of a label is the code of the channel. */
 export const channelLabels = (notification: Pick<ChannelNotification, 'channels'>): LabelSource =>
   listedLabels(
     (locale) =>
@@ -28,7 +28,7 @@ const sendLabel = ({ id, channel, subject }: Pick<SendLogRow, 'id' | 'channel' |
   name: `${channel}: ${subject === '' ? id : subject}`,
 })
 
-/** A search only finds ids, because no index contains the texts. */
+/** Labels of messages and sends. A search only finds ids, because no index contains the texts. */
 export function messageLabels(db: Database): Readonly<Record<string, LabelSource>> {
   return {
     'notification.message': {

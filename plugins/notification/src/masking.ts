@@ -1,21 +1,20 @@
 import type { Recipient } from '@plinth/kernel'
 
 /**
- * Names of attributes with secrets or personal data (decisions D.58 and D.59). Webhook URLs contain tokens, hence
- * `endpoint`.
+ * Names of attributes with secrets or personal data. `endpoint` is one of them, because webhook URLs contain tokens.
  */
 export const secretAttributeName =
   /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
 
-/** Such a name as a field or parameter in a text. */
+/** Matches a field or parameter with such a name in a text. */
 const secretMember = new RegExp(`(?:${secretAttributeName.source})[\\w.-]{0,32}["']?\\s*[:=]`, 'i')
 
-/** True if the text contains such a field or parameter. */
+/** True if the text contains a field or parameter with the name of a secret. */
 export const mayHoldSecret = (text: string): boolean => secretMember.test(text)
 
 const deepest = 8
 
-/** Copies a value for logs, without fields that have such names. */
+/** Copies a value for logs, without the fields whose names match `secretAttributeName`. */
 export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth === deepest) return '...'
@@ -36,7 +35,7 @@ export function secretAttributeValues(value: unknown, isSecret = false, depth = 
   )
 }
 
-/** For logs. Addresses are masked, so nobody can be contacted with the result. */
+/** Describes a recipient for logs. Addresses are masked, so nobody can be contacted with the result. */
 export function describeRecipient(recipient: Recipient): string {
   const { kind } = recipient
   switch (kind) {

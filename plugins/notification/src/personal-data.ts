@@ -17,7 +17,7 @@ export const notificationTables = (db: Database): readonly PersonalTable[] => [
       owner: { column: 'notification_id', through: 'notification_message', key: 'id', owner: 'user_id' },
       erasure: 'removed',
     }),
-    // Parts are removed with their message.
+    // Nothing to erase here, because the parts are removed together with their message.
     erase: async () => 0,
   },
   personalTable(db, NotificationRow, {

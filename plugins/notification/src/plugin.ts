@@ -33,7 +33,7 @@ import { retryDue } from './send-log/send-log-writer.ts'
 import { purge, settle } from './send-log/tasks.ts'
 import { requires, resolvers, type Wired } from './wiring.ts'
 
-/** With a database, the plugin has a send log. */
+/** Sends messages through channels. In a product with a database, the plugin has a send log. */
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',

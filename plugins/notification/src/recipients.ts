@@ -5,7 +5,7 @@ import type { Clock, Recipient } from '@plinth/kernel'
 /** For `callerRows`: columns of the owner. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
 
-/** One user, or the organisation of several users. */
+/** Owner of a message: the user, or the organisation of several users. */
 interface RecipientOwner {
   readonly userId: number | null
   readonly orgId: number | null
@@ -16,7 +16,8 @@ export type OwnerOf = (recipients: readonly Recipient[]) => Promise<RecipientOwn
 const nobody: RecipientOwner = { userId: null, orgId: null }
 
 /**
- * Messages for addresses or several organisations have no owner, so only the data scope `all` sees them.
+ * Returns the function that finds the owner of a message. Messages to addresses or to several organisations have no
+ * owner, so only operators with the data scope `all` see them.
  *
  * @param identity undefined in a product without users
  */
@@ -31,7 +32,7 @@ export const ownerFinder =
     return { userId: null, orgId: (await identity?.commonOrganisation([...userIds])) ?? null }
   }
 
-/** These channels do not send in quiet hours. */
+/** Channels that do not send in quiet hours. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
 interface QuietUsersParts {
@@ -47,7 +48,8 @@ export class QuietUsers {
   }
 
   /**
-   * Returns the end of quiet hours by user, in milliseconds since the epoch. Empty for channels that may always send.
+   * Returns the end of quiet hours by user, in milliseconds since the epoch. The result is empty for a channel that may
+   * always send.
    */
   async on(channel: string, recipients: readonly Recipient[]): Promise<ReadonlyMap<number, number>> {
     const { preferences, clock } = this.#parts

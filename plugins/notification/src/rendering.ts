@@ -15,7 +15,10 @@ export const textParams = (variables: NotificationMessage['variables']): Record<
     Object.entries(variables).map(([name, value]) => [name, typeof value === 'number' ? value : String(value ?? '')]),
   )
 
-/** Noncharacters never occur in texts. They mark inserted values until their positions are known. */
+/**
+ * Characters that mark inserted values until their positions are known. These noncharacters of Unicode never occur in
+ * texts.
+ */
 const [opened, closed] = ['\uFDD0', '\uFDD1']
 const marks = /[\uFDD0\uFDD1]/g
 
@@ -40,8 +43,8 @@ function unmarked(text: string): { readonly text: string; readonly ranges: reado
 }
 
 /**
- * Subject and content may be keys: `messages.<path>` or `{messages.<path>}` (document 2, "Message"). A key without a
- * translation stays unchanged.
+ * Translates subject and content, which may be keys of translations: `messages.<path>` or `{messages.<path>}` (document
+ * 2 of the specification, "Message"). A key without a translation stays unchanged.
  */
 export function localized(
   message: NotificationMessage,
@@ -82,7 +85,10 @@ function wellFormed(message: NotificationMessage): NotificationMessage {
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
-/** @param seen checked objects, so that cycles end */
+/**
+ * True if no text in the value has an unpaired surrogate. @param seen objects that were already checked, so that cycles
+ * end
+ */
 function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (seen.has(value) || !(Array.isArray(value) || isPlain(value))) return true
@@ -90,7 +96,7 @@ function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   return Object.values(value).every((member) => isWellFormed(member, seen))
 }
 
-/** @param around enclosing objects; a cycle stays unchanged */
+/** Copies a value with repaired texts. @param around enclosing objects; a cycle stays unchanged */
 function repaired<T>(value: T): T
 function repaired(value: unknown, around?: readonly unknown[]): unknown
 function repaired(value: unknown, around: readonly unknown[] = []): unknown {
@@ -148,10 +154,11 @@ export class Rendering {
   }
 
   /**
-   * Returns no promise if the message has no template. An unknown template leaves the message unchanged (N-023).
+   * Fills the template of a message. If it has none, returns no promise, so that the send starts without delay. If the
+   * template is unknown, the message remains unchanged.
    *
    * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, if
-   *   `platform.notification.template.fail-on-missing-variables` is true; errors of `Templates.render`
+   * `platform.notification.template.fail-on-missing-variables` is true; errors of `Templates.render`
    */
   fill(
     message: NotificationMessage,
@@ -166,7 +173,7 @@ export class Rendering {
     })
   }
 
-  /** Like `fill`, even if variables are missing. Sends and logs nothing (decision B35). */
+  /** Like `fill`, even if variables are missing. Sends nothing and logs nothing. */
   async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
     const rendered = await this.#render(message, channel)
     const { subject, content, html = null } = this.#shown(message, rendered, traits)
@@ -199,7 +206,10 @@ export class Rendering {
   }
 }
 
-/** HTML of the sender belongs to the replaced text, so it is removed. */
+/**
+ * Replaces the texts of a message by those of the template. The HTML of the sender is removed, because it belongs to
+ * the replaced text.
+ */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
   const { subject, content, valueRanges, html } = rendered
   return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }

@@ -45,7 +45,7 @@ export const requires = {
   templates: optional(templates),
 } as const
 
-/** Objects that setup passes in. */
+/** Objects that the setup of the plugin passes in. */
 interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {
   readonly db: Database | undefined
   readonly translator: Translator | undefined

@@ -46,7 +46,7 @@ interface Asked {
   readonly language?: string
 }
 
-/** Returns a channel as a third party could write it. */
+/** Returns a channel like one of another company, with only the required members. */
 const thirdParty = (code: string, more: Partial<NotificationChannel>, kinds: readonly RecipientKind[] = []) =>
   channel(code, kinds, {}, more).plugin
 

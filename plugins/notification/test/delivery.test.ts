@@ -20,7 +20,7 @@ const busy: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.busy', e
 async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) {
   const unwanted = new Set<number>()
   const quiet = new Map<number, number>()
-  /** Every message waits for this promise before it is sent. */
+  /** Every send waits for this promise, so that a test can stop a send before it starts. */
   const door = { opens: Promise.resolve() }
   const preferences = definePlugin({
     id: 'test.preferences',
@@ -421,7 +421,7 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
   t.hasStrict(await second, { code: '200', data: { result: { success: true } } })
   t.equal(other.mail.sent.length, 1)
 
-  // Repeats the test with a claim whose message is sent.
+  // Repeats the same steps with a claim whose message is then sent.
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   const next = (await still.list('retryableOnly=true')).items[0].id

@@ -28,7 +28,7 @@ t.test('a channel that is busy is asked again as the keys of retries say', async
     })
     await facade.send({ content: 'Hi', recipients: [{ kind: 'user', userId: 1 }] }, { channels: ['mail'] })
     while (clock.monotonic() < 150_000) {
-      // The delay starts when the result is in the send log. `list` waits until the log is written.
+      // The delay of a retry starts when the result is in the send log. `list` waits for that.
       await list()
       await clock.advance(10_000)
       await running.service(events).idle()

@@ -22,7 +22,7 @@ const worker = new URL('fixtures/fan-out-worker.ts', import.meta.url)
 const number = async (db: Database, sql: string) => Number((await db.query<{ n: unknown }>(sql))[0]?.n)
 
 onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-out', async (t, at) => {
-  // Sending to all recipients is slow, so only two databases do so.
+  // Sending to all 10,000 recipients is slow, so MariaDB uses fewer.
   const people = at.dialect === 'mariadb' ? 2_000 : 10_000
   const [inbox, together, each] = [Math.ceil(people / 5_000), people / 1_000, people / 50]
   const directory = mkdtempSync(join(tmpdir(), 'plinth-fan-out-'))
@@ -32,7 +32,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
     ...at.config,
     'platform.http.port': 0,
     'platform.notification.default-channel': 'database',
-    // A send without an outcome can therefore come only from the killed process.
+    // The long deadline ensures that only the killed process leaves sends without an outcome.
     'platform.notification.send-deadline': '5m',
     'platform.events.dispatcher.lease': '1s',
     'platform.events.dispatcher.poll-interval': '50ms',
@@ -69,7 +69,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
 
   const heir = start(false)
   const partsDone = () => number(db, 'select parts_done as n from notification_message')
-  // Each part has its own wait, because a slow host needs long for all parts together.
+  // Waits for one part after another, because on a slow host all parts together exceed the time limit of a wait.
   for (let part = 1; part <= inbox + together + each; part++) {
     await heir.until(async () => (await partsDone()) >= part, `part ${part} is done`)
   }

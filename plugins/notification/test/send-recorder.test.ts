@@ -14,7 +14,7 @@ interface Insert {
 
 const columns = selectionOf(SendLogRow).columns.length
 
-/** Returns a recorder on a database. The test defines the results of its inserts. */
+/** Returns a recorder with a simulated database. The test defines the results of its inserts. */
 function recorderOn(insert: (write: Insert) => Promise<unknown>) {
   const clock = manualClock()
   const lines: Record<string, unknown>[] = []
@@ -25,7 +25,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     ping: async () => {
       if (state.isAway) throw new Error('away')
     },
-    // The failed rows are not in the database.
+    // Rows whose insert failed are not in the database, so nothing is found.
     transactional: (work: (em: unknown) => Promise<unknown>) => work({ find: async () => [] }),
     fork: () => ({ isInTransaction: () => false }),
     async execute(sql: string, values: readonly Parameter[] = []) {

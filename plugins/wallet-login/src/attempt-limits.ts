@@ -9,7 +9,7 @@ import type { WalletLoginConfig } from './config.ts'
 const area = 'wallet-login'
 
 interface UnusualParts {
-  /** Undefined in a product without events. Alerts are then only logged. */
+  /** Undefined in a product without the plugin `events`. Alerts are then only logged. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
   readonly clock: Pick<Clock, 'monotonic'>
@@ -23,8 +23,8 @@ interface Measure {
 }
 
 /**
- * Alerts operators if all networks together make too many attempts. One alert is sent per window, on all instances
- * together. The response does not wait for it.
+ * Alerts operators if the attempts from all network addresses together exceed a limit. One alert is sent per window, on
+ * all instances together. The response does not wait for it.
  */
 export class UnusualAttempts {
   readonly #parts: UnusualParts
@@ -89,10 +89,10 @@ interface Attempt {
 const root = 'platform.wallet-login.rate-limit'
 
 /**
- * Limits of wallet logins (decision F.6). Anyone can use any wallet address, so a limit by wallet alone would let a
- * stranger lock out the owner. Challenges and logins are limited per network address. Failed logins are limited per
- * network address and wallet together. Too many attempts in total only raise an alert. If the limiter fails, attempts
- * are rejected, because each one costs computing time or an entry in the shared store.
+ * Limits of wallet logins. Anyone can use any wallet address, so a limit by wallet alone would let a stranger lock out
+ * the owner. Challenges and logins are limited per network address. Failed logins are limited per network address and
+ * wallet together. Too many attempts in total only raise an alert. If the limiter fails, attempts are rejected, because
+ * each one costs computing time or an entry in the shared store.
  */
 export class AttemptLimits {
   readonly #parts: LimitParts
@@ -101,7 +101,9 @@ export class AttemptLimits {
     this.#parts = parts
   }
 
-  /** Guard for logins. A login counts as failed before it is checked. Success resets the count. */
+  /**
+   * Guard for logins. It counts each login as failed before the login is checked. A successful login resets the count.
+   */
   get guard(): LoginGuard {
     return {
       beforeAttempt: async (attempt) => {
@@ -110,7 +112,7 @@ export class AttemptLimits {
       },
       afterAttempt: async (attempt, { success }) => {
         if (attempt.method !== method || !success) return
-        // The login has succeeded. If the reset fails, the count still expires with its window.
+        // The login has already succeeded. If this reset fails, the count still expires at the end of its window.
         await this.#parts.limiter.reset(this.#failedLogins(attempt)).catch(() => undefined)
       },
     }

@@ -5,9 +5,9 @@ import { type Address, toChecksumAddress } from '@plinth/web3'
 
 /** Content of a message of Sign-In with Ethereum (EIP-4361). */
 export interface SiweContent {
-  /** Host, with the port unless it is the default one. */
+  /** Host of the site, with its port unless the port is the default one. */
   readonly domain: string
-  /** With its checksum (EIP-55). */
+  /** Address of the wallet, in mixed case with its checksum (EIP-55). */
   readonly address: string
   /** A single line. */
   readonly statement: string
@@ -57,7 +57,7 @@ interface TakenChallenge {
   readonly chainId: number | undefined
 }
 
-/** Why a challenge is invalid. Only the audit contains it. */
+/** Reason why a challenge is invalid. Only the audit contains it. */
 type ChallengeProblem = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
 
 interface ChallengeParts {

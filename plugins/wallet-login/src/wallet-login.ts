@@ -12,8 +12,9 @@ import type { WalletLoginConfig } from './config.ts'
 import { businessError } from './failures.ts'
 
 /**
- * Rejects a user name that looks like an address, unless the address is bound to the account. This also applies to any
- * case and to wrong checksums: users do not verify checksums, and user names are compared without case.
+ * Rejects a user name that looks like an address, unless the address is bound to the account. The case of letters and a
+ * wrong checksum make no difference, because users do not verify checksums, and user names are compared without regard
+ * to case.
  */
 export const renameRule: RenameGuard = {
   async assertUsernameAllowed(userId, username, identities) {
@@ -27,16 +28,14 @@ export const renameRule: RenameGuard = {
 export const provider = 'evm'
 
 /**
- * Stored proofs of wallet identities: the key of the address, or the contract at the address on one chain. The chain is
- * included, because contracts at the same address on two chains can belong to different owners.
+ * Stored proofs of wallet identities: confirmed by the key of the address, or by the contract at the address on one
+ * chain. The proof of a contract contains the chain, because contracts at the same address on two chains can belong to
+ * different owners.
  */
 const byKey = 'ecrecover'
 const byContractOf = (chainId: number | undefined) => `eip-1271:${chainId}`
 
-/**
- * Number of RPC providers that must confirm a contract wallet before it can log in to an account with permissions
- * (decision F.3).
- */
+/** Number of RPC providers that must confirm a contract wallet before it can log in to an account with permissions. */
 const confirmingProviders = 2
 
 interface WalletLoginParts {
@@ -69,8 +68,10 @@ export class WalletLogin {
   }
 
   /**
+   * Opens a session.
+   *
    * @throws BusinessError "401" `wallet-login.challenge-refused` for every invalid proof; after a valid proof "403"
-   *   `iam.user-disabled`, `wallet-login.registration-closed`; and those of login guards
+   * `iam.user-disabled`, `wallet-login.registration-closed`; and the errors of login guards
    */
   async open(signed: SignedChallenge, attempt: LoginAttempt): Promise<Session> {
     const { accounts, identity } = this.#parts
@@ -109,7 +110,7 @@ export class WalletLogin {
   /**
    * Checks whether a contract may log in to an account. The same contract on the same chain must have logged in before.
    * If the account was proven by a key, a contract cannot log in. If the account has permissions, one confirming RPC
-   * provider is not enough (decision F.3). An identity without a stored proof counts as proven by key.
+   * provider is not enough. An identity without a stored proof counts as proven by key.
    */
   async #assertContractOpens(userId: number, { proof, stored, result }: ContractProof): Promise<void> {
     if (stored === null || stored === byKey) throw rejected('proven-by-key')

@@ -46,8 +46,8 @@ t.test(
     t.teardown(() => db.drop())
     const file = join(db.directory, 'secret.txt')
     writeFileSync(file, planted('file'))
-    // No rule of the product allows requests to the first server. The second server and the server `evil` belong to the
-    // attacker.
+    // The product has no rule that allows requests to the server `internal`. The servers `redirecting` and `evil`
+    // belong to the attacker.
     const internal = await startServer(t, (response) => response.end(planted('internal-service')))
     let location = ''
     const redirecting = await startServer(t, (response) => response.writeHead(302, { location }).end())
@@ -62,7 +62,7 @@ t.test(
         'platform.wallet-login.rate-limit.address-max-attempts': 0,
         'platform.wallet-login.rate-limit.ip-max-attempts': 0,
         'platform.outgoing-http.allow-http': true,
-        // The server of the attacker represents a server on the internet, so the product may call it.
+        // Represents servers on the internet, including those of the attacker, so the product may call these ports.
         'platform.outgoing-http.allowed-hosts': [...honest, evil, redirecting].map(({ port }) => `127.0.0.1:${port}`),
       },
     })

@@ -7,17 +7,18 @@ type Request = Pick<HttpRequest, 'principal'>
 /** Reviews and audit logs belong to the user of their order. */
 const owner = throughOrder('out_trade_no')
 
-/** For the reviews and audit logs that the caller may read. */
+/** Condition for the reviews and audit logs that the caller may read. */
 export const callerLogs = (request: Request): object => callerRows(request, owner)
 
-/** The same condition as SQL; undefined for the data scope `all`. */
+/** The condition of `callerLogs` as SQL; undefined for the data scope `all`. */
 export const callerLogsSql = (request: Request, table: string) =>
   isLimited(request) ? callerRowsSql(request, table, owner) : undefined
 
 export const isLimited = (request: Request): boolean => requirePrincipal(request).dataScope !== 'all'
 
 /**
- * A limited caller does not find orders of other users. With the data scope `all`, orders need not exist.
+ * Rejects orders that the caller may not read. A caller with a limited data scope does not find orders of other users.
+ * With the data scope `all`, orders need not exist.
  *
  * @throws BusinessError "404" `payment.order-unknown`
  */
@@ -32,9 +33,9 @@ export async function assertOrdersReached(
 }
 
 /**
- * Undefined for the data scope `all`.
+ * Returns the orders that the caller may read; undefined for the data scope `all`, which includes all orders.
  *
- * @param outTradeNos need not exist
+ * @param outTradeNos order numbers, which need not exist
  */
 export async function ordersReached(
   request: Request,

@@ -12,9 +12,9 @@ const hashForm = /^0x[0-9a-f]{64}$/
 
 interface CandidateQuestion {
   readonly outTradeNo: string
-  /** Default: read from the database. */
+  /** Default: the order that the database contains. */
   readonly order?: PaymentOrder | undefined
-  /** Default: the transaction of the order. */
+  /** Default: the transaction that the order specifies. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
   readonly wasMined?: boolean | undefined
@@ -25,7 +25,7 @@ export interface Candidate {
   readonly plan: SettlementPlan
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
-  /** Monotonic milliseconds when the chain responded. */
+  /** Time when the chain responded, in milliseconds of the monotonic clock. */
   readonly answeredAt: number
 }
 
@@ -90,7 +90,7 @@ export class Candidates {
     const parts = [...byChain].flatMap(([chainName, byHash]) =>
       partsOf([...byHash], together).map((part) => ({ chainName, part })),
     )
-    // Plans are created while other batches are still queried.
+    // Plans of one batch are created while other batches are still queried.
     await Promise.all(
       parts.map(async ({ chainName, part }) => {
         const { facts, used } = await this.#ask(chainName, part)
@@ -104,7 +104,8 @@ export class Candidates {
             if (order?.status === 'pending') claimed.push({ hash, order, plan: first, asked, answers })
           }
         }
-        // Only the plan shows the sender, whose claims are needed to complete it.
+        // The sender of the transfer is only known from the plan. The claims of the sender are needed to complete the
+        // plan.
         const claimsOn = await reader.read(chainName, claimed)
         for (const one of claimed) plan(one.asked, { ...one.answers, ...claimsOn(one) }, answeredAt)
       }),
@@ -138,7 +139,7 @@ export class Candidates {
     const hashes = part.map(([hash]) => hash)
     // The plan reports a failed query as a reason.
     const facts = await chains.factsOfMany(chainName, hashes).catch((): ReadonlyMap<string, unknown> => new Map())
-    // Only pending orders can be blocked by a used transfer.
+    // Reads transfers that are already used. Only the settlement of a pending order can be blocked by them.
     const waiting = part.filter(([, askers]) => askers.some(({ order }) => order?.status === 'pending'))
     const transactionHashes = waiting.map(([hash]) => hash)
     const used = waiting.length === 0 ? [] : await payments.transactionsOf({ chainName, transactionHashes })
@@ -150,7 +151,9 @@ function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[]
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size))
 }
 
-/** The event key ends with the log index at the time of the settlement. */
+/**
+ * Returns the transfer that a payment has used. The event key ends with the log index at the time of the settlement.
+ */
 const consumedBy = ({ outTradeNo, eventKey, logOrdinal }: PaymentTransaction): ConsumedTransfer => {
   const logIndex = /:(\d+)$/.exec(eventKey ?? '')?.[1]
   return { outTradeNo, logOrdinal, logIndex: logIndex === undefined ? null : Number(logIndex) }

@@ -3,7 +3,7 @@ import type { Payments } from '@plinth/money/payments'
 import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/web3'
 import { ordersReached } from './caller-orders.ts'
 
-/** By chain name; see `explorerBase`. */
+/** URLs of explorers by chain name; see `explorerBase`. */
 type Explorers = ReadonlyMap<string, string>
 /** By `tokenKey`. */
 type TokenNames = ReadonlyMap<string, TokenInfo>
@@ -11,7 +11,7 @@ type TokenNames = ReadonlyMap<string, TokenInfo>
 export interface ChainNames {
   readonly explorers: Explorers
   readonly tokens: TokenNames
-  /** Orders that the caller may read; undefined: all. */
+  /** Numbers of the orders that the caller may read; undefined if the caller may read all. */
   readonly orders: ReadonlySet<string> | undefined
 }
 

@@ -3,7 +3,7 @@ import type { Parts } from './parts.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { TransferClaim } from './planning/transfers.ts'
 
-/** Its plan does not include claims yet. */
+/** An order whose plan does not include the claims of other orders yet. */
 export interface ClaimedOrder {
   readonly hash: string
   readonly order: PaymentOrder
@@ -12,7 +12,7 @@ export interface ClaimedOrder {
 
 interface ReadClaims {
   readonly claims: readonly TransferClaim[]
-  /** True if more orders claim the transaction than `claims` lists. */
+  /** True if `claims` does not list all orders that claim the transaction. */
   readonly hasMoreClaims: boolean
 }
 
@@ -24,11 +24,11 @@ interface ReviewClaim {
 
 type ClaimParts = Pick<Parts, 'db' | 'payments'>
 
-/** Operators save each review by hand, so more are unlikely. */
+/** Maximum number of reviews that are read. More are unlikely, because operators save each review manually. */
 const maxReviews = 2_000
 const maxOrdersAtOnce = 200
 
-/** Reads which other orders claim the same transfers (decision F.4). */
+/** Reads which other orders claim the same transfers. */
 export class ClaimReader {
   readonly #parts: ClaimParts
 
@@ -37,7 +37,7 @@ export class ClaimReader {
   }
 
   /**
-   * All orders must be on this chain.
+   * Reads the claims on the transfers of several orders, which must all be on this chain.
    *
    * @returns a function that returns the claims for one order
    */
@@ -59,7 +59,7 @@ export class ClaimReader {
           orderId: other.id,
           namesTransaction: true,
           payer: other.payer,
-          // An order that specifies the transaction claims all its logs.
+          // An order that specifies the transaction claims all logs of the transaction.
           logIndex: other.transactionHash === hash ? null : logIndex,
           hasEqualTerms: hasEqualTerms(other, order),
         })),
@@ -68,7 +68,7 @@ export class ClaimReader {
     }
   }
 
-  /** Reviews of pending orders that can still be settled. */
+  /** Returns reviews of pending orders that can still settle these orders. */
   async #openReviews(
     chainName: string,
     hashes: readonly string[],
@@ -94,11 +94,14 @@ export class ClaimReader {
   }
 }
 
-/** A claim by payer does not apply if its order specifies another transaction. */
+/**
+ * True if a claim concerns this transaction. A claim by payer does not apply if its order specifies another
+ * transaction.
+ */
 const isAbout = ({ transactionHash, payer }: PaymentClaim, hash: string, sender: string | undefined) =>
   payer === null ? transactionHash === hash : payer === sender && (transactionHash === hash || transactionHash === null)
 
-/** Splits a combined claim, and leaves out the order itself. */
+/** Converts a group of claims to one claim for each order, without the claim of the given order. */
 const claimsOf = (claim: PaymentClaim, order: PaymentOrder): readonly TransferClaim[] =>
   claim.newest
     .filter(({ outTradeNo }) => outTradeNo !== order.outTradeNo)

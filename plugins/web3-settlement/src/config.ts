@@ -8,7 +8,7 @@ const retry = 'platform.money.web3.settlement.retry'
 const live = { reload: 'live' } as const
 const recipientKinds = ['', 'user', 'email', 'mobile', 'websocket-user', 'websocket-group', 'topic'] as const
 
-/** The kernel also rejects a name that another task uses. */
+/** Rules for the name of a task. The kernel also rejects a name that another task uses. */
 const taskName = {
   maxLength: 128,
   pattern: '^[a-z0-9]+([.-][a-z0-9]+)*$',
@@ -18,7 +18,7 @@ const taskName = {
   },
 } as const
 
-/** Document 3, "Limits" 4 to 6, and decision B49. */
+/** Configuration keys (document 3 of the specification, "Limits" 4 to 6). */
 export const keys = {
   [`${review}.enabled` as const]: key.boolean({
     title: { en: 'Handling of overdue reviews', 'zh-CN': '超时复核处理' },

@@ -41,41 +41,45 @@ export const settlementAtRisk = event(
 )
 
 export interface PayerClaim {
-  /** Mixed case requires a valid checksum. */
+  /** Address of the payer. Mixed case requires a valid checksum. */
   readonly address: string
   /**
-   * `personal_sign` signature of the text of `payerMessage`. Not needed if the address belongs to the buyer's account.
+   * `personal_sign` signature of the text that `payerMessage` returns. Not needed if the address belongs to the buyer's
+   * account.
    */
   readonly signature?: string | undefined
 }
 
 export interface SettlementView {
   readonly state: CandidateState
-  /** Blocking reasons in the order of document 3, then causes. */
+  /** Blocking reasons in the order of document 3 of the specification, then causes. */
   readonly reasons: readonly AttemptReason[]
 }
 
 /** For plugins that create orders with payment on a chain. */
 export interface OrderSettlements {
   /**
-   * The text contains order, chain and receiver, so its signature cannot be used elsewhere.
+   * Returns the text that the payer signs. It contains order, chain and receiver, so that its signature cannot be used
+   * for another payment.
    *
    * @throws BusinessError "404" `payment.order-unknown`
    */
   payerMessage(outTradeNo: string): Promise<string>
   /**
-   * Checks the proof and stores the payer of a pending order (decision F.4). The address must belong to the account of
-   * the order's user, or its key must have signed. A transfer from another address then needs the decision of an
-   * operator.
+   * Checks the proof and stores the payer of a pending order. The address must belong to the account of the order's
+   * user, or its key must have signed the text. A transfer from another address then needs the decision of an operator.
    *
    * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and those of
-   *   `Payments.provePayer`
+   * `Payments.provePayer`
    */
   provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
-  /** Queries the chain and writes nothing. Must not be called inside a database transaction. */
+  /**
+   * Returns the state of the settlement of an order. Queries the chain and writes nothing. Must not be called inside a
+   * database transaction.
+   */
   view(outTradeNo: string): Promise<SettlementView>
   /**
-   * Returns the orders with a review that can still settle them.
+   * Returns the orders with a review that can still settle the order.
    *
    * @param outTradeNos at most 200
    */

@@ -26,7 +26,7 @@ export const advice: Names<SuggestedAction> = {
   'manual-review': text('Review manually', '人工复核'),
 }
 
-/** Some of them are also risks of a paid order. */
+/** Names of blocking reasons. Some of these reasons are also risks of a paid order. */
 export const reasons: Names<BlockingReason> = {
   'order-not-found': text('Order not found', '订单不存在'),
   'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
@@ -56,7 +56,7 @@ export const riskReasons: Names<RiskReason> = {
   'transfer-moved': text('Transfer moved to another block', '转账已移至其他区块'),
 }
 
-/** An operator must decide about causes. */
+/** Names of causes, about which an operator must decide. */
 export const causes: Names<ReviewCause> = {
   'match-context-missing': text('The order lacks data to find its transfer', '订单缺少查找转账所需的信息'),
   'several-matching-transfers': text('Several transfers match', '多笔转账匹配'),

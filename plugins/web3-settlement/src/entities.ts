@@ -4,15 +4,15 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { AttemptReason, BlockingReason, CandidateState } from './planning/reasons.ts'
 
-/** `settle` and `record` are saved by operators, the others automatically. */
+/** Actions of a review. Operators save `settle` and `record`. The product saves the other actions automatically. */
 export const reviewActions = ['settle', 'record', 'auto-approve', 'auto-reject', 'auto-retry'] as const
 export type ReviewAction = (typeof reviewActions)[number]
 
-/** `open` and `approved` reviews can still be settled automatically. */
+/** Statuses of a review. Reviews with the status `open` or `approved` can still be settled automatically. */
 export const reviewStatuses = ['open', 'approved', 'settled', 'rejected', 'noted'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
-/** The plan never changes; the status does. */
+/** A saved review of an order. Its plan never changes, but its status does. */
 export const ReviewRow = defineEntity({
   name: 'Web3SettlementReviewLog',
   tableName: 'web3_settlement_review_log',
@@ -31,32 +31,32 @@ export const ReviewRow = defineEntity({
     outTradeNo: column.text(64),
     chainName: column.text(64).nullable(),
     transactionHash: column.text(66).nullable(),
-    /** Log index that the operator selected; null: the best match. */
+    /** Log index of the transfer that the operator selected; null for the best match. */
     logIndex: column.integer().nullable(),
     action: column.text(16).$type<ReviewAction>(),
     status: column.text(16).$type<ReviewStatus>(),
     state: column.text(16).$type<CandidateState>(),
-    /** The plan was `ready`, and no attempt found a permanent problem. */
+    /** True if the plan was `ready` and no attempt found a permanent problem. */
     candidate: column.boolean(),
-    /** A candidate that requests a settlement and has not ended. */
+    /** True for a candidate that requests a settlement and has not ended. */
     retryable: column.boolean(),
     reasons: column.json<BlockingReason[]>(),
     planSnapshot: column.json<SettlementPlan>(),
     reviewFingerprint: column.text(64),
     fingerprintVersion: column.integer(),
     remark: column.text(500).nullable(),
-    /** Review from which this one follows. */
+    /** Id of the review from which an automatic review follows. */
     sourceLogId: column.id().nullable(),
     /** Null for an automatic action. */
     actorUserId: column.id().nullable(),
     permissionSnapshot: column.json<string[]>(),
     /** Null if no automatic attempt is planned. */
     retryAt: column.timestamp().nullable(),
-    /** Also of reviews that follow from this one; null before the first attempt. */
+    /** Outcome of the last attempt for this review or a review that follows from it; null before the first attempt. */
     lastOutcome: column.text(16).$type<SettlementOutcome>().nullable(),
     lastReasons: column.json<AttemptReason[]>().nullable(),
     lastAttemptAt: column.timestamp().nullable(),
-    /** Since then only an operator may decide. Null if not held. */
+    /** Time since which only an operator may decide about the review; null if the review is not held. */
     heldAt: column.timestamp().nullable(),
     version: column.integer(),
     traceId: column.text(128).nullable(),
@@ -79,7 +79,7 @@ export const CallbackRow = defineEntity({
     id: column.primaryKey(),
     outTradeNo: column.text(64),
     reviewLogId: column.id(),
-    /** `trigger` is a reserved word of SQL. */
+    /** What started the attempt. The column is not named `trigger`, because that is a reserved word of SQL. */
     startedBy: column.text(16).$type<SettlementTrigger>(),
     outcome: column.text(16).$type<SettlementOutcome>(),
     reasons: column.json<AttemptReason[]>(),
@@ -94,7 +94,7 @@ export const CallbackRow = defineEntity({
 })
 export type CallbackRow = InferEntity<typeof CallbackRow>
 
-/** Automatic retries per order and fingerprint. */
+/** Number of automatic retries for each order and fingerprint. */
 export const RetryCountRow = defineEntity({
   name: 'Web3SettlementRetry',
   tableName: 'web3_settlement_retry',
@@ -112,7 +112,7 @@ export const RetryCountRow = defineEntity({
 export const handlingStatuses = ['open', 'resolved', 'ignored'] as const
 export type HandlingStatus = (typeof handlingStatuses)[number]
 
-/** After the insert, only the columns about the handling change. */
+/** A log of the audit. After the insert, only the columns about its handling change. */
 export const AuditRow = defineEntity({
   name: 'Web3SettlementAuditLog',
   tableName: 'web3_settlement_audit_log',
@@ -133,7 +133,7 @@ export const AuditRow = defineEntity({
     riskLevel: column.text(8).$type<RiskLevel>(),
     risky: column.boolean(),
     suggestedAction: column.text(24).$type<SuggestedAction>(),
-    /** Null without a risk, so that the index contains only risks. */
+    /** Null if there is no risk, so that the index contains only risks. */
     retryable: column.boolean().nullable(),
     needsFundReview: column.boolean().nullable(),
     chainReorgSuspected: column.boolean(),
@@ -146,7 +146,7 @@ export const AuditRow = defineEntity({
 })
 export type AuditRow = InferEntity<typeof AuditRow>
 
-/** A summary then need not count rows. */
+/** Number of logs of each kind, so that a summary need not count rows. */
 export const AuditCountRow = defineEntity({
   name: 'Web3SettlementAuditCount',
   tableName: 'web3_settlement_audit_count',
@@ -160,7 +160,7 @@ export const AuditCountRow = defineEntity({
   },
 })
 
-/** Where the next audit of a provider and chain continues. */
+/** Position at which the next audit of a provider and chain continues. */
 export const AuditPositionRow = defineEntity({
   name: 'Web3SettlementAuditPosition',
   tableName: 'web3_settlement_audit_position',
@@ -169,7 +169,7 @@ export const AuditPositionRow = defineEntity({
     id: column.primaryKey(),
     walk: column.text(140),
     afterId: column.id(),
-    /** Milliseconds, for a walk that is ordered by payment time. */
+    /** Payment time in milliseconds since the epoch, for a walk that is ordered by payment time. */
     afterAt: column.bigint().nullable(),
   },
 })

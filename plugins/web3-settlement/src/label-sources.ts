@@ -8,7 +8,7 @@ import { permissionCodes } from './permissions.ts'
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const labelOf = ({ id, outTradeNo }: Pick<ReviewRow, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
 
-/** A label contains the order number. */
+/** Labels of reviews. A label contains the order number and the id of the review. */
 export const reviewLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.reviewView,
   scope: 'caller',

@@ -45,7 +45,7 @@ export const requires = {
   notification: optional(notification),
 } as const
 
-/** Objects that setup passes in. */
+/** Objects that the setup of the plugin passes in. */
 interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -54,9 +54,9 @@ interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly approvals: ReviewApprovals
 }
 
-/** All objects by name. Each selects its dependencies with `Pick`. */
+/** All objects of the plugin by name. Each class selects its dependencies with `Pick`. */
 export interface Parts extends Given {
-  /** Delay before a retry. */
+  /** Delay before an automatic retry in milliseconds. */
   readonly retryDelayMs: () => number
   readonly overdueRules: () => OverdueRules
   /** Milliseconds by which a payment may be older than its order. */

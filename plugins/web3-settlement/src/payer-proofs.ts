@@ -5,9 +5,12 @@ import type { Parts } from './parts.ts'
 
 type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
 
-/** Provider name of wallet identities (decision A4). */
+/** Name of the provider of wallet identities. */
 const walletProvider = 'evm'
-/** The user has the key of the address (decision F.3). Null: from before proofs were stored. */
+/**
+ * Stored proofs that show that the user has the key of the address. Null is stored for identities from before proofs
+ * existed.
+ */
 const keyProofs: readonly (string | null)[] = ['ecrecover', null]
 
 export class PayerProofs implements OrderSettlements {
@@ -53,8 +56,8 @@ export class PayerProofs implements OrderSettlements {
   }
 
   /**
-   * A binding that only a contract confirmed does not count, because this contract may have another owner on the chain
-   * of the payment.
+   * True if the address is bound to the account of the user. A binding that only a contract confirmed does not count,
+   * because this contract may have another owner on the chain of the payment.
    */
   async #isBound(userId: number | null, payer: string): Promise<boolean> {
     if (userId === null) return false
@@ -62,7 +65,10 @@ export class PayerProofs implements OrderSettlements {
     return account?.id === userId && keyProofs.includes(account.externalProof)
   }
 
-  /** Contracts are not queried, because a single node would decide. */
+  /**
+   * True if the key of the address signed the message of the order. Contract wallets are not queried, because a single
+   * node would decide.
+   */
   async #isSigned(outTradeNo: string, address: string, signature: string | undefined): Promise<boolean> {
     const { walletVerifier } = this.#parts
     if (signature === undefined || walletVerifier === undefined) return false

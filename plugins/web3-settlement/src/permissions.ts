@@ -29,6 +29,6 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Each decision stores these permissions. */
+/** Returns the permissions of this plugin that the user has. Each decision stores them. */
 export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
   Object.values(permissionCodes).filter((code) => principal.can(code))

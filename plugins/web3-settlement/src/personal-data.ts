@@ -20,7 +20,7 @@ export const settlementTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ReviewRow, {
     title: bilingual('Settlement reviews that the user made', '用户提交的结算复核'),
     owner: 'actor_user_id',
-    // The plan describes the order of another user.
+    // Omitted, because the plan describes the order of another user.
     omit: ['planSnapshot'],
     erasure: 'kept',
     reason,

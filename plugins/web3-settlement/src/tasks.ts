@@ -13,7 +13,7 @@ interface SettlementWork {
   readonly audit: SettledAudit
 }
 
-/** For scheduled tasks of this plugin only. */
+/** Work of this plugin that only its own scheduled tasks use. */
 export const settlementWork = service<SettlementWork>('web3-settlement.work', { from: '@plinth/web3-settlement' })
 
 type Uses = {

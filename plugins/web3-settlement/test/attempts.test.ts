@@ -89,8 +89,8 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
     reasons: ['rpc-query-failed'],
     lastAttempt: { outcome: 'skipped' },
   })
-  // In another block the fingerprint differs. When the payment is in the first block again, the fingerprint is the same
-  // as before.
+  // If the payment is in another block, its fingerprint differs. When it is in the first block again, its fingerprint
+  // is the same as before.
   const moved = {
     blockHash: hashOf('99'),
     logs: [{ ...transferLog(5), transactionHash: hash, blockHash: hashOf('99') }],
@@ -120,7 +120,7 @@ onSqlite(
     }
     const { data: review } = await save(order.outTradeNo)
     const { data: earlier } = await save(old.outTradeNo)
-    // Changes the plan to the form in which a release with the first version stored it.
+    // Changes the plan to the form in which a release with the first version of fingerprints stored it.
     const [stored] = await rows(`select plan_snapshot from web3_settlement_review_log where id = ${earlier.id}`)
     const plan =
       typeof stored?.['plan_snapshot'] === 'string' ? JSON.parse(stored['plan_snapshot']) : stored?.['plan_snapshot']
@@ -164,7 +164,7 @@ onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t:
   const query = db.query.bind(db)
   const monotonic = clock.monotonic.bind(clock)
   let passedMs = 0
-  /** Advances the time after the response of the chain, when the claims of other orders are read. */
+  /** Simulates that much time passes between the response of the chain and the reading of claims. */
   const slow = async (ageMs: number, work: () => Promise<void>) => {
     Object.defineProperty(db, 'query', {
       configurable: true,

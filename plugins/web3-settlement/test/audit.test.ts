@@ -39,8 +39,8 @@ async function settledOrder(
 }
 
 /**
- * Risk level and suggested action for each audit reason, from the requirements (document 3, "Compensation plan
- * actions") and the README.
+ * Risk level and suggested action for each audit reason, from the requirements (document 3 of the specification,
+ * "Compensation plan actions") and the README.
  */
 const advice: Partial<Record<RiskReason, readonly [level: string, action: string]>> = {
   'chain-not-configured': ['low', 'recheck-later'],
@@ -68,7 +68,7 @@ const cases = {
   unreachable: { error: 'timeout' },
 } as const
 
-/** Returns all data that must not change. */
+/** Returns all data that an audit must not change. */
 const fundsOf = async ({ rows }: RunningSettlement) =>
   JSON.stringify([
     await rows('select out_trade_no, status, version from money_payment_order order by id'),
@@ -134,7 +134,7 @@ onEachDatabase(t, 'S-058 two audits at the same moment write one log of each ris
   await settledOrder(one, cases.gone)
   const isWriting = Promise.withResolvers<void>()
   const goesOn = Promise.withResolvers<void>()
-  /** Runs the work before the statements of one instance on a table. */
+  /** Makes this instance run the given work before each of its statements on a table. */
   const before = ({ db }: RunningSettlement, table: RegExp, work: () => Promise<void>) => {
     const execute = db.execute.bind(db)
     db.execute = async (sql, parameters) => {

@@ -99,13 +99,13 @@ onSqlite(
     const mine = await paidOrder()
     const { data: review } = await save(mine.outTradeNo)
     t.hasStrict(review, { state: 'ready' })
-    // This order has no transaction, but its review has one.
+    // This order specifies no transaction, but its review does.
     const other = await createOrder(product.db, { outTradeNo: 'unnamed', scene: 'test', transactionHash: null })
     const { data: claim } = await save(other.outTradeNo, { transactionHash: mine.transactionHash })
     assertMembers(t, claim, { state: 'review_required', plan: { claimedBy: [mine.outTradeNo] } })
     t.match(await overdue(product), { handled: 2, executed: 0 })
     t.match((await call('GET', `${reviewPath}/${review.id}`)).data, { status: /^open$/, heldAt: String })
-    // An operator accepts the causes that a review lists, and this review lists none.
+    // The operator can only accept causes that the review lists, but this review lists none.
     t.match((await product.settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
   },
 )
@@ -297,7 +297,7 @@ onEachDatabase(
     const claim = (await save(other.outTradeNo)).data
     t.hasStrict((await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
     t.hasStrict(claim, { state: 'review_required' })
-    // A waiting order of the proven payer also reserves the transfer, even without a transaction.
+    // A pending order of the proven payer also claims the transfer, even though it specifies no transaction.
     const waiting = await paidOrder({ amountRaw: '7', transactionHash: null })
     await running.service(payments).provePayer(waiting.outTradeNo, stranger, 'account')
     const hash = hashNumber(77)
@@ -315,7 +315,7 @@ onEachDatabase(
       plan: { causes: ['named-by-another-order'], claimedBy: [waiting.outTradeNo] },
     })
     t.hasStrict((await save(waiting.outTradeNo, { transactionHash: hash })).data, { state: 'ready' })
-    // A payer who did not send the transfer.
+    // The proven payer of this order did not send the transfer.
     const wrong = await paidOrder()
     await running.service(payments).provePayer(wrong.outTradeNo, stranger, 'account')
     assertMembers(t, (await save(wrong.outTradeNo)).data, {
@@ -379,14 +379,17 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
   const buyer = fc.integer({ min: 0, max: 2 })
   const world_ = fc.record({
     /**
-     * Orders with their buyer, their amount, and whether the payer is proven. The payer or the amount distinguishes
-     * them.
+     * Orders with their buyers and amounts. If payers are proven, the payer distinguishes the orders; otherwise the
+     * amount does.
      */
     orders: fc.array(fc.record({ buyer, amount: fc.integer({ min: 1, max: 2 }) }), { minLength: 2, maxLength: 5 }),
     isProven: fc.boolean(),
-    /** Transfers. Each number is the order that the transfer pays. */
+    /** Transfers. Each number is the index of the order that the transfer pays. */
     transfers: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
-    /** Claims of transfers in this sequence. A claim is made by the order itself or only by a review. */
+    /**
+     * Sequence in which orders claim transfers. The claim is made by the order itself, or only by a review of the
+     * order.
+     */
     namings: fc.array(fc.record({ order: fc.nat(4), transfer: fc.nat(2), byReview: fc.boolean() }), {
       minLength: 1,
       maxLength: 8,

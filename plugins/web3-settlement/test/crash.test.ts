@@ -1,6 +1,6 @@
 /**
- * Tests processes that are killed between a review and a notice. An order must be settled once with one effect, or not
- * at all.
+ * Tests processes that are killed at any point from the review to the notice. An order must be settled once with one
+ * effect, or not at all.
  */
 
 import { fork } from 'node:child_process'
@@ -24,8 +24,8 @@ onEachDatabase(
     // This instance delivers no events, so it does not change the state that the killed processes left.
     const watcher = await startSettlement(t, at, { roles: ['web'] })
     const { paidOrder, save, rows, db, clock } = watcher
-    // A server rolls back in the same way as SQLite, and each process needs two seconds of CPU time. Servers therefore
-    // run only the points that differ.
+    // A server rolls back in the same way as SQLite, and each process needs two seconds of CPU time. On a server, the
+    // test therefore runs only the points that differ from SQLite.
     const points = at.dialect === 'sqlite' ? crashPoints : crashPoints.filter(({ everywhere }) => everywhere === true)
 
     const run = async (work: Pick<CrashWorkerArguments, 'left' | 'next'>) => {
@@ -56,7 +56,7 @@ onEachDatabase(
         payments: await count(
           `outbox_event where type = 'money.payment.succeeded' and payload like '%"${outTradeNo}"%'`,
         ),
-        // Other connections must not see an intermediate state.
+        // No other connection may see the intermediate state `settling`.
         settling: await count(`web3_settlement_review_log where ${of} and state = 'settling'`),
       }
     }
@@ -122,7 +122,7 @@ onEachDatabase(
         const expected = point.committed ? everything : nothing
         t.same(await traces(outTradeNo), expected, `${point.name}: all or nothing`)
         t.equal(notices(outTradeNo).length, point.sent, `${point.name}: sent so far`)
-        // Expires the lease of the dead process.
+        // Lets the lease of the dead process expire, so that its events can be delivered.
         await db.execute("update outbox_event set next_at = ? where status = 'pending'", [new Date(0)])
       }
       left = next

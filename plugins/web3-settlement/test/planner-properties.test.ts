@@ -22,7 +22,7 @@ import {
   transferLog,
 } from './fixtures/ready-case.ts'
 
-/** Generates the usual value in most cases. */
+/** Generates the usual value in most cases, and one of the other values in the rest. */
 const mostly = <T>(usual: T, ...others: unknown[]) =>
   fc.oneof(
     { weight: 4, arbitrary: fc.constant(usual as unknown) },

@@ -119,7 +119,7 @@ const wholeWay = fc.record({ order, blocks: fc.integer({ min: 2, max: 3 }) }).ma
   { what: 'review', order },
   { what: 'settle', order },
 ])
-/** Steps that settle without a review, or with a review of another position of the same payment. */
+/** Steps in which a payment moves, and which settle it without a review, or with a review of its earlier position. */
 const movedMeanwhile = fc
   .record({ order, fate: fc.constantFrom('gone' as const, 'waiting' as const, 'moved' as const) })
   .map(({ order, fate }): Step[] => [

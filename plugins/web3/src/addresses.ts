@@ -27,7 +27,7 @@ const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset
 /** `0x` and 40 hexadecimal digits in lower case. Equal addresses have equal texts. */
 export type Address = Hex
 
-/** Payments to it and logins with it are rejected. */
+/** The address with the value zero. Payments to it and logins with it are rejected. */
 export const zeroAddress: Address = `0x${'0'.repeat(40)}`
 
 const form = /^0x[0-9a-fA-F]{40}$/
@@ -38,8 +38,7 @@ const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**
  * True for an EVM address: `0x` and 40 hexadecimal digits in lower case, in upper case, or in mixed case with a valid
- * checksum (EIP-55). A wrong checksum indicates a typing error (decision B53). Other forms are rejected, such as ENS
- * names.
+ * checksum (EIP-55). A wrong checksum indicates a typing error . Other forms are rejected, such as ENS names.
  */
 export function isAddress(text: string): boolean {
   return normalize(text) !== null
@@ -74,7 +73,7 @@ export function toChecksumAddress(text: string): string | null {
  */
 export const isAddressShaped = (text: string): boolean => text.length === 42 && looseForm.test(text)
 
-/** Names of document 3 ("Helpers", rule 6). */
+/** Functions under the names that document 3 of the specification defines ("Helpers", rule 6). */
 export const web3Addresses = Object.freeze({ isAddress, normalize, require: requireAddress, toChecksumAddress })
 
 const checksums = new LRUCache<Address, string>({ max: 5000 })

@@ -7,19 +7,25 @@ export type { Address, Hex, MessageEncoding, RecoveryBackendName, TypedDataDomai
 
 export type VerificationReason =
   | 'address-invalid'
-  /** Wrong encoding, an unpaired surrogate, or more than 16 KiB. */
+  /** The message has a wrong encoding, an unpaired surrogate, or more than 16 KiB. */
   | 'message-malformed'
-  /** Not EIP-712 typed data within the limits, or a value does not match its type. */
+  /** The text is not EIP-712 typed data within the limits, or a value does not match its type. */
   | 'typed-data-malformed'
-  /** The domain has another chain id than the given one. */
+  /** The domain of the typed data has another chain id than the caller specified. */
   | 'chain-id-mismatch'
-  /** Not 64 or 65 hexadecimal bytes, v is not 0, 1, 27 or 28, or no key can have created r and s. */
+  /**
+   * The signature does not have 64 or 65 hexadecimal bytes, v is not 0, 1, 27 or 28, or no key can have created r and
+   * s.
+   */
   | 'signature-malformed'
   /** s is in the upper half. Anyone can compute this form from a valid signature (EIP-2). */
   | 'signature-high-s'
   /** Another key signed, or another message was signed. */
   | 'signature-mismatch'
-  /** Possibly from a contract wallet, but too few providers responded or they disagree. A later call may succeed. */
+  /**
+   * The signature may come from a contract wallet, but too few providers responded or they disagree. A later call may
+   * succeed.
+   */
   | 'contract-unanswered'
 
 /** `ecrecover`: the key of the address signed. `eip-1271`: the contract at the address accepted the signature. */
@@ -38,8 +44,8 @@ export interface VerificationResult {
 }
 
 /**
- * Only proves that the address signed the content. The caller must check domain, contract, nonce, deadline, amounts and
- * authorised party.
+ * Result for typed data. It only proves that the address signed the content. The caller must check domain, contract,
+ * nonce, deadline, amounts and authorised party.
  */
 export interface TypedDataVerification extends VerificationResult {
   readonly domain?: TypedDataDomain
@@ -59,7 +65,7 @@ export interface TypedDataSignature {
   /** JSON text, at most 64 KiB. Integers beyond 2^53 - 1 must be strings. */
   readonly typedData: string
   readonly signature: string
-  /** If given, a chain id in the domain must be equal. A domain may have none. */
+  /** If specified, it must equal the chain id of the domain. A domain without chain id is accepted. */
   readonly chainId?: number
 }
 
@@ -69,7 +75,7 @@ export interface TypedDataSignature {
  * several valid signatures, so never use one as idempotency key.
  */
 export interface WalletVerifier {
-  /** Both backends return the same results. */
+  /** Library that recovers keys. The results do not depend on it. */
   readonly backend: RecoveryBackendName
   /** Verifies a signature of `personal_sign` (EIP-191, version 0x45). */
   verifyPersonal(signed: PersonalSignature): VerificationResult
@@ -83,7 +89,7 @@ export interface WalletVerifier {
    * @param chainId chain that the message is meant for
    */
   verifyPersonalOnChain(chainId: number, signed: PersonalSignature): Promise<VerificationResult>
-  /** Like `verifyTypedData`, with contracts as in `verifyPersonalOnChain`. */
+  /** Like `verifyTypedData`, but queries contract wallets as `verifyPersonalOnChain` does. */
   verifyTypedDataOnChain(chainId: number, signed: TypedDataSignature): Promise<TypedDataVerification>
 }
 
@@ -95,25 +101,25 @@ export const walletVerifier = service<WalletVerifier>('web3.wallet-verifier', { 
  */
 export type Finality = 'depth' | 'safe' | 'finalized'
 
-/** URLs of providers are secrets, so they are left out. */
+/** A chain without the URLs of its providers, because these URLs are secrets. */
 export interface Chain {
   /** Never changes: keys of transfers start with it. */
   readonly name: string
   /** EIP-155. Unique and never changes, because otherwise a transfer could count twice. */
   readonly chainId: number
   readonly enabled: boolean
-  /** Null: no order is settled (decision A26). */
+  /** Number of required confirmations. If null, no order of this chain is settled. */
   readonly requiredConfirmations: number | null
   readonly finality: Finality
-  /** Blocks that a provider may be behind the highest recent height. */
+  /** Number of blocks that a provider may be behind the highest recent height. */
   readonly maxHeadLagBlocks: number
-  /** Page of a transaction, with the placeholder `{hash}`. */
+  /** URL of the page that shows a transaction, with the placeholder `{hash}`. */
   readonly explorerTransactionUrl: string | null
   /** In the order of the queries. */
   readonly providers: readonly { readonly id: string }[]
 }
 
-/** Hexadecimal texts are in lower case. */
+/** A log of a receipt. Hexadecimal texts are in lower case. */
 export interface ChainLog {
   readonly address: Address
   readonly topics: readonly Hex[]
@@ -134,7 +140,7 @@ export interface ChainReceipt {
   readonly status: 'success' | 'reverted'
   readonly from: Address
   readonly to: Address | null
-  /** In the order of the transaction. */
+  /** Logs in the order in which the transaction wrote them. */
   readonly logs: readonly ChainLog[]
 }
 
@@ -144,31 +150,34 @@ export interface ChainTransaction {
   readonly to: Address | null
   /** Smallest units of the native coin. */
   readonly value: bigint
-  /** Null if it is not in a block. */
+  /** Null if the transaction is not in a block. */
   readonly blockNumber: number | null
   readonly blockHash: Hex | null
 }
 
 /**
- * Consistent facts from one provider. If several must agree (`platform.web3.rpc.agreement`), the others reported the
- * same block and receipt, and the heights are the lowest of all.
+ * Consistent facts from one provider. If several providers must agree (`platform.web3.rpc.agreement`), the others
+ * reported the same block and receipt, and each height is the lowest that one of them reported.
  */
 export interface ChainObservation {
   readonly providerId: string
   readonly chainId: number
-  /** Null if the provider does not know it. */
+  /** Null if the provider does not know the transaction. */
   readonly transaction: ChainTransaction | null
-  /** Null if it is not in a block. */
+  /** Null if the transaction is not in a block. */
   readonly receipt: ChainReceipt | null
   /** Height of the newest block, never below the block of the receipt. */
   readonly head: number
-  /** Block that is now at the height of the receipt. A reorganisation makes it differ from the receipt. */
+  /**
+   * Hash of the block that is now at the height of the receipt. After a reorganisation it may differ from the block of
+   * the receipt.
+   */
   readonly canonicalBlockHash: Hex | null
-  /** Time of that block in milliseconds since the epoch; null if unknown. */
+  /** Time of the block with `canonicalBlockHash` in milliseconds since the epoch; null if unknown. */
   readonly blockTime: number | null
-  /** Only for the finality `safe`. */
+  /** Height of the block with the tag `safe`, if the chain has the finality `safe`. */
   readonly safeNumber?: number
-  /** Only for the finality `finalized`. */
+  /** Height of the block with the tag `finalized`, if the chain has the finality `finalized`. */
   readonly finalizedNumber?: number
   /** Milliseconds since the epoch. */
   readonly observedAt: number
@@ -184,21 +193,21 @@ export type ProviderFault =
   /** HTTP status other than 200 and 429. */
   | 'http-status'
   | 'answer-too-large'
-  /** Not JSON-RPC, or does not match the calls. */
+  /** The response is not JSON-RPC, or does not match the calls. */
   | 'answer-invalid'
   | 'rpc-error'
-  /** Invalid for the method, or of another transaction. */
+  /** The result is invalid for the method, or belongs to another transaction. */
   | 'result-invalid'
   /** Parts of the response contradict each other. */
   | 'inconsistent'
-  /** Higher than the time and the other providers allow. */
+  /** The reported height is higher than the time and the other providers allow. */
   | 'head-implausible'
-  /** Fewer agree than `platform.web3.rpc.agreement` requires. */
+  /** Fewer providers agree than `platform.web3.rpc.agreement` requires. */
   | 'unconfirmed'
   /** The newest block is below that of the receipt, or too far behind other providers. */
   | 'stale-head'
   | 'chain-id-mismatch'
-  /** Paused after repeated failures. */
+  /** The provider is paused after repeated failures. */
   | 'circuit-open'
   | 'overloaded'
   /** The stored URL cannot be decrypted. */
@@ -210,7 +219,7 @@ export interface ProviderAttempt {
 }
 
 export interface ChainFactsFailure {
-  /** `chain-id-mismatch` only if every provider is of another chain. */
+  /** `chain-id-mismatch` only if every provider belongs to another chain. */
   readonly error: 'chain-not-configured' | 'chain-id-mismatch' | 'rpc-query-failed'
   /** In the order of the queries. */
   readonly attempts: readonly ProviderAttempt[]
@@ -224,8 +233,9 @@ export interface FactsRequest {
 }
 
 /**
- * Providers are queried one after another: the next one only after a failure, or if several must agree. A call takes at
- * most three request deadlines per provider. Must not be called inside a database transaction.
+ * Reads facts about transactions. The next provider is queried only after a failure of the previous one, or if several
+ * must agree. A call takes at most three request deadlines per provider. Must not be called inside a database
+ * transaction.
  */
 export interface Chains {
   /** Ordered by name. */
@@ -244,7 +254,7 @@ export interface Chains {
 
 export const chains = service<Chains>('web3.chains', { from: '@plinth/web3' })
 
-/** For display only, because a contract may report anything. */
+/** Facts about a token, for display only, because a contract may report anything. */
 export interface TokenInfo {
   /** Decimal places, 0 to 77; null if unknown. */
   readonly decimals: number | null

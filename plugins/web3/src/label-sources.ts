@@ -2,7 +2,7 @@ import { type LabelSource, labelsWith } from '@plinth/admin'
 import type { ChainRegistry } from './chains/chain-registry.ts'
 import { permissionCodes } from './permissions.ts'
 
-/** The id of a label is the name, because orders and logs contain it. */
+/** Labels of chains. The id of a label is the name of the chain, because orders and logs contain it. */
 export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource {
   const labels = async () =>
     (await registry.list()).map(({ name, chainId }) => ({ id: name, name: `${name} (${chainId})` }))

@@ -20,7 +20,7 @@ export const scopes: readonly OpenScope[] = [
   },
 ]
 
-/** For any EVM chain. The chain of the domain is then not compared. */
+/** Value of the path parameter for any EVM chain. The chain of the typed data is then not compared. */
 const anyChain = 'evm'
 
 const path = '/api/v1/open/web3/chains/:chain/wallet-signatures'
@@ -30,7 +30,7 @@ const params = Type.Object({
     description: 'Name of a chain of the product, or `evm` for any chain.',
   }),
 })
-/** Generous, so that an invalid signature gets a result instead of an error. */
+/** The maximum length is generous, so that a signature that is too long gets a result instead of an error. */
 const signature = Type.String({
   maxLength: 8194,
   description:
@@ -59,7 +59,10 @@ const text = Type.Optional(Type.String())
 
 const { route } = routesWith<OpenRouteParts>()
 
-/** Creates no login and no data, and uses no nonce (document 3, "Login", rule 5). */
+/**
+ * Routes that only verify. They create no login and no data, and use no nonce (document 3 of the specification,
+ * "Login", rule 5).
+ */
 export const openRoutes = [
   route({
     method: 'POST',
@@ -138,7 +141,10 @@ export const openRoutes = [
   }),
 ]
 
-/** @throws BusinessError "404" `web3.chain-unknown`, also for a disabled chain */
+/**
+ * Returns the id of a chain; undefined for any chain. @throws BusinessError "404" `web3.chain-unknown`, also for a
+ * disabled chain
+ */
 async function chainIdOf(chains: Pick<Chains, 'get'>, name: string): Promise<number | undefined> {
   if (name === anyChain) return undefined
   const chain = await chains.get(name)

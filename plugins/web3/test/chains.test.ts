@@ -298,7 +298,7 @@ onChain(
       })
     }
     for (const [fault, expected] of Object.entries(problems)) {
-      // A check by an administrator closes the circuit breakers of the providers that respond.
+      // A check by an administrator closes the circuit breakers of all providers that respond.
       first.fault = undefined
       second.fault = undefined
       await call('POST', `${admin}/${data.id}/verify`, adminToken)

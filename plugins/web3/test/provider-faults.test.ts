@@ -1,6 +1,6 @@
 /**
- * Tests errors about one hash, and impossible heights. Such results of one provider must not disable a correct
- * provider.
+ * Tests faulty responses about one transaction, and impossible heights. Such responses must not disable a provider that
+ * otherwise works.
  */
 import { walletVerifier } from '@plinth/web3'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
@@ -54,7 +54,7 @@ onChain('a fault of one hash never switches its provider off for the others', as
     t.equal(failed(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
     Object.assign(first, { fault: undefined, rewrite: undefined })
     t.hasStrict(await factsOf(paid), { receipt: { transactionHash: paid, status: 'success' } }, `after ${name}`)
-    // Closes the circuit breaker for the next case, if it is open.
+    // Closes a circuit breaker that this case may have opened, so that the next case is not affected.
     await call('POST', `${admin}/${data.id}/verify`, adminToken)
   }
 })

@@ -22,7 +22,10 @@ const anna = privateKeyToAccount(keyOf(1))
 
 const outcomeOf = ({ valid, reason }: { valid: boolean; reason?: string }) => (valid ? 'valid' : reason)
 
-/** Returns the expected reason. The vectors distinguish two reasons that the product reports as one. */
+/**
+ * Returns the reason that the product reports for a vector. The vectors distinguish two reasons that the product
+ * reports as one.
+ */
 const expectedOf = ({ expected, kind }: { expected: string; kind: string }) =>
   kind === 'erc1271' ? 'signature-mismatch' : expected
 

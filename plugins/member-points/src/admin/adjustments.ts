@@ -10,7 +10,7 @@ interface Adjustment {
   /** Positive grants, negative deducts; never 0. */
   readonly points: number
   readonly reason: string
-  /** The same key adjusts once. */
+  /** A second call with the same key does not adjust the points again. */
   readonly idempotencyKey?: string | undefined
 }
 
@@ -27,7 +27,7 @@ interface AdjustmentPreview {
   readonly availableBefore: number
   readonly availableAfter: number
   readonly frozen: number
-  /** Points owed for earlier refunds, which a grant pays first. */
+  /** Part of a grant that first pays points owed for earlier refunds. */
   readonly settlesDebt: number
   readonly possible: boolean
   /** Milliseconds since the epoch. `undefined` for a deduction, or if the points never expire. */
@@ -128,7 +128,7 @@ export class Adjustments {
   }
 }
 
-/** Another operator must adjust an operator's own account. */
+/** Operators may not adjust their own account. */
 function assertOther(userId: number, operatorId: number): void {
   if (userId === operatorId) throw businessError('own-account', { data: { userId, field: 'userId' } })
 }

@@ -232,7 +232,7 @@ export const adminRoutes = [
   }),
 ]
 
-/** Undefined means all users, which only some data scopes allow (decision A5). */
+/** Returns the user whose data a request may read; undefined for all users, which only some data scopes allow. */
 async function reachedUser(
   principal: Principal,
   userId: number | undefined,

@@ -11,7 +11,7 @@ export interface LastCheckIn {
   readonly streak: number
 }
 
-/** A day of 23 or 25 hours counts as one. */
+/** Number of days from one date to another. A day of 23 or 25 hours counts as one day. */
 export const daysBetween = (from: string, to: string): number => (dayNumber(to) - dayNumber(from)) / 86_400_000
 
 function dayNumber(day: string): number {
@@ -53,7 +53,7 @@ export interface ProgrammeCalendar {
 type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
 interface CheckedIn {
-  /** True if the member had already checked in. Nothing was granted then (decision B7). */
+  /** True if the member had already checked in. This call then granted no points. */
   readonly repeated: boolean
   readonly points: number
   /** The part of `points` that paid debts from refunds, and is not in the balance. */
@@ -111,7 +111,7 @@ export class CheckIns {
         userId,
         last.day,
       ])
-      // Another transaction may have added one before this one got the lock.
+      // Another transaction may have added a newer check-in before this one got the lock.
       const found = await this.last(userId)
       if (found?.day === last.day) return found
       last = found

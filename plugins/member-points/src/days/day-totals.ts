@@ -21,7 +21,10 @@ import { pointsAsset } from '../rules/rule-types.ts'
 const ways = ['granted', 'returned', 'consumed', 'reversed', 'expired'] as const
 type Way = (typeof ways)[number]
 
-/** Kinds that return points without earning them, or take points without spending them. */
+/**
+ * Kinds of entries that return points without earning them, or take points without spending them. All other kinds grant
+ * or consume points.
+ */
 const waysOfKinds: ReadonlyMap<string, Way> = new Map([
   ['money.reverse', 'returned'],
   ['points.expire', 'expired'],
@@ -84,7 +87,7 @@ export class DayTotals {
     this.#parts = parts
   }
 
-  /** If two runs overlap, one stops. After an abort, the next run continues. */
+  /** If two runs overlap, one of them stops. If a run is aborted, the next run continues its work. */
   async count(asset: string, signal?: AbortSignal): Promise<void> {
     const { db } = this.#parts
     while (!signal?.aborted && (await this.#page(asset))) {

@@ -20,7 +20,7 @@ const fresh = {
   leaseUntil: 0,
 } as const
 
-/** If one page takes longer, another instance may continue the scan. */
+/** Lease of a scan in milliseconds. If one page takes longer, another instance may continue the scan. */
 const leaseMs = 60_000
 
 type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
@@ -45,14 +45,15 @@ interface PageResult {
   readonly refused: number
 }
 
-/** Another run has taken over the scan, so the page is rolled back. */
+/** Thrown if another run has taken over the scan. The transaction of the page is then rolled back. */
 class ScanLost extends Error {
   override readonly name = 'ScanLost'
 }
 
 /**
- * Scans an asset for expired points (document 1, "Expiry job"). One run at a time leases the scan, and a later run
- * continues it. Debits and position of a page are committed together, so a crash loses nothing.
+ * Scans an asset for expired points (document 1, "Expiry job"). Only one run at a time has the lease of the scan. If it
+ * does not finish, a later run continues the scan. The debits of a page and the position of the scan are committed
+ * together, so a crash loses nothing.
  */
 export class ExpiryRuns {
   readonly #parts: ExpiryRunParts
@@ -136,7 +137,7 @@ export class ExpiryRuns {
     }
   }
 
-  /** Expires sources one by one, so that a bad one does not block the rest. */
+  /** Expires the sources one by one, so that one rejected source does not block the others. */
   async #oneByOne(batch: TakenBatch, cause: unknown): Promise<boolean> {
     const { db, lapsing, log } = this.#parts
     log.warn({ err: cause, batch: batch.id }, 'a page of expired points was rejected, so its sources expire one by one')

@@ -4,7 +4,7 @@ import { SourceRow } from '../entities.ts'
 import { type ExpiryDetails, listsOf } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
-/** Read before the accounts are locked. */
+/** Columns of sources with expired points. They are read before the accounts are locked. */
 export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
 export type LapsedSource = Selected<typeof lapsedSources>
 
@@ -12,7 +12,7 @@ const remainingSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaini
 type RemainingSource = Selected<typeof remainingSources>
 
 export const lapsePage = 500
-/** Pages when the points of one account expire. The scheduled scan does the rest. */
+/** Maximum number of pages per call for one account. The scheduled scan expires the remaining points. */
 const maxPages = 20
 
 /** Debits expired points, one page per transaction. */
@@ -26,7 +26,8 @@ export class Lapsing {
   }
 
   /**
-   * Each source has its own idempotency key, so it expires once. Points on hold are not debited.
+   * Debits the expired points of sources. Each source has its own idempotency key, so it expires once. Points on hold
+   * are not debited.
    *
    * @param sources at most `lapsePage`
    */
@@ -46,7 +47,7 @@ export class Lapsing {
           return {
             accountId,
             amount: remaining,
-            // Points that were on hold expire later, with another key.
+            // Points that were on hold can expire after the others, so their posting needs another key.
             key: `member-points:expire:${id}${expired === 0 ? '' : `:${expired}`}`,
             reference: { type: 'points-source', id: String(id) },
             lots: details,
@@ -56,7 +57,10 @@ export class Lapsing {
     })
   }
 
-  /** Expires due points, so that the whole balance can be spent. @returns the number of sources */
+  /**
+   * Debits all expired points of an account, so that its balance contains only points that can be spent. @returns the
+   * number of sources
+   */
   async sweep(accountId: number, asset: string, at: number): Promise<number> {
     let found = 0
     for (let page = 0; page < maxPages; page++) {

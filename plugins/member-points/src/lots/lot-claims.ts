@@ -9,7 +9,7 @@ export interface ReturnedPart {
   readonly units: number
 }
 
-/** What decides where returned points go. */
+/** Facts that decide where returned points go. */
 interface ClaimedSource {
   readonly claimed: number
   /** Null if no order granted the points. */
@@ -20,7 +20,9 @@ interface ClaimedSource {
 
 interface OrderSums {
   readonly claimed: number
-  /** Missing points that a refund may still take. Expired ones count only if the rule allows it. */
+  /**
+   * Points that a refund could not take yet and may still take. Expired points are included only if the rule allows it.
+   */
   readonly short: number
   readonly owed: number
   readonly recovery: RuleSettings['recovery']
@@ -39,13 +41,13 @@ const orderSums = selectionOf(OrderRewardRow).pick(
 const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
 
 /**
- * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). When the
- * hold ends, returned points are taken, and captured points become a shortfall (decision B9). Points that were spent
- * before the refund reduce its shortfall when they are returned. If the refund took other points instead, the returned
- * points replace those.
+ * Claims on points that were on hold when their order was refunded or their member was deleted. When the hold ends,
+ * returned points are taken, and captured points become a shortfall of the refund. Points that were spent before the
+ * refund reduce its shortfall when they are returned. If the refund took other points instead, the returned points go
+ * to the sources of those other points.
  *
- * Here the account is locked before the order row, and refunds do the opposite. After a deadlock, the database repeats
- * one of the transactions.
+ * This class locks the account before the row of the order. Refunds lock them in the opposite order, so a deadlock is
+ * possible. After a deadlock, the database repeats one of the transactions.
  */
 export class LotClaims {
   readonly #db: Database
@@ -57,9 +59,10 @@ export class LotClaims {
   }
 
   /**
-   * Runs before the points are returned, so `remaining` of a source can be negative until then.
+   * Applies the claims to returned points. It runs before the points are returned, so `remaining` of a source can be
+   * negative until then.
    *
-   * @returns the debits that take the points
+   * @returns the debits that take the claimed points
    */
   async settle({ journalId }: LotMovement, parts: readonly ReturnedPart[]): Promise<readonly LotClaim[]> {
     const claims: LotClaim[] = []
@@ -69,7 +72,7 @@ export class LotClaims {
       const [, , before = 0] = replaced.get(`${kind} ${sourceId}`) ?? []
       replaced.set(`${kind} ${sourceId}`, [sourceId, kind, before + units])
     }
-    // A lender may itself have claims or borrowed points.
+    // Repeats until nothing is left, because a lender may itself have claims or may have borrowed points from others.
     for (let open = parts; open.length > 0; ) {
       const next: ReturnedPart[] = []
       for (const part of await this.#unclaimed(open, journalId, claims, forfeited)) {
@@ -88,7 +91,11 @@ export class LotClaims {
     return claims
   }
 
-  /** @returns the remaining points of sources that borrowed from others */
+  /**
+   * Takes the claimed part of the returned points.
+   *
+   * @returns the points that are left for sources which borrowed points from other sources
+   */
   async #unclaimed(
     parts: readonly ReturnedPart[],
     journalId: number,
@@ -158,7 +165,7 @@ export class LotClaims {
     )
   }
 
-  /** Records that a source paid for points that the source of an order lacked. */
+  /** Records that points of another source paid for points that the source of an order lacked. */
   async pay(orderRewardId: number, lenderId: number, units: number): Promise<void> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select source_id from ${orderTable} where id = ? and source_id is not null`,
@@ -254,7 +261,7 @@ function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
   return [...units].map(([sourceId, all]) => ({ sourceId, units: all }))
 }
 
-/** @param key unique within the plugin */
+/** Creates the debit that takes claimed points for a refund. @param key unique within the plugin */
 function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedPart): LotClaim {
   const lots: ClaimDetails = { claimed: [part] }
   return {

@@ -2,10 +2,10 @@ import { type Database, insertMissing, type NewRow, type Selected, selectionOf }
 import type { LotMovement } from '@plinth/money'
 import { SourceRow, SourceUseRow } from '../entities.ts'
 
-/** Allowed lengths, so that few distinct statements are prepared. */
+/** Lengths of lists of ids. Few lengths mean few distinct statements to prepare. */
 const listSizes = [500, 50, 5, 1] as const
 
-/** Repeats the last id to fill a list. */
+/** Divides ids into lists of these lengths. Repeats the last id to fill a list. */
 export function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const lists: number[][] = []
   for (let from = 0; from < ids.length; ) {
@@ -54,7 +54,10 @@ const pageSize = 500
 
 type Taking = 'spend' | 'reverse' | 'hold'
 
-/** The column that increases, and the status when no points are available any more. */
+/**
+ * For each way to take points: the column that increases, and the status of the source when no points are available any
+ * more.
+ */
 const takings = {
   spend: { column: 'consumed', last: 'exhausted' },
   reverse: { column: 'reversed', last: 'reversed' },
@@ -77,7 +80,7 @@ export class LotMoves {
     this.#db = db
   }
 
-  /** @returns the part of the amount that sources which have not expired could not cover */
+  /** Takes points that have not expired. @returns the part of the amount that they could not cover */
   async take(moved: Moved, taking: Taking, amount: number): Promise<number> {
     let left = amount
     while (left > 0) {
@@ -101,7 +104,7 @@ export class LotMoves {
     return left
   }
 
-  /** @param amount at most the available points of the source */
+  /** Takes points from one source. @param amount at most the available points of the source */
   async takeFrom({ journalId, holdId }: Moved, taking: Taking, lot: FreeLot, amount: number): Promise<void> {
     const { column, last } = takings[taking]
     const isLast = amount === lot.remaining
@@ -129,7 +132,7 @@ export class LotMoves {
     )
   }
 
-  /** Skips uses that are already recorded. */
+  /** Records how points were used. Skips uses that are already recorded. */
   async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
     await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }
@@ -145,7 +148,7 @@ export class LotMoves {
 }
 
 /**
- * MySQL assigns from left to right, so this expression must not read a changed column. `hold` changes `held`, but then
- * both branches are `active`.
+ * SQL that sets the status. MySQL assigns columns from left to right, so the expression must not read a column that was
+ * changed before. `hold` changes `held`, but then both branches are `active`.
  */
 const statusNow = (last: string) => `status = case when held > 0 then 'active' else '${last}' end`

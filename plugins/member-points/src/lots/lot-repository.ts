@@ -102,7 +102,7 @@ export class PointsLotRepository implements LotRepository {
       sourceId: key,
       granted: amount,
       remaining: amount,
-      // Without its own expiry, the rule `expiry` applies.
+      // If the grant specifies no expiry, the rule `expiry` determines it.
       expiresAt: isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at),
       journalId,
       ruleCode: rule?.code ?? null,
@@ -111,7 +111,7 @@ export class PointsLotRepository implements LotRepository {
     }
   }
 
-  /** @returns the points that the source which granted them could not cover */
+  /** Takes points from the source that granted them. @returns the points that this source could not cover */
   async #reverse(movement: LotMovement): Promise<number> {
     const { accountId, amount, at, detail } = movement
     const sourceId = isReversal(detail) ? detail.reversed.sourceId : null
@@ -202,7 +202,9 @@ export class PointsLotRepository implements LotRepository {
     })
   }
 
-  /** The expiry of the sources does not change, even if it has passed. */
+  /**
+   * Returns spent or held points to their sources. The expiry of the sources does not change, even if it has passed.
+   */
   async #return(movement: LotMovement): Promise<void> {
     const parts = await this.#returned(movement)
     for (const { sourceId, units } of parts) {
@@ -216,7 +218,10 @@ export class PointsLotRepository implements LotRepository {
     await this.#moves.note(parts.map(({ sourceId, units }) => ({ journalId, sourceId, kind: 'return', amount: units })))
   }
 
-  /** Points that expire last are returned first. Skips points of earlier reversals. */
+  /**
+   * Divides returned units by source. Points that expire last are returned first. Points that an earlier reversal
+   * returned are skipped.
+   */
   async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedPart[]> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select used.source_id, used.amount from points_source_use used join ${table} lot on lot.id = used.source_id

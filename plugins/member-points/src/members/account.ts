@@ -13,7 +13,7 @@ export const userOf = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
 
 type SpendingParts = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
 
-/** Due points expire first, so that an error shows the points that can be spent. */
+/** Expires due points before the debit, so that an error about the balance shows only points that can be spent. */
 export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: SpendingParts): Promise<PointsPaid> {
   const { userId, points, key, reference, reason } = payment
   const ref = ownerOf(userId, defaultAsset)
@@ -33,9 +33,9 @@ export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: 
 type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 
 /**
- * Ends the points of a deleted user. Available points are forfeited now, points on hold when the hold ends. Points
- * accounts are created if missing and closed, so that later postings fail. Ledger rows stay, but their user id no
- * longer identifies a person.
+ * Ends the points of a deleted user. Available points are forfeited immediately, and points on hold when the hold ends.
+ * Points accounts are created if they are missing, and closed, so that later postings fail. Ledger rows remain, but
+ * their user id no longer identifies a person.
  */
 export async function forgetMember(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
   await db.execute('delete from points_check_in where user_id = ?', [userId])
@@ -45,7 +45,8 @@ export async function forgetMember(userId: number, { db, clock, ledger, lapsing 
     const { id: accountId, status } = await ledger.ensureAccount(ref)
     if (status !== 'open') continue
     await lapsing.sweep(accountId, asset, clock.expiryNow())
-    // Locks the account until it is closed. A concurrent reward is posted before that, or not at all.
+    // The batch locks the account until the end of the transaction, which also closes it. A concurrent reward is
+    // therefore posted before the batch or not at all.
     await ledger.batch({
       asset,
       kind: 'points.forfeit',

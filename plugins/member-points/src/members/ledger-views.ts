@@ -10,7 +10,7 @@ import type { Texts } from './texts.ts'
 
 export const sourceStates = ['active', 'exhausted', 'expired', 'reversed'] as const
 
-/** `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. */
+/** Response with a source of points: `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. */
 export const sourceView = Type.Object({
   id,
   accountId: id,
@@ -127,7 +127,7 @@ export async function namesOf(
 
 const taskKind = 'points.task'
 
-/** If its kind has no name, the direction of the points decides. */
+/** Returns the name of an entry. If its kind has no name, the name tells whether points were added or removed. */
 function nameOf(
   { kind, available, frozen, reference }: EntryView,
   { texts, locale, kinds, tasks }: EntryNames,

@@ -11,7 +11,10 @@ type MemberRouteParts = OverviewParts & TaskParts
 
 const root = '/api/v1/member-points'
 
-/** Ignored, because members only see their own points (document 1, "Authentication" 2). */
+/**
+ * Query parameter that is accepted and ignored, because members only see their own points (document 1 of the
+ * specification, "Authentication" 2).
+ */
 const others = ['userId']
 
 const checkInView = Type.Object({
@@ -46,7 +49,7 @@ const checkInMonthView = Type.Object({
 
 const { route } = routesWith<MemberRouteParts>()
 
-/** Only the login decides whose points a route shows. */
+/** Routes for members. The login alone determines whose points a route shows. */
 export const memberRoutes = [
   route({
     method: 'GET',

@@ -8,7 +8,7 @@ import { ownerOf } from './account.ts'
 
 const points = (description: string) => described(count, description)
 
-/** Document 1, "Overview content", with the names of decision B4. */
+/** Fields of the overview (document 1 of the specification, "Overview content"). */
 export const overviewView = Type.Object({
   asset: Type.String(),
   available: points('Points that can be spent: the available balance of the ledger.'),
@@ -35,7 +35,7 @@ const dayMs = 86_400_000
 
 export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
-/** Due points expire first, so that the whole balance can be spent. */
+/** Expires due points first, so that the shown balance contains only points that can be spent. */
 export async function overviewOf(userId: number, parts: OverviewParts): Promise<Overview> {
   const { clock, ledger, rules, lapsing } = parts
   const asset = defaultAsset

@@ -35,7 +35,7 @@ export const taskView = Type.Object({
 })
 type TaskView = Static<typeof taskView>
 
-/** Order of document 1. Other tasks follow by code. */
+/** Order of the tasks in document 1 of the specification. Other tasks follow, ordered by code. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
 export type TaskParts = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
@@ -87,7 +87,7 @@ async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database)
   return new Set(rows.map(({ source_type, source_id }) => (keys.get(source_id) === source_type ? source_type : '')))
 }
 
-/** Without an ISO 4217 code the decimals are unknown, so minor units are shown. */
+/** Formats an amount of money. Without an ISO 4217 code the number of decimals is unknown, so minor units are shown. */
 function amountOf(minor: number, currency: string | undefined, locale: string, texts: Texts): string {
   const isKnown = currency !== undefined && Intl.supportedValuesOf('currency').includes(currency)
   if (!isKnown) {

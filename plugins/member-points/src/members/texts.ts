@@ -5,7 +5,7 @@ import type { Parts } from '../parts.ts'
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Texts in the language of the caller, or English without translations. */
+/** Texts in the language of the caller, or in English if the product has no translations. */
 export class Texts {
   readonly #translator: Translator | undefined
 
@@ -20,7 +20,7 @@ export class Texts {
     return translated ?? (typeof found === 'string' ? fillText(found, params) : undefined)
   }
 
-  /** Prefers the text of an operator to that of the product. */
+  /** Prefers a text that an operator has written to the text of the plugin. */
   written(locale: string, text: LocalizedText | null | undefined, path: string, params: Params): string | undefined {
     return text == null ? this.find(locale, path, params) : localize(text, locale)
   }

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** First rules (decision B10), valid from time 0. Operators may change them. */
+/** First rules, valid from time 0. Operators may change them. */
 const seeds: readonly (readonly [code: string, type: string, config: object])[] = [
   ['check-in', 'check-in', { points: 5, cycleDays: 7, bonuses: [{ day: 7, points: 30 }] }],
   ['order-reward', 'order', { points: 1, perAmount: 100, recovery: 'none', recoverExpired: false }],

@@ -42,7 +42,7 @@ interface ReversibleOrder {
 
 export interface Reversal {
   readonly deducted: number
-  /** Points on hold that are taken when the hold ends (decision F.7). */
+  /** Points on hold that are taken as soon as the hold ends without spending them. */
   readonly claimed: number
   readonly shortfall: number
   /** Part of `shortfall` that later rewards pay. */
@@ -50,8 +50,8 @@ export interface Reversal {
 }
 
 /**
- * Decides how a refund takes points back, without a negative balance. Expired points are already lost, so other points
- * replace them only if the rule allows it.
+ * Decides how a refund takes points back, without a negative balance. Expired points are already lost, so the refund
+ * takes other points instead of them only if the rule allows it.
  *
  * @param expected points to take back
  * @param spendable available points
@@ -93,11 +93,11 @@ interface OrderRefund {
 type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 interface Reversed {
-  /** True if the refund waits for the payment event. */
+  /** True if the refund was only stored, because the payment event did not arrive yet. */
   readonly deferred: boolean
   readonly replayed: boolean
   readonly deducted: number
-  /** Points on hold that are taken when the hold ends. */
+  /** Points on hold that are taken as soon as the hold ends without spending them. */
   readonly claimed: number
   readonly shortfall: number
 }
@@ -116,8 +116,8 @@ const awaited = {
 } as const
 
 /**
- * Grants points for paid orders and takes them back for refunds (document 1, "Order reward" and "Refund reversal";
- * decision B9). Events may arrive in any order, and lock the order row before the account.
+ * Grants points for paid orders and takes them back for refunds (document 1, "Order reward" and "Refund reversal").
+ * Events may arrive in any order. Each one locks the row of the order before the account.
  */
 export class OrderRewards {
   readonly #parts: OrderRewardParts
@@ -135,7 +135,8 @@ export class OrderRewards {
     const { db, clock, rules, rewards } = this.#parts
     const { orderNo, userId, cashAmount, currency } = order
     return db.transactional(async () => {
-      // The rule at the time of the payment, even for a late event. A future time counts as now.
+      // Applies the rule that was valid at the time of the payment, even if the event is late. A time in the future
+      // counts as now.
       const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
       const row = await this.#lock(orderNo, userId, rule.asset)
       if (row.userId !== userId) throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
@@ -171,10 +172,10 @@ export class OrderRewards {
   }
 
   /**
-   * Takes back points once per refund. A refund of an unpaid order is stored until the payment.
+   * Takes points back, only once for each refund number. A refund of an unpaid order is stored until the payment.
    *
-   * @throws BusinessError `409` `member-points.refund-mismatch` if the refund has other values or the order another
-   *   user; `409` `member-points.refund-exceeds-paid`
+   * @throws BusinessError `409` `member-points.refund-mismatch` if a refund with this number has other values, or if
+   * the order belongs to another user; `409` `member-points.refund-exceeds-paid`
    */
   async refunded(refund: OrderRefund): Promise<Reversed> {
     const { db, clock, rules } = this.#parts
@@ -228,7 +229,7 @@ export class OrderRewards {
     const { db } = this.#parts
     const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })
     const { id, paidAmount: paid, granted } = order
-    // Earlier refunds could not be compared with the paid amount.
+    // Limits the sum to the paid amount, because refunds that arrived before the payment could not be compared with it.
     const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
     const target = reversalTarget({ paid, refunded, granted })
     const wanted = target - order.reversedTarget
@@ -251,7 +252,7 @@ export class OrderRewards {
     if (accountId === undefined) return { deducted: 0, claimed: 0, shortfall: wanted, owed: 0, journalId: null }
     await lapsing.sweep(accountId, asset, clock.expiryNow())
     let split: Reversal = { deducted: 0, claimed: 0, shortfall: wanted, owed: 0 }
-    // The values read under this lock are still valid at the debit.
+    // The batch locks the account and then reads the values, so they are still valid when it debits the points.
     await ledger.batch({
       asset,
       kind: 'points.refund',

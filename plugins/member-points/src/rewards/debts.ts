@@ -5,7 +5,7 @@ import type { PointsLotRepository } from '../lots/lot-repository.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
-/** Debts that one reward pays. Later rewards pay the rest. */
+/** Maximum number of debts that one reward pays. Later rewards pay the remaining debts. */
 const maxOrders = 100
 
 interface Settlement {
@@ -20,7 +20,7 @@ interface GrantOfDebtor {
 
 /**
  * Debts: points that were spent before a refund could take them back. Later rewards pay them, if the rule allows it.
- * Like refunds, it changes orders before the account is locked.
+ * Like a refund, this class changes rows of orders before the account is locked.
  */
 export class Debts {
   readonly #db: Database

@@ -26,9 +26,9 @@ interface Grant {
 }
 
 interface Granted extends Posted {
-  /** A replayed grant has no such row. */
+  /** Id of the new source. A grant that an earlier call executed has no such row. */
   readonly sourceId: number
-  /** The part that paid debts from refunds. */
+  /** The part of the points that paid debts from refunds. */
   readonly settled: number
 }
 
@@ -143,7 +143,7 @@ export const isOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'
 export const onceKey = (task: string, userId: number): string =>
   task === 'review-reward' ? `task:${task}:${userId}` : taskKey(task, userId, undefined)
 
-/** Each key is rewarded once (decision B8). */
+/** Returns the idempotency key of a task. Each key is rewarded once. */
 function taskKey(task: string, userId: number, subject: string | undefined): string {
   if (task === 'profile-completion') return `${userId}:profile-completion`
   if (task === 'first-order') return `${userId}:mall:first-order`

@@ -151,7 +151,7 @@ function viewOfRule(
     displayTitle: displayTitle ?? null,
     displayDescription: displayDescription ?? null,
     current: activeTo === never,
-    // Seeded rules apply from time 0, so their creation time is shown.
+    // Rules of the installation apply from time 0. For them, the time of their creation is shown instead.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
     activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
     updatedBy: visibleOperator(request, rule.updatedBy),

@@ -24,7 +24,7 @@ const recovery = Type.Enum(['none', 'future-grants'], {
     'Treatment of points that a refund should take back but that are already spent. `none`: they are not recovered. `future-grants`: later rewards are reduced until the debt is paid.',
 })
 
-/** `settingsBy` lists the settings of each type. */
+/** Settings of all types of rules. `settingsBy` lists the settings of each type. */
 export const ruleSettings = Type.Object({
   points: Type.Optional(points),
   cycleDays: Type.Optional(
@@ -93,7 +93,7 @@ interface SettingProblem {
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'
 }
 
-/** Returns the first problem. The schema has already checked each single value. */
+/** Returns the first problem between settings. The schema has already checked each single value. */
 export function problemOf(type: RuleType, settings: RuleSettings): SettingProblem | undefined {
   const { needs, allows } = settingsBy[type]
   for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }

@@ -10,7 +10,7 @@ import { builtInTypes, problemOf, type RuleSettings, type RuleType } from './rul
 const dayMs = 86_400_000
 
 export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
-  /** Returns when points expire that are granted at this time, both in milliseconds since the epoch. */
+  /** Returns when points expire that are granted at the time `at`. Both times are in milliseconds since the epoch. */
   expiryOf(at: number): number
 }
 
@@ -28,7 +28,7 @@ interface RuleDraft {
 
 type RuleParts = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
 
-/** The version that applied at a past time never changes. */
+/** Reads and saves versions of rules. A version that applied in the past never changes. */
 export class Rules {
   readonly #parts: RuleParts
 
@@ -80,7 +80,7 @@ export class Rules {
     return row
   }
 
-  /** By the id of the newer row. */
+  /** Returns the previous version of each row, by the id of the given row. */
   async before(rows: readonly RuleRow[]): Promise<ReadonlyMap<number, RuleRow>> {
     const expected = rows
       .filter(({ version }) => version > 1)

@@ -26,7 +26,7 @@ export interface LockedAccount extends Omit<Selected<typeof stored>, 'available'
 
 /** Each cached account id saves a query per posting. */
 const keptIds = 20_000
-/** Allowed numbers of ids, so that few distinct statements are prepared. */
+/** Numbers of ids that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
 const largest = 500
 
@@ -38,13 +38,13 @@ export class Accounts {
   readonly #clock: Pick<Clock, 'now'>
   /** Contains only ids of committed rows. */
   readonly #ids = new LRUCache<string, number>({ max: keptIds })
-  /** End of the lock statement by number of accounts. */
+  /** Last part of the SQL statement that locks accounts, by number of accounts. */
   readonly #lockTexts: ReadonlyMap<number, string>
 
   constructor(db: Database, clock: Pick<Clock, 'now'>) {
     this.#db = db
     this.#clock = clock
-    // SQLite has no row locks; a transaction has the only write lock.
+    // SQLite has no row locks and needs none, because only one transaction can write at a time.
     const clause = db.dialect === 'sqlite' ? '' : ' for update'
     const text = (count: number) => `where id in (${Array(count).fill('?').join(', ')}) order by id${clause}`
     this.#lockTexts = new Map(sizes.map((count) => [count, text(count)]))

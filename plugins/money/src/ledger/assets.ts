@@ -4,7 +4,7 @@ import { businessError } from '../failures.ts'
 /** Every time zone offset is a multiple of 15 minutes, so a quarter of an hour never spans two months. */
 const quarterOfAnHour = 900_000
 
-/** Caches the last key, because formatting is slow and most postings are close in time. */
+/** Computes month keys. Caches the last one, because formatting is slow and most postings are close in time. */
 class MonthKeys {
   #format: { readonly zone: string; readonly parts: Intl.DateTimeFormat } | undefined
   #last: { readonly zone: string; readonly quarter: number; readonly key: number } | undefined

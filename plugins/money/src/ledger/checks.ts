@@ -14,7 +14,7 @@ const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
  * Creates the error for an invalid posting. Lot repositories use it too.
  *
  * @param field such as `owner.id`
- * @param rule continues "must be"
+ * @param rule text that continues the sentence "The field must be ..."
  */
 export const postingInvalid = (field: string, rule: string): BusinessError =>
   businessError('posting-invalid', { params: { field, rule }, data: { field, rule } })
@@ -55,7 +55,7 @@ export interface JournalDraft {
 /**
  * Validates what all movements have in common, and returns the values of the journal.
  *
- * @param content other values that a repeated call must repeat, such as accounts and amount
+ * @param content other values that a repeated call with the same key must send unchanged, such as accounts and amount
  */
 export function journalDraft(action: JournalAction, notes: MovementNotes, content: readonly unknown[]): JournalDraft {
   const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes

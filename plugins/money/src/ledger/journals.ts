@@ -25,7 +25,9 @@ export interface Movement {
   readonly closes?: Closing
   /** Journal whose units are returned. */
   readonly reverses?: Reversing
-  /** True for a claim of the lot repository, which is also debited from a closed account. */
+  /**
+   * True for a debit that the lot repository claims from returned units. A closed account does not prevent this debit.
+   */
   readonly isClaim?: boolean
 }
 
@@ -47,7 +49,7 @@ interface AccountAfter {
   readonly frozen: number
 }
 
-/** The accounts are in the order of the legs. */
+/** `accounts` has the order of the legs of the movement. */
 export interface Outcome {
   readonly journalId: number
   readonly accounts: readonly AccountAfter[]
@@ -55,7 +57,7 @@ export interface Outcome {
   readonly replayed: boolean
 }
 
-/** Allowed numbers of values, so that few distinct statements are prepared. */
+/** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const steps = [100, 10, 1] as const
 
 export interface NumberedMovement {

@@ -112,7 +112,7 @@ export class LedgerReader {
     }
   }
 
-  /** True if `rows` includes every owner account of the entries, and at least one. */
+  /** True if the condition `rows` matches every owner account of the entries, and there is at least one. */
   async #isWhollyAmong(entries: readonly EntryRow[], rows: object): Promise<boolean> {
     const em = this.#db.fork()
     const among = { id: { $in: [...new Set(entries.map(({ accountId }) => accountId))] } }

@@ -130,7 +130,7 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
   return { asset, draft, closes: { holdId, captured: 0, released: amount }, legs: [leg] }
 }
 
-/** Returned units must not count as earned again. */
+/** Reversals have their own kind, so that returned units do not count as earned again. */
 const reversalKind = 'money.reverse'
 
 export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {

@@ -18,7 +18,10 @@ interface EngineParts {
 
 export type Verdict = { readonly outcome: Outcome } | { readonly refused: BusinessError }
 
-/** What remains to be written, while balances are computed in memory under the locks. */
+/**
+ * Rows and lot movements that are still to be written. Until then, the balances are computed in memory while the
+ * accounts are locked.
+ */
 interface Work {
   readonly now: number
   readonly entries: NewRow<typeof EntryRow>[]
@@ -42,7 +45,7 @@ export class PostingEngine {
 
   /**
    * @param movements with distinct keys
-   * @param held accounts that a batch has locked; all its lots then move in one call
+   * @param held accounts that the caller, a batch, has locked; all lots of the batch then move in one call
    * @throws the errors of lot repositories
    */
   async post(movements: readonly Movement[], held?: ReadonlyMap<number, LockedAccount>): Promise<readonly Verdict[]> {

@@ -11,8 +11,8 @@ const largestGroup = 100
 /** Waiting postings per lane. */
 const maxLaneLength = 5_000
 /**
- * Parallel transactions on a database server; SQLite allows one. Few lanes make large groups, which is faster for
- * sixteen callers.
+ * Maximum number of parallel transactions on a database server. SQLite allows only one. Few lanes make large groups of
+ * postings, which is faster if 16 callers post at the same time.
  */
 const serverLanes = 4
 
@@ -32,7 +32,7 @@ export class PostingQueue {
   readonly #db: Database
   readonly #engine: PostingEngine
   readonly #lanes: Lane[]
-  /** A group belongs to several callers, so it runs outside the async context of any one. */
+  /** A group contains postings of several callers, so it must not run in the async context of one of them. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(db: Database, engine: PostingEngine) {
@@ -72,7 +72,8 @@ export class PostingQueue {
       const results = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
       for (const [index, result] of results.entries()) group[index]?.resolve(result)
     } catch (error) {
-      // Separate attempts fail too: the group has one posting, or the database is the problem.
+      // A separate attempt for each posting would fail too, because the group has only one posting or because the
+      // database has a problem.
       if (group.length === 1 || isPlinthError(error)) for (const { reject } of group) reject(error)
       else for (const one of group) await this.#group([one])
     }
@@ -84,7 +85,7 @@ interface Lane {
   running: boolean
 }
 
-/** Removes the next group in the order of arrival. A posting whose key is already in the group stays. */
+/** Removes the next group in the order of arrival. A posting whose key is already in the group remains in the queue. */
 function take(lane: Lane): readonly Waiting[] {
   const keys = new Set<string>()
   const group: Waiting[] = []

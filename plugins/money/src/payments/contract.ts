@@ -4,11 +4,13 @@ import { Type } from '@plinth/http'
 import { extensionPoint, service, shape } from '@plinth/kernel'
 import type { orders, transactions } from './entities.ts'
 
-/** `success` means paid (decision A7). `pending` becomes `success` or `closed`; `success` can become `refunded`. */
+/** `success` means paid. `pending` becomes `success` or `closed`; `success` can become `refunded`. */
 export const paymentStatuses = ['pending', 'success', 'refunded', 'closed'] as const
 export type PaymentStatus = (typeof paymentStatuses)[number]
 
-/** Terms never change. The same number with other terms is rejected. */
+/**
+ * Terms of a payment order. They never change: a second call with the same order number and other terms is rejected.
+ */
 export interface PaymentTerms {
   /** Order number: 1 to 64 visible ASCII characters, unique in the product. */
   readonly outTradeNo: string
@@ -34,17 +36,23 @@ export interface PaymentTerms {
   readonly requiredConfirmations?: number
 }
 
-/** The address belongs to the buyer's account, or its key signed the order number. */
+/**
+ * How the payer was proven. `account`: the address belongs to the buyer's account. `signature`: the key of the address
+ * signed the order number.
+ */
 export const payerProofs = ['account', 'signature'] as const
 export type PayerProof = (typeof payerProofs)[number]
 
-/** A payment order (decision A7). Missing terms are null. */
+/** A payment order. Terms that were not specified are null. */
 export type PaymentOrder = Selected<typeof orders>
 
 /** Rows never change. */
 export type PaymentTransaction = Selected<typeof transactions>
 
-/** Completes a paid order, for example by crediting points. Contributed under the name of the scene. */
+/**
+ * Completes a paid order, for example by crediting points. A plugin contributes it under the `scene` of these orders,
+ * such as `recharge`.
+ */
 export interface PaymentSuccessHandler {
   /**
    * Called inside the transaction that settles the order, after the status changed to `success`. It may only use the
@@ -52,13 +60,16 @@ export interface PaymentSuccessHandler {
    * back the settlement.
    */
   paid(order: PaymentOrder): Promise<void>
-  /** Like `paid`, for a full or partial refund. Default: only the order records it. */
+  /** Called like `paid`, but for a full or partial refund. Default: the refund is only recorded in the order. */
   refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<void>
   /** True if the plugin of the handler records refunds itself. Operators then cannot record them. */
   readonly refundsItself?: boolean
 }
 
-/** Handlers by scene. An order without a handler is not settled, because the payer would receive nothing. */
+/**
+ * Handlers by the `scene` of orders. An order without a handler is not settled, because the payer would receive
+ * nothing.
+ */
 export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payment-success', {
   from: '@plinth/money/payments',
   live: true,
@@ -74,24 +85,27 @@ export interface Settlement {
   readonly outTradeNo: string
   /** Such as `web3-settlement`; 1 to 32 characters, not `refund`. */
   readonly type: string
-  /** Number at the provider, or hash in lower case; 1 to 128 visible ASCII characters. */
+  /**
+   * Number of the transaction at the provider, or its hash on the chain in lower case; 1 to 128 visible ASCII
+   * characters.
+   */
   readonly transactionHash: string
   /** `chainName:transactionHash:logIndex`, 1 to 255 characters. Each value settles one order. */
   readonly eventKey?: string
   /**
-   * Together with the hash and `logOrdinal` a second unique key, which stays the same when a reorganisation changes the
-   * log index.
+   * Name of the chain. Together with `transactionHash` and `logOrdinal`, it is a second unique key. This key stays the
+   * same if a reorganisation changes the log index.
    */
   readonly chainName?: string
   /** Position of the event in its transaction, from 0. */
   readonly logOrdinal?: number
-  /** For a later review: at most 16,384 characters of JSON, without secrets. */
+  /** Facts about the payment for a later review: at most 16,384 characters of JSON, without secrets. */
   readonly facts?: Readonly<Record<string, unknown>>
-  /** An order with another version is not settled. */
+  /** Version that the order must have. An order with another version is not settled. */
   readonly expectedVersion?: number
 }
 
-/** Why an order was not settled. `handler-missing`: its scene has no handler. */
+/** Why an order was not settled. `handler-missing`: no handler exists for the `scene` of the order. */
 export const settlementSkips = [
   'order-not-found',
   'local-order-already-paid',
@@ -153,7 +167,7 @@ export const throughOrder = (column: string) => ({
   owner: orderOwner,
 })
 
-/** By order, or by hash on a chain; at most 200 values per call. */
+/** Selects transactions by order number, or by hash on a chain; at most 200 values per call. */
 export type TransactionsAsked =
   | { readonly outTradeNos: readonly string[] }
   | { readonly chainName: string; readonly transactionHashes: readonly string[] }
@@ -174,7 +188,10 @@ export interface ClaimOrder {
   readonly outTradeNo: string
 }
 
-/** Pending orders that claim the same transfer in the same way. */
+/**
+ * A group of pending orders that claim the same transfer: they specify the same transaction, or expect it from the same
+ * proven payer.
+ */
 export interface PaymentClaim {
   /** Null if the group was found by payer. */
   readonly transactionHash: string | null
@@ -189,13 +206,13 @@ export interface PaymentClaim {
   readonly total: number
 }
 
-/** A part of the paid orders of a provider. `limit` is 1 to 200. */
+/** Selects a part of the paid orders of a provider. `limit` is the maximum number of orders, 1 to 200. */
 export type PaidWalk =
   /** Ordered by id. */
   | { readonly afterId: number; readonly limit: number }
   /**
-   * Paid after `paidAfter`, at the latest at `paidUntil`, and before the payment `before`; latest payment first. In
-   * milliseconds.
+   * Orders paid after `paidAfter`, not after `paidUntil`, and before the payment `before`; latest payment first. All
+   * times are in milliseconds since the epoch.
    */
   | {
       readonly paidAfter: number
@@ -229,14 +246,14 @@ export interface Payments {
    *
    * @param afterId 0 for the first part
    * @param limit 1 to 200; a shorter result is the last part
-   * @throws RangeError for another limit
+   * @throws RangeError if the limit is not 1 to 200
    */
   paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]>
   /**
    * Reads several parts of the paid orders of a provider in one statement.
    *
    * @returns a list for each walk
-   * @throws RangeError for another limit
+   * @throws RangeError if a limit is not 1 to 200
    */
   paidWalks(provider: string, walks: readonly PaidWalk[]): Promise<readonly (readonly PaymentOrder[])[]>
   /**

@@ -62,7 +62,7 @@ export class TransactionRepository {
   async add(transaction: NewTransaction): Promise<number | undefined> {
     const id = this.#db.newId()
     const row = { ...transaction, id, createdAt: this.#clock.now() }
-    // Checks all three keys. `insertNew` would truncate long values.
+    // `insertMissing` checks all three unique keys. `insertNew` would not do, because it truncates long values.
     await insertMissing(this.#db, PaymentTransactionRow, 'any', [row])
     const found = await this.#db.query<{ id: unknown }>('select id from money_payment_transaction where id = ?', [id])
     return found.length === 1 ? id : undefined
@@ -175,7 +175,7 @@ export class PaymentsService implements Payments {
 
   async attachTransaction(outTradeNo: string, named: string): Promise<PaymentOrder> {
     assertTransactionHash(named)
-    // Two orders with the same transaction must have equal texts.
+    // Stored in lower case, because two orders that specify the same transaction must have equal texts.
     const transactionHash = hashForm.test(named) ? named.toLowerCase() : named
     const { db } = this.#parts
     const attached = await db.execute(

@@ -9,8 +9,8 @@ const ownerOf = ({ userId }: PaymentOrder) => {
 }
 
 /**
- * Credits a paid order to the account of its user (decision A8), and debits refunds. A refund fails if the units are
- * already spent. The keys contain the order number, so nothing is posted twice.
+ * Credits a paid order to the account of its user and debits refunds. A refund fails if the units are already spent.
+ * The keys contain the order number, so nothing is posted twice.
  */
 export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): PaymentSuccessHandler => ({
   async paid(order) {

@@ -30,7 +30,7 @@ export const refundType = 'refund'
 const largestRaw = 2n ** 256n - 1n
 /** Maximum of an integer column. */
 const largestInteger = 2 ** 31 - 1
-/** Maximum characters of JSON. */
+/** Maximum length of `facts` as JSON, in characters. */
 const maxFacts = 16_384
 const maxReasonLength = 200
 
@@ -91,7 +91,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   if (columnText(reason, maxReasonLength) !== reason) throw invalid('reason', `at most ${maxReasonLength} characters`)
 }
 
-/** Existing orders with the same number must have the same terms. */
+/** Returns a hash of the terms. A second call with the same order number must have the same hash. */
 export function fingerprintOf(terms: PaymentTerms): string {
   const { outTradeNo, provider, scene, userId, asset, amount } = terms
   const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms

@@ -28,10 +28,10 @@ interface EntrySums {
 const entriesAtOnce = 10_000
 
 const accountsAtOnce = 200
-/** Allowed numbers of ids, so that few distinct statements are prepared. */
+/** Numbers of ids that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 50, accountsAtOnce] as const
 
-/** Repeats the last id up to an allowed length. */
+/** Repeats the last id until the list has one of the allowed lengths. */
 function padded(ids: readonly number[]): readonly number[] {
   const size = sizes.find((size) => size >= ids.length) ?? ids.length
   return [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
@@ -66,7 +66,7 @@ const accountOf = (row: Record<string, unknown>): CheckedAccount => ({
   version: exactInteger(row['version']),
 })
 
-/** System accounts are skipped, because they store no balance. */
+/** Returns the differences between the accounts and their entries, holds and lots. */
 export async function findingsOf(
   db: Database,
   accounts: readonly CheckedAccount[],
@@ -115,7 +115,7 @@ async function entrySums(
   const columns = 'count(*) as entries, sum(d_available) as available, sum(d_frozen) as frozen'
   const [first] = accounts
   if (accounts.length === 1 && first !== undefined) {
-    // One account may have millions of entries.
+    // Reads the entries in parts, because one account may have millions of them.
     for (let from = 0; from < first.version; from += entriesAtOnce) {
       const [row] = await db.query<Record<string, unknown>>(
         `select ${columns} from money_entry where account_id = ? and seq > ? and seq <= ?`,
@@ -166,7 +166,7 @@ interface JournalPage {
   readonly count: number
 }
 
-/** Returns undefined after the last page. */
+/** Returns the next page of journals; undefined after the last page. */
 export async function nextJournals(db: Database, after: number): Promise<JournalPage | undefined> {
   const rows = await db.query<{ id: unknown }>(`select id from money_journal where id > ? order by id limit ${page}`, [
     after,

@@ -106,7 +106,7 @@ export class Reconciler {
     await updateRows(this.#parts.db, ReconciliationRow, { id }, { taskId })
   }
 
-  /** Starts again, and deletes what an earlier attempt has stored. */
+  /** Runs a reconciliation from the start. Deletes the results of an earlier attempt. */
   async run(id: number, { signal, onProgress = () => {} }: RunOptions): Promise<RunResult> {
     const { asset } = await this.find(id)
     await this.#forget(id)
@@ -165,7 +165,8 @@ export class Reconciler {
     const lots = assets.find(asset)?.lots
     const suspects = new Set((await findingsOf(db, accounts, lots)).map(({ accountId }) => accountId))
     for (const { id: accountId } of accounts.filter((account) => suspects.has(account.id))) {
-      // A posting may have changed the account between two statements.
+      // Checks the account again while it is locked, because a posting may have changed it between two statements of
+      // the first check.
       const found = await db.statements(async () => {
         const locked = await this.#parts.accounts.lock([accountId])
         return findingsOf(db, [...locked.values()], lots)
@@ -207,7 +208,7 @@ export class Reconciler {
     counts.findings += found.length
   }
 
-  /** In small steps, because an earlier attempt may have stored many differences. */
+  /** Deletes the stored differences in small steps, because an earlier attempt may have stored many. */
   async #forget(id: number): Promise<void> {
     const sql = 'select id from money_finding where reconciliation_id = ? order by id limit 500'
     for (;;) {

@@ -92,11 +92,11 @@ export default definePlugin({
       order: () => config.get('platform.notification.channels.mail.drivers-order'),
       restMs: () => config.get('platform.notification.channels.mail.driver-rest'),
       ready: () => mail.drivers,
-      // `mail.deferred` is a problem of the recipient, such as a full mailbox.
+      // `mail.deferred` is a problem of the recipient, such as a full mailbox, so it does not count against the driver.
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' && errorCode !== 'mail.deferred',
     })
 
-    /** A user must have an enabled account. */
+    /** Returns the first recipient with an address. A user must have an enabled account. */
     const targetOf = async ({ recipients }: NotificationMessage): Promise<Target | undefined> => {
       for (const recipient of recipients) {
         if (recipient.kind === 'email') return { address: recipient.address }
@@ -106,7 +106,7 @@ export default definePlugin({
       }
       return undefined
     }
-    /** Only users have preferences that a link can change. */
+    /** Returns an unsubscribe link for a marketing mail. Only users have preferences that the link can change. */
     const linkFor = async ({ userId }: Target, { attributes, id: messageId }: NotificationMessage) => {
       if (userId === undefined || preferences === undefined) return undefined
       if (categoryOf(attributes['module']) !== 'marketing') return undefined

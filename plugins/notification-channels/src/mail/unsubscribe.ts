@@ -11,14 +11,16 @@ const category = 'marketing'
 type Key = string | Buffer
 
 interface LinkParts {
-  /** The first key signs, all are accepted. */
+  /** Configured keys. The first one signs new links. Links that any of them signed are accepted. */
   readonly configured: () => readonly string[]
-  /** Generated key. It signs if no key is configured, and is always accepted. */
+  /** Key that the product has generated. It signs if no key is configured. Links that it signed are always accepted. */
   readonly own: Pick<PluginKey, 'find' | 'get'> | undefined
   readonly siteUrl: () => string
 }
 
-/** Links that stop marketing mails. They are valid as long as their key, because users open old mails. */
+/**
+ * Creates and checks links that stop marketing mails. A link is valid as long as its key, because users open old mails.
+ */
 export class UnsubscribeLinks {
   readonly #parts: LinkParts
 
@@ -27,7 +29,7 @@ export class UnsubscribeLinks {
   }
 
   /**
-   * Undefined without a key, or if the URL of the site is not `https`.
+   * Returns a link. Undefined if there is no key, or if the URL of the site is not `https`.
    *
    * @throws if the generated key cannot be read or created
    */
@@ -40,7 +42,7 @@ export class UnsubscribeLinks {
     return `${site}${unsubscribePath}?token=${userId}.${macOf(key, userId)}`
   }
 
-  /** Undefined if the token has no valid signature. */
+  /** Returns the user of a token; undefined if the token has no valid signature. */
   async userOf(token: string): Promise<number | undefined> {
     const [, id = '', mac = ''] = /^([1-9]\d{0,15})\.([\w-]{43})$/.exec(token) ?? []
     // Avoids reading the key for a malformed token.
@@ -86,7 +88,10 @@ interface RouteParts {
 
 type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, options: never) => Promise<unknown>>
 
-/** The page of the link, and the `POST` of mail programs (RFC 8058, 3.1: a form, without cookies or sign-in). */
+/**
+ * Routes of the link: the page that a user opens, and the `POST` request of mail programs (RFC 8058, 3.1: a form,
+ * without cookies or sign-in).
+ */
 export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Register {
   return async (app) => {
     app.addContentTypeParser(
@@ -95,7 +100,8 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
       (_request, _body, done) => done(null, undefined),
     )
     const html = 'text/html; charset=utf-8'
-    // Mail programs only read the status. 200 would mean that the mails have stopped.
+    // Responds with HTTP status 429, because mail programs read only the status. With 200, they would assume that the
+    // mails have stopped.
     app.setErrorHandler(async (error, _request, reply) => {
       if (!isBusinessError(error) || error.code !== '429') throw error
       return reply.code(429).type(html).send(page(later))

@@ -21,13 +21,13 @@ import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, Webh
 
 /**
  * Applies rate limits of providers across all instances. Without a working limiter, messages are still sent, and the
- * provider rejects the excess.
+ * provider rejects those that exceed its limits.
  */
 export class EndpointLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #failures: FailureLog
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** Monotonic milliseconds by provider code. */
+  /** Monotonic time in milliseconds until which the limit is reached, by provider code. */
   readonly #limitedUntil = new Map<string, number>()
 
   constructor(limiter: RateLimiter | undefined, log: Logger, clock: Pick<Clock, 'monotonic'>) {
@@ -45,9 +45,9 @@ export class EndpointLimits {
   }
 
   /**
-   * Counts one request.
+   * Counts one request against the limits of a provider.
    *
-   * @param receiver what the limits apply to: the URL, or a chat
+   * @param receiver returns the URL or the chat to which the limits apply
    * @returns milliseconds to wait if the limit is reached
    */
   async take({ code, rateLimits = [] }: WebhookProvider, receiver: () => string): Promise<number | undefined> {
@@ -91,7 +91,7 @@ export interface AttemptParts {
 const maxReplyLength = 300
 const codeForm = /^[\w.:-]{1,64}$/
 
-/** A service may repeat a part of `user:password`. */
+/** Parts of a secret to mask, because a service may repeat only a part of `user:password`. */
 const loginParts = (secret: string) => [secret, ...secret.split(/[:@]/).filter((part) => part.length >= 6)]
 
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
@@ -103,7 +103,7 @@ export class Attempt {
   readonly #message: NotificationMessage
   readonly #asked: CommonAttributes
   readonly #settings: AttemptSettings
-  /** Only needed to mask a failure. */
+  /** Route of the message. It is stored only to mask a failure. */
   #route: Route | undefined
   #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
@@ -178,7 +178,7 @@ export class Attempt {
     const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
-    // A signature expires soon, so each attempt signs again.
+    // Signs the request again in each attempt, because a signature expires soon.
     const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
     const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
     this.#request = { url, headers }
@@ -244,7 +244,8 @@ export class Attempt {
     if (error instanceof Error && error.name === 'WebhookInputError') {
       return this.#failure({ name }, 'rejected', error.message, { errorCode: 'webhook.attribute-invalid' })
     }
-    // An error in the code of the provider plugin. Its text may contain anything.
+    // The provider plugin threw an error. The response contains no part of its text, because the text may contain
+    // anything.
     const reason = this.#masked(reasonOf(error))
     this.#parts.log.error({ provider: name, messageId: this.#message.id, reason }, 'webhook provider failed')
     const text = 'The code of the provider failed; the log says why'
@@ -268,7 +269,7 @@ export class Attempt {
     ]
   }
 
-  /** One line, with secrets masked. */
+  /** Returns a text as one line with masked secrets. */
   #masked(text: string): string {
     if (text === '') return text
     const short = text.slice(0, 4096).replace(/\s+/g, ' ').trim()

@@ -1,19 +1,22 @@
 import { didYouMean, type JsonValue } from '@plinth/kernel'
 import { type WebhookAttribute, WebhookInputError, type WebhookProvider } from './contract.ts'
 
-/** Where and how a message is sent (document 2, "Common attributes"). */
+/** Attributes that specify where and how a message is sent (document 2 of the specification, "Common attributes"). */
 export interface CommonAttributes {
   readonly provider: string | undefined
   readonly endpoint: string | undefined
   readonly messageType: string | undefined
   readonly secret: string | undefined
-  /** Replaces the whole payload. A text is sent unchanged. */
+  /** Payload that replaces the whole payload of the provider. A text is sent unchanged. */
   readonly payload: JsonValue | undefined
 }
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Not for a payload, where only the size of the request is limited. */
+/**
+ * Maximum length of an attribute. It does not apply to a payload, because only the size of the whole request is limited
+ * there.
+ */
 const maxAttributeLength = 8192
 
 /** @throws WebhookInputError */
@@ -99,9 +102,9 @@ const readers: Readonly<Record<NonNullable<WebhookAttribute['type']>, readonly [
 }
 
 /**
- * Attributes by name, converted to their types.
+ * Returns the attributes of a provider by name, converted to their types.
  *
- * @param name code or alias; its attributes override those of the code
+ * @param name code or alias of the provider; attributes with an alias override those with the code
  * @throws WebhookInputError for an invalid value or an unknown name
  */
 export function ownAttributes(
@@ -146,7 +149,7 @@ function readAttribute(attribute: string, written: unknown, rule: WebhookAttribu
   return value
 }
 
-/** Sensitive values, to mask them in logs and results. */
+/** Returns the values of sensitive attributes, so that logs and results can mask them. */
 export function sensitiveValues(providers: Iterable<WebhookProvider>, attributes: Attributes): string[] {
   const names = [...providers].flatMap(({ code, aliases = [], attributes: rules = {} }) =>
     Object.entries(rules).flatMap(([own, { sensitive }]) =>

@@ -16,7 +16,7 @@ import { keys } from './config.ts'
 import type { WebhookProvider } from './contract.ts'
 import { needsOf, Verification } from './verification.ts'
 
-/** Read at every send, so that a change takes effect immediately. */
+/** Settings that are read at every send, so that a change takes effect immediately. */
 interface WebhookSettings extends AttemptSettings {
   readonly enabled: boolean
   readonly defaultProvider: string
@@ -29,7 +29,7 @@ interface WebhookChannelParts extends AttemptParts {
   readonly choice: ProviderChoice
 }
 
-/** Document 2. Each service has a provider plugin. */
+/** The channel `webhook` of document 2 of the specification. A separate plugin supports each service. */
 export class WebhookChannel implements NotificationChannel {
   readonly displayName = { en: 'Webhook', 'zh-CN': 'Webhook' }
   readonly recipientKinds = []
@@ -44,13 +44,13 @@ export class WebhookChannel implements NotificationChannel {
     return this.#parts.settings().enabled
   }
 
-  /** Messages may use codes and aliases. */
+  /** Lists providers by code and by alias, because messages may use either. */
   providers(): readonly ChannelProvider[] {
     const { directory } = this.#parts
     return directory.names.map((name) => providerOf(name, directory.require(name).provider))
   }
 
-  /** Default: all providers of a message that specifies none. */
+  /** Verifies a provider. Default: all providers that are tried for a message without a provider. */
   async verify(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[]> {
     const settings = this.#parts.settings()
     const verification = new Verification(this.#parts, settings)
@@ -64,7 +64,8 @@ export class WebhookChannel implements NotificationChannel {
   }
 
   /**
-   * Without `provider`, the channel rests or lacks keys only if this is true for all providers that a message may use.
+   * Condition of a provider. Without `provider`, the condition of the channel: it rests or lacks keys only if all
+   * providers that a message may use do so.
    */
   condition(provider?: string): ChannelCondition {
     if (provider !== undefined) return this.#conditionOf(provider)
@@ -84,7 +85,7 @@ export class WebhookChannel implements NotificationChannel {
   #conditionOf(name: string): ChannelCondition {
     const { directory, choice, limits, settings } = this.#parts
     const configured = directory.require(name)
-    // The strategy `single` ignores rests.
+    // With the strategy `single`, a provider that rests is used nevertheless, so the rest is not reported.
     const isChosen = settings().strategy !== 'single'
     return {
       ...needsOf(name, configured),
@@ -140,7 +141,7 @@ const providerOf = (
     ),
   })
 
-/** A message that specifies an endpoint or provider uses only that provider. */
+/** Returns the providers to try. A message that specifies an endpoint or a provider uses only that provider. */
 function candidates(
   { defaultProvider, strategy, order }: WebhookSettings,
   { provider, endpoint }: Partial<Pick<CommonAttributes, 'provider' | 'endpoint'>>,

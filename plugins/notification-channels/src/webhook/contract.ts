@@ -20,7 +20,7 @@ export type WebhookHint =
   | 'timeout'
   | 'network'
 
-/** The attribute `webhook.<provider>.<name>`. */
+/** Rules for the attribute `webhook.<provider>.<name>`. */
 export interface WebhookAttribute {
   readonly title: LocalizedText
   /**
@@ -29,27 +29,27 @@ export interface WebhookAttribute {
    */
   readonly type?: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
   readonly values?: readonly string[]
-  /** Inclusive, for an integer or the length of a list. */
+  /** Smallest allowed integer or length of a list; `maximum` is the largest. */
   readonly minimum?: number
   readonly maximum?: number
-  /** A token or personal data, which forms and logs must not show. */
+  /** True for a token or personal data, which forms and logs must not show. */
   readonly sensitive?: boolean
-  /** Payload field. Default: `body` sets it. */
+  /** Payload field that contains the value. Default: none, so that `body` must use the attribute. */
   readonly member?: string
 }
 
-/** Longer texts are cut between graphemes and get an ellipsis. */
+/** Limit of a text. Longer texts are cut between graphemes and get an ellipsis. */
 export interface WebhookTextLimit {
   readonly max: number
-  /** UTF-8 bytes, UTF-16 units, or code points. */
+  /** Unit of `max`: UTF-8 bytes, UTF-16 units, or code points. */
   readonly unit: 'bytes' | 'utf16' | 'characters'
   /** Path of the measured payload field, such as `text.content`. Default: the whole payload as JSON. */
   readonly member?: string
 }
 
 /**
- * Shows plain text literally, although the service interprets the format. Applied after cutting: for the type `text` to
- * all of subject and content, for other types only to values that a template inserted.
+ * Rules to show plain text literally in a format that the service interprets. They are applied after a text was cut:
+ * for the type `text` to all of subject and content, for other types only to values that a template inserted.
  */
 export interface WebhookPlainText {
   /**
@@ -58,7 +58,7 @@ export interface WebhookPlainText {
    */
   readonly tokens: RegExp
   /**
-   * Returns what the service shows as this token.
+   * Returns a text that the service shows literally as this token.
    *
    * @param before text before the token
    */
@@ -66,30 +66,33 @@ export interface WebhookPlainText {
 }
 
 export interface WebhookMessage {
-  /** The same for every attempt. */
+  /** Id of the message. It is the same for every attempt. */
   readonly id: string
-  /** One line with `plain` applied, for fields that the service interprets. */
+  /** Subject in one line. `plain` was applied, so that services that interpret the field show it literally. */
   readonly subject: string
   readonly content: string
-  /** Without `plain`, for fields that the service shows literally. */
+  /** Texts to which `plain` was not applied, for fields that the service shows literally. */
   readonly written: { readonly subject: string; readonly content: string }
   readonly locale: string | undefined
-  /** Converted to their types. Attributes without a value are left out. */
+  /** Attributes of this provider, converted to their types. Attributes without a value are left out. */
   readonly attributes: Readonly<Record<string, JsonValue>>
-  /** Attributes of no channel, such as `module` and `targetRoute`. */
+  /** Attributes that belong to no channel, such as `module` and `targetRoute`. */
   readonly context: Readonly<Record<string, unknown>>
   /** Target URL. The provider may change this copy. */
   readonly endpoint: URL
-  /** Undefined if the secret is not a token. */
+  /** Token of the sender. Undefined if the secret of the provider is not a token. */
   readonly token: string | undefined
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
 export interface WebhookMessageType {
-  /** Returns the payload for JSON. A pure function: called again with shorter texts if the message is too long. */
+  /**
+   * Returns the payload, which is sent as JSON. The function must be pure, because it is called again with shorter
+   * texts if the message is too long.
+   */
   body(message: WebhookMessage): object
-  /** Default: the service shows the texts literally. */
+  /** Rules to show texts literally. Default: none, because the service shows them literally. */
   readonly plain?: WebhookPlainText
   readonly limit?: WebhookTextLimit
   /** Limit of the field with the subject. */
@@ -97,7 +100,7 @@ export interface WebhookMessageType {
 }
 
 export interface WebhookRequest {
-  /** Shared with other messages. Change a copy, as `withQuery` does. */
+  /** URL of the request. Other messages use the same object, so change only a copy, as `withQuery` does. */
   readonly url: Readonly<URL>
   readonly headers: Readonly<Record<string, string>>
   /** A text is sent unchanged, any other value as JSON. */
@@ -113,10 +116,10 @@ export interface WebhookSigningKey {
 
 export interface WebhookResponse {
   readonly status: number
-  /** By name in lower case. */
+  /** Headers by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Undefined if the body is not JSON. */
+  /** Parsed body. Undefined if the body is not JSON. */
   readonly json: unknown
   /** From the header `Retry-After`. */
   readonly retryAfterMs: number | undefined
@@ -131,7 +134,7 @@ export type WebhookVerdict =
        * delivered.
        */
       readonly outcome: 'rejected' | 'deferred' | 'unknown'
-      /** From the provider. The channel masks and cuts them. */
+      /** Error code from the provider. The channel masks secrets in code and message and shortens them. */
       readonly code?: string | undefined
       readonly message?: string | undefined
       readonly hint?: WebhookHint | undefined
@@ -139,12 +142,13 @@ export type WebhookVerdict =
     }
 
 /**
- * - `signature`: requests are signed with `sign` while `signing-enabled` is true.
- * - `token`: identifies the sender. `into` inserts it: at the end of a URL with a trailing slash, as query parameter or
- *   payload field unless already set, or as header. Default: the provider inserts it.
+ * Secret of a provider.
+ * - `signature`: `sign` signs requests with it while `signing-enabled` is true.
+ * - `token`: identifies the sender. `into` tells where the channel inserts it: at the end of a URL with a trailing
+ * slash, in a query parameter or payload field that is not set yet, or in a header. Default: the provider inserts it.
  */
 export type WebhookSecret = {
-  /** Pattern of the configured value. It is not anchored. */
+  /** Regular expression for the configured value. It may match any part of the value. */
   readonly pattern?: string
   /** Explains the pattern to users: "must ...", 必须…. */
   readonly rule?: LocalizedText
@@ -161,60 +165,72 @@ export type WebhookSecret = {
 )
 
 /**
- * A bot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel";
- * decision B29). Mostly data with pure functions. The channel sends, signs, cuts, limits, masks and retries.
+ * A bot or push service behind the channel `webhook` (document 2 of the specification, "Attributes and providers of the
+ * webhook channel"). It consists of data and pure functions. The channel sends, signs, cuts, limits, masks and retries.
  */
 export interface WebhookProvider {
   /** Lower-case words joined by `-`. */
   readonly code: string
-  /** Other codes of the service. Their configuration and attributes override those of `code`. */
+  /** Other codes of the service. Configuration and attributes under an alias override those under `code`. */
   readonly aliases?: readonly string[]
   readonly displayName: LocalizedText
-  /** For a service with one URL for all users. */
+  /** Fixed URL, for a service that has the same URL for all users. */
   readonly endpoint?: string
-  /** `*.example.com` includes all subdomains. Empty for self-hosted services. */
+  /** Known hosts of the service. `*.example.com` includes all subdomains. Empty for self-hosted services. */
   readonly knownHosts: readonly string[]
   readonly secret: WebhookSecret
   readonly attributes?: Readonly<Record<string, WebhookAttribute>>
   /**
-   * By name; `text` is required. If the configured default is missing, the first is used. Texts of the type `text` are
-   * plain, others are markup.
+   * Message types by name; `text` is required. If the configured default type does not exist, the first one is used.
+   * The texts of a message of type `text` are plain text; those of other types are markup.
    */
   readonly messageTypes: Readonly<Record<string, WebhookMessageType>>
-  /** Message type that attributes require, such as a parse mode. Default: they never change it. */
+  /**
+   * Returns the message type that the attributes require, for example because of a parse mode. Default: attributes
+   * never change the type.
+   */
   messageTypeOf?(chosen: string, attributes: WebhookMessage['attributes']): string
-  /** Requests per window for an endpoint, or with `rateLimitBy` for a value of that attribute. */
+  /**
+   * Maximum number of requests per window. It applies to each endpoint or, with `rateLimitBy`, to each value of that
+   * attribute.
+   */
   readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
   readonly rateLimitBy?: string
-  /** Attribute for the chat or user, if required. */
+  /** Name of the attribute for the chat or user, if the service requires one. */
   readonly receiver?: string
   /**
-   * Request URL and headers. Default URL: the endpoint.
+   * Returns headers and URL of the request. Default URL: the endpoint.
    *
    * @throws WebhookInputError
    */
   address?(message: WebhookMessage): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
   /** @throws WebhookInputError */
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
-  /** A `GET` request without side effects that proves URL and token. Default: only opens a connection. */
+  /**
+   * A `GET` request without side effects that proves that URL and token are valid. Default: the channel only opens a
+   * connection.
+   */
   readonly verify?: {
     /** Like `address` of the provider. The token is inserted as for messages. */
     address(
       of: Pick<WebhookMessage, 'endpoint' | 'token'>,
     ): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
-    /** True if the response is the proof. Must not throw. `judge` reads other responses. */
+    /** True if the response proves that URL and token are valid. Must not throw. `judge` evaluates other responses. */
     accepts(response: WebhookResponse): boolean
   }
   /** Must not throw. */
   judge(response: WebhookResponse): WebhookVerdict
-  /** A corrected request, which is sent once after a failure. If it succeeds, the result gets the hint. */
+  /**
+   * Returns a corrected request after a failure. The channel sends it once. If this succeeds, the result contains the
+   * hint.
+   */
   corrected?(
     response: WebhookResponse,
     request: WebhookRequest,
   ): { readonly request: WebhookRequest; readonly hint: WebhookHint } | undefined
 }
 
-/** The text contains the attribute and the rule, never the value. */
+/** Error for an invalid attribute. Its text contains the attribute and the rule, but never the value. */
 export class WebhookInputError extends Error {
   override readonly name = 'WebhookInputError'
   readonly attribute: string
@@ -236,7 +252,7 @@ export interface WebhookProviderSettings {
 
 export interface ConfiguredWebhookProvider {
   readonly provider: WebhookProvider
-  /** The same object until the configuration changes. @param name code or alias */
+  /** Returns the settings: the same object until the configuration changes. @param name code or alias */
   settings(name: string): WebhookProviderSettings
 }
 

@@ -11,21 +11,21 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** The user interface translates this key. */
+/** Returns the key of the text for a hint. The user interface translates it. */
 export const hintKey = (hint: WebhookHint | 'truncated'): string =>
   hint === 'truncated' ? 'messages.webhook.truncated' : `messages.webhook.hint.${hint}`
 
-/** A provider that asks for a longer wait is tried again after a day. */
+/** Maximum wait in milliseconds. A provider that asks for a longer wait is tried again after a day. */
 const maxWaitMs = 86_400_000
 
-/** Whole milliseconds, 0 to one day. */
+/** Returns a wait in whole milliseconds, from 0 to one day. */
 export const boundedWait = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
 export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookResponse {
   return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
 }
 
-/** RFC 9110, 10.2.3: a date or seconds. Some providers send fractions. */
+/** Reads the header `Retry-After` (RFC 9110, 10.2.3): a date or seconds. Some providers send fractions of seconds. */
 function retryAfterMs(written: string | undefined, nowMs: number): number | undefined {
   if (written === undefined) return undefined
   if (/^\d+(?:\.\d+)?$/.test(written.trim())) return boundedWait(Number(written) * 1000)
@@ -43,36 +43,39 @@ export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
   return late.includes(code) ? 'timeout' : 'network'
 }
 
-/** The request can never be sent as it is. */
+/** True if the request can never be sent in this form. */
 export const isRejected = ({ code }: OutgoingHttpError): boolean => [...blocked, 'request-refused'].includes(code)
 
 export interface CodeMeaning {
   /** Default: `rejected`. */
   readonly outcome?: 'rejected' | 'deferred' | 'unknown'
   readonly hint?: WebhookHint
-  /** Milliseconds, if the response specifies none. */
+  /** Milliseconds until a retry, if the response specifies none. */
   readonly retryAfterMs?: number
 }
 
 export interface JudgementRules {
   /** For a success status (2xx): true if the body confirms it. */
   delivered(response: WebhookResponse): boolean
-  /** Paths in the response, such as `error.message`. The first existing one is used. */
+  /**
+   * Path of the error code in the response, such as `error.message`, or several paths, of which the first existing one
+   * is used.
+   */
   readonly code?: string | readonly string[] | ((response: WebhookResponse) => unknown)
   readonly message?: string | readonly string[] | ((response: WebhookResponse) => unknown)
-  /** Path of the provider's message id. */
+  /** Path of the provider's message id in the response. */
   readonly id?: string
-  /** Path of seconds. `Retry-After` overrides it. */
+  /** Path of the seconds until a retry in the response. The header `Retry-After` overrides it. */
   readonly retryAfter?: string
   /** Meanings by error code. */
   readonly codes?: Readonly<Record<string, CodeMeaning>>
-  /** By a part of the message, in any case. Overrides `codes`. */
+  /** Meanings by a part of the error message, in upper or lower case. They override `codes`. */
   readonly texts?: Readonly<Record<string, CodeMeaning>>
 }
 
 const busy: CodeMeaning = { outcome: 'deferred', hint: 'provider-busy' }
 
-/** Used if neither code nor message decides. */
+/** Meanings by HTTP status, used if neither error code nor message has a meaning. */
 const statuses: Readonly<Record<number, CodeMeaning>> = {
   400: { hint: 'payload-invalid' },
   401: { hint: 'token-invalid' },
@@ -84,12 +87,12 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
   422: { hint: 'payload-invalid' },
   425: busy,
   429: { outcome: 'deferred', hint: 'rate-limited' },
-  // A gateway does not know whether the service received the message.
+  // A gateway does not know whether the service received the message, so the outcome is unknown.
   502: { outcome: 'unknown', hint: 'provider-busy' },
   504: { outcome: 'unknown', hint: 'timeout' },
 }
 
-/** The value may be a number or text. */
+/** True if the member at a path has this value, as a number or as text. */
 export const memberIs = (path: string, expected: number) => {
   return ({ json }: Pick<WebhookResponse, 'json'>): boolean => {
     const value = memberAt(json, path)
@@ -107,8 +110,9 @@ function textAt(response: WebhookResponse, where: Where): string | undefined {
 }
 
 /**
- * The usual `judge`. A success status needs `delivered`. Otherwise the message decides, then the code, then the status.
- * Without code and message, a success status is `unknown`, because the provider may have accepted the message.
+ * Returns a `judge` function that suits most providers. With a success status, the message is delivered if `delivered`
+ * returns true. Otherwise the error message decides, then the error code, then the status. Without code and message, a
+ * success status is `unknown`, because the provider may have accepted the message.
  */
 export function judgement(rules: JudgementRules): (response: WebhookResponse) => WebhookVerdict {
   const { codes = {}, texts = {} } = rules
@@ -136,7 +140,10 @@ function secondsAt({ json }: WebhookResponse, path: string | undefined): number 
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 
-/** The provider has rejected the message for an unlisted reason. */
+/**
+ * Returns the meaning of a response without a listed code or message. If it contains one that is not listed, the
+ * provider has rejected the message.
+ */
 const unexplained = (said: string | undefined): CodeMeaning =>
   said === undefined ? { outcome: 'unknown', hint: 'unexpected-response' } : { hint: 'refused' }
 

@@ -1,9 +1,9 @@
 import { maskedValue } from '@plinth/kernel'
 
-/** Tokens are longer, or contain digits or capitals. */
+/** True if a path segment is an ordinary word. Tokens are longer, or contain digits or capitals. */
 const isWord = (segment: string) => /^(?:[a-z._-]{1,15}|sendMessage)$/.test(segment)
 
-/** Query values and path segments, each also without its suffix. */
+/** Returns the parts of a URL that may be secret: query values and path segments, each also without its suffix. */
 export function secretParts(address: string | URL | undefined): string[] {
   const url = address === undefined ? null : URL.parse(String(address))
   if (url === null) return address === undefined ? [] : [String(address)]
@@ -21,7 +21,7 @@ export function secretParts(address: string | URL | undefined): string[] {
   return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
 }
 
-/** Unchanged if the escapes are invalid. */
+/** Decodes the escapes of a text. Returns it unchanged if they are invalid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -30,7 +30,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** Secrets of any service (reference 6.3). */
+/** Forms in which the secrets of services occur in texts. */
 const patterns: readonly RegExp[] = [
   /\b((?:access_token|token|key|sign|sig|secret|auth|password|device_key)["']?\s*[=:]\s*["']?)[^&\s"',}]+/gi,
   /(\bbearer\s+|\bbasic\s+)[\w.~+/=-]+/gi,

@@ -9,14 +9,14 @@ import { webhookProvider } from './contract.ts'
 import { messages } from './judgement.ts'
 import { ProviderDirectory } from './routing.ts'
 
-/** Problems of the bot affect all its messages. */
+/** Error codes of problems with the bot, which affect all its messages. */
 const botErrors = ['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch', 'endpoint-missing'].map(
   (name) => `webhook.${name}`,
 )
 const isFaulty = (failure: DeliveryOutcome): boolean =>
   failure.outcome === 'deferred' || (failure.outcome === 'rejected' && botErrors.includes(failure.errorCode))
 
-/** Sends to bots and push services. Each provider is a plugin. */
+/** Plugin of the channel `webhook`, which sends to bots and push services. Each provider is another plugin. */
 export default definePlugin({
   id: 'notification-channels.webhook',
   version: '1.0.0',

@@ -14,7 +14,7 @@ const settingNames = {
 
 const prefixOf = (name: string) => `platform.notification.channels.webhook.providers.${name}`
 
-/** Can be changed while the product runs. */
+/** Declares the configuration keys of a provider. They can be changed while the product runs. */
 function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
   const { en, 'zh-CN': zhCN } = inBothLocales(displayName)
   const title = (english: string, chinese: string) => ({
@@ -24,14 +24,14 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
   const isSignature = secret.use === 'signature'
   const prefix = prefixOf(name)
   return {
-    // The URL may contain the token.
+    // The URL is a secret, because it may contain the token.
     [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true, destination: [] }),
     [`${prefix}.secret`]: key.string({
       ...(isSignature ? title('signing secret', '签名密钥') : title('token', '令牌')),
       ...(secret.pattern === undefined ? {} : { pattern: secret.pattern }),
       ...(secret.rule === undefined ? {} : { rule: secret.rule }),
       sensitive: true,
-      // An alias without an endpoint uses that of the code.
+      // The secret belongs to two endpoints, because an alias without an endpoint uses the endpoint of the code.
       destination: [...new Set([name, code])].map((one) => `${prefixOf(one)}.endpoint`),
     }),
     [`${prefix}.message-type`]: key.enum({
@@ -85,7 +85,7 @@ export function webhookProviderPlugin(
       }
       const settingsOf = (name: string): WebhookProviderSettings => {
         const [settings, general] = [own(name), own(provider.code)]
-        // The secret of the code belongs to another bot than the endpoint of the alias.
+        // If the alias has its own endpoint, the secret of the code is not used, because it belongs to another bot.
         const bot = settings.endpoint === undefined ? general : settings
         return {
           endpoint: bot.endpoint,

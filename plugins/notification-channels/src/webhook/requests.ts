@@ -12,17 +12,22 @@ export const bodyText = ({ body }: Pick<WebhookRequest, 'body'>): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 
 /**
+ * Returns the body as text.
+ *
  * @param what subject of the error message
  * @throws WebhookInputError if the body is too large
  */
 export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
   const text = bodyText(request)
-  // A UTF-16 unit has at most three bytes, so short texts need not be counted.
+  // A UTF-16 unit has at most three bytes in UTF-8, so the bytes of short texts need not be counted.
   if (3 * text.length <= largestRequest || Buffer.byteLength(text) <= largestRequest) return text
   throw new WebhookInputError(what, `be at most ${largestRequest} bytes`)
 }
 
-/** Other parameters keep their exact text, because some are signed or compared literally. */
+/**
+ * Sets query parameters. The text of the other parameters does not change, because some are signed or compared
+ * literally.
+ */
 export function withQuery(url: URL, parameters: Readonly<Record<string, string>>): URL {
   const changed = new URL(url)
   const nameOf = (pair: string) => new URLSearchParams(pair).keys().next().value ?? ''
@@ -37,7 +42,7 @@ export function withQuery(url: URL, parameters: Readonly<Record<string, string>>
 
 type Address = Omit<WebhookRequest, 'body'>
 
-/** A token that was copied from a URL (`abc%3D`) would be escaped twice. */
+/** Decodes a token that was copied from a URL, such as `abc%3D`. Otherwise it would be escaped twice. */
 const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decoded(escapes))
 
 /** Inserts the token where the provider expects it. */
@@ -56,7 +61,7 @@ export function withToken({ url, headers }: Address, secret: WebhookSecret, toke
   return { url, headers }
 }
 
-/** Payload fields from configuration and attributes. */
+/** Returns the payload fields that configuration and attributes set. */
 function membersOf({ provider, attributes }: Route, token: string | undefined): object {
   const { secret, attributes: rules = {} } = provider
   const into = secret.use === 'token' ? secret.into : undefined
@@ -67,7 +72,7 @@ function membersOf({ provider, attributes }: Route, token: string | undefined): 
   return { ...member, ...Object.fromEntries(own) }
 }
 
-/** Object literals with a getter are slow. */
+/** A message for a provider. It is a class, because an object literal with a getter is slow. */
 class ShownMessage implements WebhookMessage {
   readonly id: string
   readonly subject: string
@@ -99,13 +104,13 @@ class ShownMessage implements WebhookMessage {
     this.#endpoint = endpoint
   }
 
-  /** Few providers use the URL. */
+  /** Created only on access, because few providers use the URL. */
   get endpoint(): URL {
     return new URL(this.#endpoint)
   }
 }
 
-/** Without control characters. `shown` applies `plain` to shortened texts. */
+/** Returns subject and content without control characters. `shown` applies `plain` to texts that were shortened. */
 function textsOf({ subject, content, valueRanges }: NotificationMessage, { messageType, provider }: Route) {
   const line = cleanLine({ text: subject, ranges: valueRanges?.subject ?? [] })
   const body = cleanText({ text: content, ranges: valueRanges?.content ?? [] })
@@ -123,9 +128,9 @@ function textsOf({ subject, content, valueRanges }: NotificationMessage, { messa
 }
 
 /**
- * Builds the unsigned request.
+ * Builds the request without its signature.
  *
- * @param payload replaces the whole payload
+ * @param payload replaces the whole payload of the provider
  * @throws WebhookInputError
  */
 export function buildRequest(

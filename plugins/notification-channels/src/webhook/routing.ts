@@ -12,9 +12,9 @@ export interface Route {
   readonly name: string
   readonly provider: WebhookProvider
   readonly messageType: string
-  /** Shared with other messages. Change only a copy. */
+  /** URL of the endpoint. Other messages use the same object, so change only a copy. */
   readonly endpoint: URL
-  /** Also undefined if the secret belongs to another origin than the endpoint. */
+  /** The secret. Undefined if it is not configured, or if it belongs to another origin than the endpoint. */
   readonly secret: string | undefined
   readonly attributes: ReturnType<typeof ownAttributes>
 }
@@ -25,7 +25,7 @@ export interface RoutingSettings {
   readonly endpointAttribute: 'any' | 'known-hosts' | 'off'
 }
 
-/** The configuration does not allow the message. */
+/** Error for a message that the configuration does not allow. */
 export class WebhookRouteError extends Error {
   override readonly name = 'WebhookRouteError'
   readonly code: 'provider-unknown' | 'provider-disabled' | 'endpoint-missing' | 'endpoint-not-allowed'
@@ -66,8 +66,9 @@ export class ProviderDirectory {
 }
 
 /**
- * Attributes of the message override the configuration. A configured secret is only sent to the origin of the
- * configured endpoint. Otherwise a user who can set an attribute could receive it.
+ * Finds the endpoint, secret and type of a message. Attributes of the message override the configuration. A configured
+ * secret is only sent to the origin of the configured endpoint. Otherwise a user who can set an attribute could receive
+ * the secret.
  *
  * @throws WebhookRouteError
  * @throws WebhookInputError

@@ -2,28 +2,31 @@ import type { TextRange } from '@plinth/kernel'
 import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookMessageType, WebhookPlainText, WebhookTextLimit } from './contract.ts'
 
-/** The ranges must be shown literally. */
+/** A text with ranges that must be shown literally. */
 interface SourceText {
   readonly text: string
-  /** In ascending order, without overlaps. */
+  /** Ranges in ascending order, without overlaps. */
   readonly ranges: readonly TextRange[]
 }
 
 const controls = /[^\P{Cc}\t\n\r]/gu
 const lineControls = /[\p{Cc}\u2028\u2029]+/gu
 
-/** No service shows control characters, and some reject them. Tabs and line ends stay. */
+/** Removes control characters, because no service shows them and some reject them. Tabs and line ends remain. */
 export const cleanText = (source: SourceText): SourceText => replaced(source, controls, '')
 
 export const cleanLine = (source: SourceText): SourceText => replaced(source, lineControls, ' ')
 
 export const everything: readonly TextRange[] = [[0, Number.POSITIVE_INFINITY]]
 
-/** For providers that insert a text into their own markup. */
+/** Returns a text that is shown literally, for providers that insert it into their own markup. */
 export const asPlainText = (text: string, plain: WebhookPlainText): string =>
   shownText({ text, ranges: everything }, plain)
 
-/** Tokens that touch a range are shown literally; others stay markup. The last range may end after the text. */
+/**
+ * Returns a text in which tokens that touch a range are shown literally; other tokens remain markup. The last range may
+ * end after the text.
+ */
 export function shownText({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
   if (ranges.length === 0) return text
   let [shown, end, next] = ['', 0, 0]
@@ -53,7 +56,7 @@ function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): So
     end = index
     out += by
     const behind = index + found.length
-    // A bound inside a match moves to its end.
+    // If a bound is inside a match, it moves to the end of the match.
     for (let bound = bounds[moved.length]; bound !== undefined && bound < behind; bound = bounds[moved.length]) {
       moved.push(out.length)
     }
@@ -79,28 +82,28 @@ export function measure(text: string, unit: Unit): number {
 let graphemes: Intl.Segmenter | undefined
 const ellipsis = '…'
 
-/** Maps a UTF-16 index to the start of its grapheme; 0 outside the text. */
+/** Returns a function that maps a UTF-16 index to the start of its grapheme; 0 outside the text. */
 export function graphemeStarts(text: string): (index: number) => number {
   graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
   const segments = graphemes.segment(text)
   return (index) => segments.containing(index)?.index ?? 0
 }
 
-/** Maps a UTF-16 index to the start of its code point. */
+/** Returns a function that maps a UTF-16 index to the start of its code point. */
 const codePointStarts = (text: string) => (index: number) => {
   const unit = text.charCodeAt(index)
   return index > 0 && unit >= 0xdc00 && unit <= 0xdfff ? index - 1 : index
 }
 
 /**
- * Returns the text, or its longest beginning that fits with an ellipsis. Cuts between graphemes or, if not even the
- * first fits, between code points. Empty if no code point fits.
+ * Returns the text if it fits, or else its longest beginning that fits together with an ellipsis. Cuts between
+ * graphemes or, if not even the first fits, between code points. Empty if no code point fits.
  *
- * @param most UTF-16 units; a longer text never fits
+ * @param most number of UTF-16 units above which a text never fits
  */
 export function cutToFit(text: string, most: number, fits: (candidate: string) => boolean): string {
   if (text.length <= most && fits(text)) return text
-  // Shows whether the last grapheme continues.
+  // One unit more than the limit shows whether the last grapheme continues after it.
   const beginning = text.slice(0, most + 1)
   const cutAt = (startOf: (index: number) => number): string => {
     const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
@@ -128,7 +131,7 @@ const takes =
   (body: object): boolean =>
     measure(member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''), unit) <= max
 
-/** As much of the content as fits. If nothing fits, the subject is shortened too. */
+/** Builds a body with as much of the content as fits. If none of it fits, the subject is shortened too. */
 export function fitted<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },

@@ -32,7 +32,7 @@ const sample: NotificationMessage = {
   attributes: {},
 }
 
-/** Caused by the URL, before a connection. */
+/** Errors that the URL causes before a connection is opened. */
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
 /** Hints of a provider that does not accept the URL, the token or the signature. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
@@ -55,7 +55,7 @@ export class Verification {
   }
 
   /**
-   * Returns the passed checks.
+   * Verifies a provider. Returns the checks that it passed.
    *
    * @throws ChannelError without secrets
    */
@@ -110,7 +110,7 @@ export class Verification {
   }
 }
 
-/** URL for a sample message, or the endpoint if the sample lacks attributes. */
+/** Returns the URL for a sample message, or the endpoint if the sample lacks attributes that the provider requires. */
 function addressOf(route: Route, nowMs: number): Readonly<URL> {
   try {
     return buildRequest(route, sample, undefined, nowMs).request.url
@@ -134,7 +134,10 @@ function requireYes(
     : new ChannelError('connection', hintText(hint), ['configuration', 'address'], detail)
 }
 
-/** If all users share one URL, the token is required, because it identifies the receiver. */
+/**
+ * Returns the keys that the provider needs. If all users share one URL, the token is required, because it identifies
+ * the receiver.
+ */
 export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): ConfigNeeds {
   const { endpoint, secret } = settings(name)
   const key = (setting: string) => `platform.notification.channels.webhook.providers.${name}.${setting}`

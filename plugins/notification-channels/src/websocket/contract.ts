@@ -20,7 +20,7 @@ export interface WebsocketGroupGuard {
   mayJoin(group: string, caller: WebsocketCaller): boolean | Promise<boolean>
 }
 
-/** It is sufficient that one guard returns true. */
+/** Guards of groups. A client may join a group if one guard returns true. */
 export const websocketGroupGuard = extensionPoint<WebsocketGroupGuard>('notification.websocket-group-guard', {
   from: '@plinth/notification-channels/websocket',
   live: true,
@@ -37,18 +37,19 @@ export interface Presence {
   ofGroup(group: string): number
 }
 
-/** Connections of this instance only. */
+/** Counts connections, but only those of this instance. */
 export const presence = service<Presence>('notification.presence', {
   from: '@plinth/notification-channels/websocket',
 })
 
 /**
- * RFC 6455, section 7.4.1, defines others: 1001 the server stops, 1003 a binary frame, 1009 a frame that is too large.
+ * Close codes of this product. RFC 6455, section 7.4.1, defines the other codes that the server sends: 1001 the server
+ * stops, 1003 a binary frame, 1009 a frame that is too large.
  */
 export const closeCodes = {
-  /** The session has ended. Sign in before reconnecting. */
+  /** The session has ended. The client must sign in before it connects again. */
   sessionEnded: 4401,
-  /** The client reads too slowly. Reconnect and read the inbox. */
+  /** The client reads too slowly. It should connect again and read the inbox. */
   tooSlow: 4408,
   /** The client sends too much. */
   tooMany: 4429,

@@ -52,7 +52,7 @@ export const routes = [
   }),
 ]
 
-/** Read at each use, so that a change takes effect immediately. */
+/** Settings that are read at each use, so that a change takes effect immediately. */
 export interface EndpointSettings {
   readonly enabled: boolean
   readonly guestsEnabled: boolean
@@ -94,7 +94,7 @@ export class Endpoint {
     this.#admission = new Admission(parts.settings)
   }
 
-  /** @throws BusinessError of `callerOf`; "400", "429" and "503" of `notification-websocket` */
+  /** Opens a connection. @throws BusinessError of `callerOf`; "400", "429" and "503" of `notification-websocket` */
   async open(request: Handshake, reply: HttpReply): Promise<HttpReply> {
     const { settings, upgrades, identity, translator, networkOf, fanOut } = this.#parts
     if (!upgrades.has(request)) throw businessError('upgrade-needed')
@@ -116,7 +116,7 @@ export class Endpoint {
     return reply
   }
 
-  /** Resolves when all connections are closed. When the signal aborts, terminates the rest. */
+  /** Resolves when all connections are closed. If the signal aborts, terminates the connections that are still open. */
   async drain(signal: AbortSignal): Promise<void> {
     const { table } = this.#parts
     this.#isGoing = true

@@ -2,14 +2,14 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { closeCodes, type Presence } from './contract.ts'
 
 export interface SocketMetrics {
-  /** Sent to this number of connections. */
+  /** Counts a push that was sent to this number of connections. */
   handed(sockets: number): void
-  /** Too many pushes were waiting. */
+  /** Counts a push that was dropped, because too many were waiting. */
   dropped(): void
   closed(code: number): void
 }
 
-/** Clients may send any code; the others share one label value. */
+/** Close codes with their own label value. Clients may send any code, so all other codes share one value. */
 const knownCodes: readonly number[] = [1000, 1001, 1003, 1005, 1006, 1007, 1009, ...Object.values(closeCodes)]
 
 const prefix = 'platform_notification_websocket'

@@ -130,7 +130,7 @@ export default definePlugin({
 
 type Texts = { resolve(locale: string, text: string, params?: Readonly<Record<string, string | number>>): string }
 
-/** Without an inbox, contents have no attachments. */
+/** Presents contents in a product without an inbox. They have no attachments. */
 function presentWithoutInbox(translator: Texts | undefined): Inbox['present'] {
   return async ({ variables, attachments: _, ...content }, locale) => {
     const shown = (text: string) => translator?.resolve(locale, text, variables) ?? text

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Alerts of a rule are counted, so that new dedupe keys cannot fill the table. */
+/** Adds an index to count the alerts of a rule. They are counted so that new dedupe keys cannot fill the table. */
 export const indexAlertCodes = defineChangeSet({
   id: '0002-index-alert-codes',
   up: ({ schema }) => [

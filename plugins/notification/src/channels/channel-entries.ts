@@ -25,7 +25,7 @@ interface ChannelEntriesParts {
   readonly contributor: (code: string) => string | undefined
 }
 
-/** Further entries are not listed. */
+/** Maximum number of channels and providers in the list. More are not listed. */
 export const maxEntries = 500
 
 export class ChannelEntries {
@@ -35,7 +35,7 @@ export class ChannelEntries {
     this.#parts = parts
   }
 
-  /** Sorted by code, so that providers follow their channel. */
+  /** Lists channels and providers, sorted by code, so that the providers follow their channel. */
   all(): readonly ChannelEntry[] {
     const { channels, contributor } = this.#parts
     const entries = [...channels].flatMap(([channelCode, channel]): ChannelEntry[] => {
@@ -56,7 +56,10 @@ export class ChannelEntries {
     return found
   }
 
-  /** A channel without its own condition lists the keys of its plugin that an operator can set. */
+  /**
+   * Returns the condition of a channel. If the channel does not report one, the condition lists the keys of its plugin
+   * that an operator can set.
+   */
   conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelCondition {
     try {
       if (channel.condition !== undefined) return channel.condition(provider?.code)

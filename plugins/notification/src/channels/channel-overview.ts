@@ -11,19 +11,25 @@ type RecentSend = Pick<SendLogRow, 'id' | 'channel' | 'provider' | 'status' | 'o
 interface RecentSends {
   readonly success: RecentSend | undefined
   readonly failure: RecentSend | undefined
-  /** First failure since the last success. Absent if the newest send succeeded. */
+  /** Time of the first failure since the last success. Absent if the newest send succeeded. */
   readonly failingSince: Date | undefined
 }
 
-/** Rows per channel and state. */
+/** Number of rows that are read for each channel and state. */
 const looked = 10
-/** SQLite allows at most 500 parts in a `union`. */
+/** Maximum number of queries in one `union`. SQLite allows at most 500. */
 const together = 50
 const states: readonly SendLogState[] = ['success', 'failed', 'retried', 'unknown', 'dead']
-/** Fewer consecutive rejections may be caused by the messages themselves. */
+/**
+ * Number of consecutive rejections after which the channel is shown as failing. Fewer rejections may be caused by the
+ * messages themselves.
+ */
 const suspicious = 3
 
-/** Newest first. Reads a few rows through the index, for any size of the send log. */
+/**
+ * Returns recent sends, newest first. It reads a few rows through an index, so that the time does not depend on the
+ * size of the send log.
+ */
 async function recentSends(db: Database, channels: readonly string[]): Promise<readonly RecentSend[]> {
   const ids: number[] = []
   for (let from = 0; from < channels.length; from += together) {
@@ -40,7 +46,7 @@ async function recentSends(db: Database, channels: readonly string[]): Promise<r
   return db.fork().find(SendLogRow, { id: { $in: ids } }, { fields, orderBy: { id: 'desc' } })
 }
 
-/** @param sends of one channel or provider, newest first */
+/** Summarises recent sends. @param sends sends of one channel or provider, newest first */
 function judgeSends(sends: readonly RecentSend[]): RecentSends {
   const success = sends.find(({ status }) => status === 'success')
   const failures = sends.filter(({ status }) => status !== 'success')
@@ -51,8 +57,8 @@ function judgeSends(sends: readonly RecentSend[]): RecentSends {
 }
 
 /**
- * `incomplete`: keys have no value. `resting`: failed, so it is tried last for some time. `limited`: its rate limit is
- * used up. `failing`: the last sends failed.
+ * States of a channel or provider. `incomplete`: required keys have no value. `resting`: it failed, so it is tried last
+ * for some time. `limited`: its rate limit is used up. `failing`: its last sends failed.
  */
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
@@ -61,7 +67,7 @@ interface OverviewParts {
   readonly entries: ChannelEntries
   readonly settings: NotificationSettings
   readonly clock: Pick<Clock, 'now'>
-  /** Undefined without a database, like `recorder`. */
+  /** Undefined in a product without a database. `recorder` is then undefined too. */
   readonly db: Database | undefined
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }

@@ -103,7 +103,10 @@ const testView = Type.Object({
 
 const { route } = routesWith<ChannelRouteParts>()
 
-/** The last sends concern all organisations, so only the data scope `all` sees them. */
+/**
+ * Removes the last sends from the response unless the caller has the data scope `all`, because these sends concern all
+ * organisations.
+ */
 const lastSends = (request: HttpRequest) =>
   requirePrincipal(request).dataScope === 'all'
     ? {}

@@ -10,7 +10,7 @@ import type { SendEntry } from '../send-log/row.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import type { ChannelTexts } from './channel-verifier.ts'
 
-/** The request field that a test message needs. */
+/** Request fields. A channel or provider needs one of them for a test message, or `nothing`. */
 export const testFields = ['nothing', 'email', 'mobile', 'userId', 'openId', 'receiver'] as const
 type TestField = (typeof testFields)[number]
 
@@ -18,14 +18,17 @@ interface TestRecipient {
   readonly email?: string | undefined
   readonly mobile?: string | undefined
   readonly userId?: number | undefined
-  /** A follower of the account `accountCode`. */
+  /** OpenID of a follower of the account `accountCode`. */
   readonly openId?: string | undefined
   readonly accountCode?: string | undefined
   /** Value of the attribute that the provider requires. */
   readonly receiver?: string | undefined
 }
 
-/** Takes the recipient from an attribute (document 2, "Attributes of the `social` channel"). */
+/**
+ * Channel that takes the recipient from an attribute (document 2 of the specification, "Attributes of the `social`
+ * channel").
+ */
 const social = 'social'
 
 export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): TestField {
@@ -90,11 +93,11 @@ interface ChannelTestResult {
   readonly result: SendResult
   /** Why the message was not accepted, in the caller's language if possible. Null on success. */
   readonly reason: string | null
-  /** Null if nothing was sent, or without a send log. */
+  /** Id in the send log. Null if nothing was sent, or in a product without a send log. */
   readonly logId: number | null
 }
 
-/** By error code. */
+/** Texts for the reasons, by error code. */
 const reasons = {
   'notification.disabled': 'all-off',
   'notification.channel-disabled': 'channel-off',
@@ -111,8 +114,8 @@ export class ChannelTests {
   }
 
   /**
-   * Sends immediately, but nothing to a user in quiet hours. The message is in the send log and in the list of
-   * messages. A failed delivery is returned, not thrown.
+   * Sends a test message immediately, but not to a user in quiet hours. The send log and the list of messages contain
+   * the message. A failed delivery is returned, not thrown.
    *
    * @throws BusinessError "404" `notification.channel-not-found`, "400" `notification.test-recipient-missing`
    */
@@ -146,7 +149,7 @@ export class ChannelTests {
     return { subject: texts.translate(locale, 'test-subject', named), content }
   }
 
-  /** Uses the time zone of the site, and shows its name. */
+  /** Formats a time in the time zone of the site, with the name of the time zone. */
   #moment(ms: number, locale: string): string {
     const timeZone = this.#parts.site?.timeZone ?? 'UTC'
     const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone })

@@ -20,7 +20,7 @@ import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 
 type TextName = keyof (typeof en)['channel-page']
 
-/** In the operator's language, or in English. */
+/** Texts about channels in the operator's language, or in English if the product has no translations. */
 export class ChannelTexts {
   readonly #translator: Pick<Translator, 'translate'> | undefined
 
@@ -49,9 +49,9 @@ interface VerifierParts {
 interface ChannelVerification {
   readonly code: string
   readonly verified: boolean
-  /** In the order in which they ran. */
+  /** Checks in the order in which they ran. */
   readonly checked: readonly ChannelCheck[]
-  /** Null on success, or if the channel does not report it. */
+  /** The check that failed. Null on success, or if the channel does not report it. */
   readonly failedCheck: ChannelCheck | null
   /** In the caller's language. */
   readonly reason: string | null
@@ -127,7 +127,7 @@ export class ChannelVerifier {
   }
 }
 
-/** Ignores names that the product does not know. */
+/** Returns the names of checks that the product knows, and leaves out other names. */
 const known = (checks: readonly ChannelCheck[]) => channelChecks.filter((check) => checks.includes(check))
 
 const yes = (code: string, checked: readonly ChannelCheck[]): ChannelVerification => ({

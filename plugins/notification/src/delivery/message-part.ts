@@ -14,30 +14,45 @@ const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
   }),
 )
 
-/** Recipients per part, if the channel sends to all at once. If the process dies, all of them become `unknown`. */
+/**
+ * Maximum number of recipients of a part, if the channel sends to all of them in one call. If the process dies during
+ * the call, the outcome for all of them is `unknown`.
+ */
 export const largestPart = 1_000
-/** Larger on an idempotent channel, which repeats interrupted sends. Each part costs about ten statements. */
+/**
+ * Maximum number of recipients of a part on an idempotent channel. It is larger, because interrupted sends are repeated
+ * there, and each part costs about ten statements.
+ */
 export const largestPartOfIdempotent = 5_000
-/** Smaller on a channel with one recipient per send. The part must end before the deadline of event handlers. */
+/**
+ * Maximum number of recipients of a part on a channel with one recipient per send. It is smaller, because the part must
+ * end before the deadline of event handlers.
+ */
 export const largestPartOfEach = 50
-/** Parallel sends. Unless the channel is idempotent, this many become `unknown` if the process dies. */
+/**
+ * Maximum number of parallel sends. If the process dies, the outcome of that many sends is `unknown`, unless the
+ * channel is idempotent.
+ */
 export const sentTogether = 10
 
-/** Event: a part of a message is due (document 2, facade operations; durable). */
+/**
+ * Event: some recipients of a message on one channel (a part of the message) are due. A durable event (document 2 of
+ * the specification, facade operations).
+ */
 export const messagePart = event(
   'notification.part',
   Type.Object({
     notificationId: Type.Integer(),
     channel: Type.String(),
-    /** `channel:number`, for a delayed part followed by its time. */
+    /** `channel:number`. For a part that was delayed, its time follows. */
     part: Type.String(),
-    /** Replaces `recipients` if all are users. The text is then a quarter as long. */
+    /** Used instead of `recipients` if all are users, because the JSON text is then only a quarter as long. */
     userIds: Type.Optional(Type.Array(Type.Integer())),
     recipients: Type.Optional(Type.Array(recipient)),
   }),
 )
 
-/** Only ids if all recipients are users. */
+/** Recipients in stored form: only their ids if all of them are users. */
 export interface CarriedRecipients {
   readonly userIds?: number[]
   readonly recipients?: Recipient[]

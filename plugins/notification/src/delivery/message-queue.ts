@@ -97,7 +97,7 @@ export class MessageQueue {
     })
   }
 
-  /** Adds a message to the list that is sent immediately. */
+  /** Adds a message that is sent immediately to the list of messages. */
   async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
     const { db, clock, redact, subjectOf, ownerOf } = this.#parts
     const owner = await ownerOf(message.recipients)
@@ -113,7 +113,7 @@ export class MessageQueue {
     )
   }
 
-  /** @param skipped channels on which nothing was tried */
+  /** Marks a message as finished. @param skipped number of channels on which no send was attempted */
   async finish(id: number, skipped: number): Promise<void> {
     const { db, clock } = this.#parts
     await db.execute(`update notification_message set state = 'finished', skipped = ?, finished_at = ? where id = ?`, [
@@ -134,7 +134,7 @@ async function insert(db: Database, message: NewMessage): Promise<number> {
   return id
 }
 
-/** The texts of a row contain no secrets of the message or the configuration. */
+/** Returns the row of a message. Its texts contain no secrets of the message or the configuration. */
 function rowOf(
   message: NotificationMessage,
   channels: readonly string[],
@@ -158,11 +158,11 @@ function rowOf(
   }
 }
 
-/** A channel without recipients gets one part. */
+/** Divides the recipients of a message on one channel into parts. A channel that needs no recipients gets one part. */
 function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
   if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
   const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
-  // This part records that the channel reaches no recipient.
+  // A part without recipients, so that the send log records that the channel reaches no recipient.
   if (reached.length === 0) return [{ channel: code, recipients: [] }]
   const together = channel.traits.idempotent ? largestPartOfIdempotent : largestPart
   const size = channel.traits.recipients === 'each' ? largestPartOfEach : together
@@ -172,7 +172,7 @@ function partsOf(code: string, channel: NotificationChannel, { recipients }: Not
   }))
 }
 
-/** Required field by kind of recipient. */
+/** Required field of a recipient and its type, by kind of recipient. */
 const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, type: 'number' | 'string'] | undefined>> =
   {
     user: ['userId', 'number'],
@@ -189,7 +189,7 @@ const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, ty
 const isRecipientKind = (kind: unknown): kind is RecipientKind =>
   typeof kind === 'string' && Object.hasOwn(recipientFields, kind)
 
-/** When a worker sends the message, nobody can correct invalid recipients any more. */
+/** Checks the recipients of a message when it is enqueued. Later, when a worker sends it, nobody could correct them. */
 function checkRecipients(recipients: readonly Recipient[]): void {
   for (const [index, recipient] of recipients.entries()) {
     const kind: unknown = Object(recipient).kind

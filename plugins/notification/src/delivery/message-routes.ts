@@ -30,7 +30,9 @@ interface MessageFilter {
 
 type ListedMessage = Omit<NotificationRow, 'payload'>
 
-/** Messages that were enqueued or that administrators sent (document 2, "Notification management"). */
+/**
+ * Messages that were enqueued or that administrators sent (document 2 of the specification, "Notification management").
+ */
 export class MessageList {
   readonly #db: Database
 
@@ -44,7 +46,9 @@ export class MessageList {
     return findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
   }
 
-  /** @throws BusinessError "404" `notification.message-not-found`, also outside `rows` */
+  /**
+   * Finds a message. @throws BusinessError "404" `notification.message-not-found`, also if `rows` excludes the message
+   */
   async find(id: number, rows: object): Promise<ListedMessage> {
     const exclude = ['payload', 'idempotencyHash'] as const
     const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })

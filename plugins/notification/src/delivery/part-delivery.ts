@@ -42,14 +42,14 @@ interface FirstTry {
   /** Undefined if all recipients are left out. */
   readonly prepared: Prepared | undefined
   /**
-   * Marks the part as begun. Must run in the transaction that writes its first row of the send log, or that ends a part
-   * without rows.
+   * Marks the part as begun. Call it in the transaction that writes the first row of the part to the send log. For a
+   * part without rows, call it in the transaction that ends the part.
    */
   readonly begin: () => Promise<void>
 }
 
 interface Sent {
-  /** Last sends, whose outcomes are not written yet. */
+  /** The last sends, whose outcomes are not stored yet. */
   readonly finished: readonly SendEntry[]
   readonly isBegun: boolean
 }
@@ -62,9 +62,9 @@ interface Delivery {
 }
 
 /**
- * Sends one part of a message. If the process dies, the event of the part is delivered again, so each send is recorded
- * under a key before it starts. A send with an outcome is not repeated. An interrupted one is repeated on an idempotent
- * channel and becomes `unknown` on others.
+ * Sends one part of a message, which is a number of recipients on one channel. If the process dies, the event of the
+ * part is delivered again, so each send is recorded under a key before it starts. A send with an outcome is not
+ * repeated. An interrupted one is repeated on an idempotent channel and becomes `unknown` on others.
  */
 export class PartDelivery {
   readonly #parts: PartDeliveryParts
@@ -73,7 +73,10 @@ export class PartDelivery {
     this.#parts = parts
   }
 
-  /** @throws errors of the database, and the reason of the signal. The event is then delivered again. */
+  /**
+   * Sends the part. @throws errors of the database, and the reason of the signal. The event is delivered again after an
+   * error.
+   */
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
@@ -100,12 +103,12 @@ export class PartDelivery {
     )
     if (row === undefined) return undefined
     const { left_out: written, ...message } = row
-    // Drivers return JSON as text or parsed.
+    // Database drivers return JSON either as text or as a parsed value.
     const leftOut = typeof written === 'string' ? JSON.parse(written) : (written ?? undefined)
     return { ...message, leftOut }
   }
 
-  /** The first attempt decides who is left out. Users in quiet hours get a delayed part. */
+  /** Decides in the first attempt who is left out. Users in quiet hours are moved to a new part, which is delayed. */
   async #firstTry({ priority, state }: PartState, part: Part, message: NotificationMessage): Promise<FirstTry> {
     const { db, events, outgoing } = this.#parts
     const { notificationId, channel } = part
@@ -148,7 +151,10 @@ export class PartDelivery {
     return byEnd
   }
 
-  /** @param begin only for the first attempt; otherwise the send log may contain earlier sends */
+  /**
+   * Sends all deliveries. @param begin only for the first attempt; in later attempts, the send log may contain earlier
+   * sends
+   */
   async #sendAll(
     prepared: Prepared,
     deliveries: readonly Delivery[],
@@ -166,7 +172,7 @@ export class PartDelivery {
     for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
       const together = open.slice(from, from + sentTogether)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
-      // One write stores the last outcomes and the next rows.
+      // One write stores the outcomes of the last sends and the rows of the next ones.
       const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
       await this.#write(sent.finished, entries, sent.isBegun ? undefined : begin)
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
@@ -175,7 +181,10 @@ export class PartDelivery {
     return sent
   }
 
-  /** Interrupted sends of earlier attempts become `unknown`, unless the channel is idempotent. */
+  /**
+   * Returns the rows of earlier attempts by key. Their interrupted sends become `unknown`, unless the channel is
+   * idempotent.
+   */
   async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
     const { db, writer } = this.#parts
     const keys = deliveries.map(({ key }) => key)
@@ -189,7 +198,7 @@ export class PartDelivery {
     return new Map(rows.map(({ id, status, deliveryKey }) => [deliveryKey ?? '', { id, status }]))
   }
 
-  /** @param finished written later if this write fails */
+  /** Writes entries to the send log. @param finished entries that are written later if this write fails */
   async #write(
     finished: readonly SendEntry[],
     entries: readonly SendEntry[],
@@ -207,7 +216,7 @@ export class PartDelivery {
     }
   }
 
-  /** @param id existing row in state `sending` */
+  /** Creates the entry of a send. @param id id of an existing row in state `sending` */
   #entry(prepared: Prepared, sending: Sending, id: number | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
     const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
@@ -230,7 +239,7 @@ export class PartDelivery {
     )
   }
 
-  /** Writes the last outcomes and, unless aborted, marks the part as done. */
+  /** Writes the outcomes of the last sends. If the part was not aborted, marks it as done. */
   async #end(
     { notificationId, part }: Part,
     finished: readonly SendEntry[],
@@ -247,7 +256,7 @@ export class PartDelivery {
         [now, notificationId, part],
       )
       if (ended === 0) return
-      // MySQL evaluates assignments in order, so the column that conditions read comes last.
+      // MySQL evaluates assignments from left to right, so `parts_done`, which the conditions read, is assigned last.
       await db.execute(
         `update notification_message set
            state = case when parts_done + 1 >= parts then 'finished' else state end,
@@ -275,7 +284,7 @@ const send = (
         signal,
       )
 
-/** Recipients to whom nothing is sent. */
+/** Returns the number of recipients to whom nothing is sent. */
 function skippedOf(prepared: Prepared, recipients: number): number {
   if ('channel' in prepared)
     return prepared.channel.traits.recipients === 'each' ? recipients - prepared.source.recipients.length : 0

@@ -7,7 +7,7 @@ import type { QuietUsers } from '../recipients.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 
-/** With more recipients, a message is enqueued if the product has a queue. */
+/** A message with more recipients than this is enqueued, if the product has a queue. */
 export const maxConcurrent = 1_000
 
 interface AdministratorsSendParts {
@@ -25,8 +25,8 @@ interface AdministratorsOptions {
 type AdministratorsResult = SendResult & { readonly queued?: true }
 
 /**
- * Document 2, "Admin send". Enqueues a message with many recipients, a start time or recipients in quiet hours. Sends
- * others immediately.
+ * Sends messages of administrators (document 2 of the specification, "Admin send"). Enqueues a message with many
+ * recipients, a start time or recipients in quiet hours. Sends other messages immediately.
  */
 export class AdministratorsSend {
   readonly #parts: AdministratorsSendParts
@@ -82,7 +82,7 @@ export class AdministratorsSend {
   }
 }
 
-/** Throws if the only channel failed or nothing was tried (decision B43). */
+/** Throws if the only channel failed, or if no send was attempted on any channel. */
 function requireAnything(results: readonly SendResult[]): void {
   const [first] = results
   const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')

@@ -34,7 +34,7 @@ interface Around {
   readonly logged: Logged | undefined
 }
 
-/** Parallel sends on a channel with one recipient per send. */
+/** Maximum number of parallel sends on a channel with one recipient per send. */
 const atATime = 10
 
 /** Finds the channels, records the sends and converts every outcome to a result. */
@@ -59,7 +59,7 @@ export class ChannelNotification implements Notification {
   }
 
   /**
-   * Like `send`. With a sender and a database, adds the message to the list.
+   * Like `send`. If a sender is specified and the product has a database, adds the message to the list of messages.
    *
    * @param logged called with each row of the send log before the send
    */
@@ -103,7 +103,9 @@ export class ChannelNotification implements Notification {
     return this.#parts.queue?.isDurable === true
   }
 
-  /** Distinct codes in lower case. @throws BusinessError "400" `notification.channel-unknown` */
+  /**
+   * Returns the distinct codes of channels in lower case. @throws BusinessError "400" `notification.channel-unknown`
+   */
   codesOf(channels: readonly string[] | undefined): readonly string[] {
     const { settings, outgoing } = this.#parts
     const requested = channels?.length ? channels : [settings.defaultChannel]

@@ -1,12 +1,13 @@
 import type { Recipient } from '@plinth/kernel'
 import type { MessageDraft } from '../contract.ts'
 
-/** Converted to text, except null; a `Date` to ISO 8601. */
+/** Value of a variable. It is converted to text, a `Date` to ISO 8601. Null remains null. */
 export type VariableValue = string | number | bigint | boolean | Date | null
 
 /**
  * Builds a message (document 2, "Message"): `new MessageBuilder().subject('Paid').variable('order',
- * 42).toUser(7).draft()`. Recipients are added; for a variable or attribute, the last value applies.
+ * 42).toUser(7).draft()`. Each call that specifies a recipient adds it. For a variable or attribute, the last value
+ * applies.
  */
 export class MessageBuilder {
   #texts: Pick<MessageDraft, 'subject' | 'content' | 'html' | 'template' | 'locale'> = {}
@@ -59,7 +60,7 @@ export class MessageBuilder {
     return this.variable(name, value)
   }
 
-  /** Data for a channel; never keys, tokens or passwords. */
+  /** Data for a channel. It must not contain keys, tokens or passwords. */
   attribute(name: string, value: unknown): this {
     this.#attributes.set(name, value)
     return this

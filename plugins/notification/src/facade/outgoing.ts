@@ -19,7 +19,7 @@ import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
 
-/** Read at every send, so that a change takes effect immediately. */
+/** Settings that are read at every send, so that a change takes effect immediately. */
 export interface NotificationSettings {
   readonly enabled: boolean
   readonly defaultChannel: string
@@ -31,7 +31,7 @@ const inbox = 'database'
 
 /** Must not throw. */
 export interface SendMeter {
-  /** @returns a function to call once with the outcome */
+  /** Starts the measurement of a send. @returns a function that must be called once with the outcome */
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
@@ -45,9 +45,9 @@ export interface OutgoingParts {
   readonly rendering: Rendering
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly meter: SendMeter | undefined
-  /** In the language of the site, for operators. */
+  /** Returns a hint for operators in the language of the site. */
   readonly hintText: (hint: string) => string
-  /** In the language of the message, for operators. */
+  /** Returns the subject for operators, in the language of the message. */
   readonly subjectOf: (message: NotificationMessage) => string
 }
 
@@ -80,7 +80,10 @@ export class Outgoing {
     return this.#parts.channels.has(code)
   }
 
-  /** `database` (document 2, "Admin send"; decision D.52), or the default channel if it is not loaded. */
+  /**
+   * The channel `database` (document 2 of the specification, "Admin send"), or the default channel if `database` is not
+   * loaded.
+   */
   get administratorsChannel(): string {
     const { channels, settings } = this.#parts
     return channels.has(inbox) ? inbox : settings.defaultChannel
@@ -207,8 +210,8 @@ export class Outgoing {
   }
 
   /**
-   * Errors of a channel may contain addresses and tokens, so they are only logged. The logger masks secrets of the
-   * configuration; those of the message are masked here.
+   * Errors of a channel may contain addresses and tokens, so they are logged and not returned. The logger masks secrets
+   * of the configuration. Secrets of the message are masked here.
    */
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
@@ -219,7 +222,10 @@ export class Outgoing {
 
 const hasUsers = ({ recipients }: NotificationMessage) => recipients.some((recipient) => 'userId' in recipient)
 
-/** @param needsOne true if a channel without recipient kinds needs a recipient too */
+/**
+ * True if the channel can reach one of the recipients. @param needsOne true if a channel without recipient kinds needs
+ * a recipient too
+ */
 const reaches = (
   { recipientKinds }: NotificationChannel,
   recipients: readonly Recipient[],

@@ -56,15 +56,15 @@ export function resultOf(
   return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
 }
 
-/** Code points of a text from a provider. */
+/** Maximum length of a text from a provider, in code points. */
 const maxTextLength = 1_000
 
 /**
  * A provider may repeat credentials or message content, so every result passes this function. Secrets of the
- * configuration are masked everywhere, those of the message only in texts: a short one could be part of an id by
- * chance.
+ * configuration are masked everywhere. Secrets of the message are masked only in texts, because a short secret could be
+ * part of an id by chance.
  *
- * @param redact masks secrets of the configuration and the given ones
+ * @param redact function that masks secrets of the configuration and the secrets in its second argument
  * @param secrets secrets of the message
  */
 export function withoutSecrets(
@@ -74,7 +74,7 @@ export function withoutSecrets(
 ): SendResult {
   const masked = Object.entries(result).map(([name, value]) => {
     if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
-    // Half of a secret would not be recognised, so masking comes before cutting.
+    // Masks secrets before the text is cut, because a cut secret would not be recognised.
     return [name, texts.has(name) ? columnText(redact(value, secrets), maxTextLength) : redact(value)]
   })
   return Object.fromEntries(masked)
@@ -82,7 +82,7 @@ export function withoutSecrets(
 
 const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
 
-/** If any send failed, the result is the first failure. */
+/** Returns one result for all recipients of a channel. If any send failed, the result is the first failure. */
 export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {
   const failed = results.filter(({ success }) => !success)
   const [first] = failed
@@ -95,7 +95,7 @@ export function resultOfAll(messageId: string, results: readonly SendResult[]): 
   }
 }
 
-/** @throws BusinessError "503" if the send failed */
+/** Returns the result of a successful send. @throws BusinessError "503" if the send failed */
 export function requireSuccess(result: SendResult): SendResult {
   if (result.success) return result
   const reason =

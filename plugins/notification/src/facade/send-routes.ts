@@ -104,7 +104,7 @@ interface SendRouteParts {
   readonly administrators: AdministratorsSend
   readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: Rendering
-  /** Checks the data scope of the sender (decision A5). Undefined in a product without users. */
+  /** Checks the data scope of the sender . Undefined in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
@@ -123,7 +123,7 @@ const providerView = ({ code, displayName, messageTypes, attributes }: ChannelPr
   })),
 })
 
-/** Document 2, "Endpoints"; decision B41. The preview follows decision B35. */
+/** Routes that send messages and preview them (document 2 of the specification, "Endpoints"). */
 export const sendRoutes = [
   route({
     method: 'POST',

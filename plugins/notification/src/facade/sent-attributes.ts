@@ -3,7 +3,7 @@ import type { ChannelInfo } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { secretAttributeName } from '../masking.ts'
 
-/** Document 2, "Attributes of the `social` channel". */
+/** Types of messages (document 2 of the specification, "Attributes of the `social` channel"). */
 export const socialMessageTypes: readonly { readonly code: string; readonly displayName: LocalizedText }[] = [
   { code: 'official-template', displayName: { en: 'Official-account template message', 'zh-CN': '公众号模板消息' } },
   {
@@ -17,9 +17,9 @@ interface SocialField {
   readonly name: string
   readonly displayName: LocalizedText
   readonly required: boolean
-  /** Message types that require the attribute, in addition to `required`. */
+  /** Message types that require the attribute. With `required`, all types require it. */
   readonly requiredFor: readonly string[]
-  /** Lists and logs never show the value, and forms do not store it. */
+  /** True if lists and logs must not show the value, and forms must not store it. */
   readonly sensitive: boolean
   readonly messageTypes: readonly string[]
 }
@@ -51,7 +51,7 @@ export const socialFields: readonly SocialField[] = [
   field('lang', 'Language', '语言', { messageTypes: ['miniapp-subscribe'] }),
 ]
 
-/** Subject and jump target of a message, for the inbox. */
+/** Names of attributes with the subject and the jump target of a message, for the inbox. */
 const jump = [
   'module',
   'event',
@@ -64,10 +64,16 @@ const jump = [
   'targetUserId',
   'dedupeKey',
 ]
-/** Endpoints, secrets and payloads must come from the configuration, so they are missing here. */
+/**
+ * Attributes of channels. Attributes for endpoints, secrets and payloads are missing, because these must come from the
+ * configuration.
+ */
 const ofChannels = ['webhook.provider', 'webhook.message-type', 'sms.template-code', 'sms.sign-name', 'sms.provider']
 
-/** For any channel. `social.to-user` is the only sensitive one, and never stored (decision D.59). */
+/**
+ * Attributes that administrators may set for any channel. `social.to-user` is the only sensitive one. It is never
+ * stored.
+ */
 const always: readonly string[] = [
   ...jump,
   ...[...ofChannels, ...socialFields.map(({ name }) => name)].filter(
@@ -75,7 +81,7 @@ const always: readonly string[] = [
   ),
 ]
 
-/** Attributes that administrators may set. Sensitive ones of providers are left out. */
+/** Returns the attributes that administrators may set. Sensitive attributes of providers are left out. */
 export const sentAttributes = (channels: readonly ChannelInfo[]): ReadonlySet<string> => {
   const own = channels.flatMap(({ providers }) => providers.flatMap(({ attributes }) => attributes))
   const open = own.filter(({ name, sensitive }) => !sensitive && !secretAttributeName.test(name))

@@ -13,8 +13,8 @@ const targets: Readonly<Record<VerificationChannel, { channel: string; recipient
 }
 
 /**
- * Sends codes through `sms` and `mail`, if loaded. Callers may repeat the trace id, so the idempotency key is the id of
- * the message.
+ * Sends verification codes through the channels `sms` and `mail`, if they are loaded. The idempotency key is the id of
+ * the message and not the trace id, because several calls can have the same trace id.
  */
 export function notificationSender(
   notification: Notification,
@@ -38,7 +38,7 @@ export function notificationSender(
   }
 }
 
-/** The text is for channels without templates. */
+/** Creates the message with a code. Its text is for channels without templates. */
 function draftOf(
   { code, ttlMs, locale, traceId, subject, template, templateCode, signName, provider }: VerificationMessage,
   translator: Pick<Translator, 'negotiate' | 'translate'> | undefined,
@@ -68,7 +68,7 @@ function draftOf(
   })
 }
 
-/** In the largest unit without a fraction, for example `5 minutes`. */
+/** Formats a duration in the largest unit without a fraction, for example `5 minutes`. */
 function durationText(ms: number, language: string): string {
   const units = [
     ['hour', 3_600_000],

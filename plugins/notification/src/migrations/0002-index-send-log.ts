@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Each sort order and filter of the list reads one index. */
+/** Adds an index for each sort order and filter of the list. */
 export const indexSendLog = defineChangeSet({
   id: '0002-index-send-log',
   up: ({ schema }) => [

@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** Stored counts for the summary, and an index for both filters together. */
+/** Adds stored counts for the summary, and an index for the filters by channel and by state together. */
 export const countSendLog = defineChangeSet({
   id: '0003-count-send-log',
   up: ({ schema, type }) => [

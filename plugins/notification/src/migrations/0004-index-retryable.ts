@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Retryable sends by channel and time. */
+/** Adds an index for retryable sends by channel and time. */
 export const indexRetryable = defineChangeSet({
   id: '0004-index-retryable',
   up: ({ schema }) => [

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Sends are recorded before they start. Sends of enqueued messages have a unique key. */
+/** Adds columns to record a send before it starts, and a unique key for sends of enqueued messages. */
 export const recordBeforeSending = defineChangeSet({
   id: '0005-record-before-sending',
   up: ({ schema, type }) => {

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Messages that are sent in parts, and parts that have begun. */
+/** Adds tables for messages that are sent in parts, and for parts that have begun. */
 export const createMessage = defineChangeSet({
   id: '0006-create-message',
   up: ({ schema, type }) => {

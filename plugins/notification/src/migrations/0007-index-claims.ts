@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Finds interrupted retries among all rows that were ever retried. */
+/** Adds an index that finds interrupted retries among all rows that were ever retried. */
 export const indexClaims = defineChangeSet({
   id: '0007-index-claims',
   up: ({ schema }) => [

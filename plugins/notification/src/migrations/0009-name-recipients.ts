@@ -1,8 +1,8 @@
 import { defineChangeSet } from '@plinth/migrations'
 
 /**
- * Owner of a message: a user, or the organisation of several users. Existing rows have none, so only the data scope
- * `all` sees them.
+ * Adds the owner of a message: a user, or the organisation of several users. Existing rows have no owner, so only
+ * operators with the data scope `all` see them.
  */
 export const nameRecipients = defineChangeSet({
   id: '0009-name-recipients',

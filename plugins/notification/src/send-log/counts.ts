@@ -2,7 +2,9 @@ import { addToRows, type Database, exactInteger } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 import { SendLogCountRow, type SendLogState } from '../entities.ts'
 
-/** A send has ended (1) or is repeated (-1). */
+/**
+ * Change of the counts of a message: a send has ended (1), or its outcome no longer counts because it is repeated (-1).
+ */
 export interface OutcomeChange {
   readonly notificationId: number
   readonly outcome: OutcomeName
@@ -11,7 +13,10 @@ export interface OutcomeChange {
 
 const columns = ['accepted', 'rejected', 'deferred', 'unknown'] as const
 
-/** Call it in the transaction that writes outcomes to the send log, after the rows and before `changeCounts`. */
+/**
+ * Adds outcomes to the counts of messages. Call it in the transaction that writes the outcomes to the send log, after
+ * the rows and before `changeCounts`.
+ */
 export async function changeMessageCounts(db: Database, changes: readonly OutcomeChange[]): Promise<void> {
   const byMessage = new Map<number, Record<OutcomeName, number>>()
   for (const { notificationId, outcome, by } of changes) {
@@ -26,11 +31,11 @@ export async function changeMessageCounts(db: Database, changes: readonly Outcom
   }
 }
 
-/** `retryable`: failed rows that can be sent again. */
+/** Kind of a row for its count. `retryable`: failed rows that can be sent again. */
 export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
 
-/** @param row `restorable` may have the form of a driver */
+/** Returns the kind of a row. @param row `restorable` may be the number that a database driver returns */
 export const kindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
   row.status === 'failed' && row.restorable ? 'retryable' : row.status
 
@@ -40,7 +45,10 @@ export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number
   return counts
 }
 
-/** Call it in the transaction that writes rows, after them. The fixed order prevents deadlocks. */
+/**
+ * Changes the stored counts. Call it after writing the rows, in the same transaction. The fixed order of the counts
+ * prevents deadlocks.
+ */
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
   const changed = Object.entries(changes).filter(([, number]) => number !== 0)
   const rows = changed.sort().map(([kind, total]) => ({ kind, total }))
@@ -52,7 +60,7 @@ export interface RowsSql {
   readonly parameters: readonly (string | number)[]
 }
 
-/** Reads the rows, unlike `readCounts`. */
+/** Counts rows of the send log. Unlike `readCounts`, it does not use the stored counts. */
 export async function countKinds(db: Database, { sql, parameters }: RowsSql): Promise<Record<SendLogKind, number>> {
   const rows = await db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
     `select status, restorable, count(*) as total from notification_send_log where ${sql} group by status, restorable`,

@@ -11,25 +11,25 @@ export interface RecorderParts {
   readonly writer: Pick<SendLogWriter, 'conclude' | 'entryOf' | 'write'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly log: Logger
-  /** Counts sends that the table will never contain. */
+  /** Counts sends that could not be recorded in the send log. */
   readonly countLost: ((rows: number) => void) | undefined
 }
 
 const largestBatch = 200
 /**
- * Characters that may wait for the database: `rowWeight` per row, and its payload. Beyond this, sends are not recorded.
- * Enough for an outage of 20 s at 2,500 sends per second.
+ * Maximum weight of the rows that wait for the database, in characters: `rowWeight` for each row, and its payload.
+ * Beyond this limit, sends are not recorded. It is enough for an outage of 20 s at 2,500 sends per second.
  */
 export const largestBacklog = 50_000_000
 export const rowWeight = 1_000
-/** Without a successful write for this time, sends no longer wait for their rows. */
+/** Milliseconds without a successful write after which sends no longer wait for their rows. */
 const patienceMs = 500
-/** With more waiting rows, a send does not wait for its row. */
+/** If more rows than this are waiting, a send does not wait for its row. */
 const maxQueueLength = 20 * largestBatch
-/** Milliseconds between failed attempts, doubled after each. */
+/** Milliseconds after the first failed write. The pause is doubled after each further failure. */
 const firstPause = 250
 const maxPauseMs = 5_000
-/** Attempts for a row that a working database rejects. */
+/** Number of attempts to write a row that the database rejects although it works. */
 const triesOfARow = 3
 const pingTimeout = 5_000
 
@@ -45,18 +45,18 @@ const pingTimeout = 5_000
  */
 export class SendRecorder {
   readonly #parts: RecorderParts
-  /** Writes must not run inside the transaction of a sender. */
+  /** Runs writes outside the async context of a sender, because they must not join its transaction. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #closing = new AbortController()
-  /** Oldest first, without duplicates. */
+  /** Rows to write, the oldest first, without duplicates. */
   #waiting: SendEntry[] = []
   #weight = 0
-  /** Entries that were queued so far. */
+  /** Number of entries that were queued so far. */
   #taken = 0
-  /** Entries that left the queue so far. */
+  /** Number of entries that left the queue so far. */
   #settled = 0
   #writer: Promise<void> | undefined
-  /** Since the last successful write. */
+  /** Number of failed writes since the last successful one. */
   #failures = 0
   /** True after `patienceMs` without a successful write. */
   #isBehind = false
@@ -64,16 +64,16 @@ export class SendRecorder {
   #fallingBehind = Promise.withResolvers<void>()
   /** Cancels the timer for `patienceMs`. */
   #patience: AbortController | undefined
-  /** Lost rows that are not logged yet. */
+  /** Number of lost rows that are not logged yet. */
   #lost = 0
-  /** Resolves when the next write ends, even in failure. */
+  /** Resolves when the next write ends, whether it succeeds or fails. */
   #nextEnd = Promise.withResolvers<void>()
 
   constructor(parts: RecorderParts) {
     this.#parts = parts
   }
 
-  /** Resolves when the row is in the table, or after the maximum wait. */
+  /** Queues the row of a send. Resolves when the row is in the table, or after the maximum wait. */
   async begin(channel: string, sending: Sending, shown: Shown): Promise<SendEntry> {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.#queue(entry)
@@ -85,7 +85,7 @@ export class SendRecorder {
     return entry
   }
 
-  /** For a send that failed before a channel was called. */
+  /** Records a send that failed before a channel was called. */
   record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
@@ -98,12 +98,12 @@ export class SendRecorder {
     this.#queue(entry)
   }
 
-  /** For rows that another writer could not write. */
+  /** Queues rows that another writer could not write. */
   writeLater(entries: readonly SendEntry[]): void {
     for (const entry of entries) this.#queue(entry)
   }
 
-  /** Resolves when all earlier rows are written or lost, or a write has failed. */
+  /** Resolves when all rows that are queued now are written or lost, or when a write has failed. */
   async written(): Promise<void> {
     const expected = this.#taken
     while (this.#settled < expected && this.#failures === 0) await this.#nextEnd.promise
@@ -143,8 +143,8 @@ export class SendRecorder {
   }
 
   /**
-   * SQLite has one connection. If the sender has a transaction, waiting would be a deadlock: the write waits for the
-   * transaction, which waits for the send.
+   * True if the sender has a transaction on SQLite, which has only one connection. The send must not wait for its row
+   * then: the write would wait for the transaction, which waits for the send.
    */
   #isInTransaction(): boolean {
     const { db } = this.#parts
@@ -176,10 +176,10 @@ export class SendRecorder {
     const { clock, log, writer } = this.#parts
     let size = largestBatch
     while (this.#waiting.length > 0) {
-      // Calls of SQLite do not yield. Sends of the same tick now share a write.
+      // Calls of SQLite block the event loop. Waiting for the next turn lets all sends of this tick share one write.
       await nextTurn()
       const batch = this.#waiting.slice(0, size)
-      // From now on, a change queues the entry again.
+      // If an entry changes from now on, it is queued again.
       for (const entry of batch) entry.isQueued = false
       const waiters = batch.map(({ written }) => written)
       try {
@@ -223,7 +223,7 @@ export class SendRecorder {
       this.#drop(batch, reason)
       return
     }
-    // A changed entry is queued once, at its first position.
+    // If an entry of the failed batch has changed since, it is queued only once, at its first position.
     const again = new Set(batch)
     const twice = this.#waiting.slice(batch.length).filter((entry) => again.has(entry))
     this.#settled += twice.length
@@ -231,7 +231,7 @@ export class SendRecorder {
     for (const entry of batch) entry.isQueued = true
   }
 
-  /** If the database works, the row itself is the problem. */
+  /** True if the database works. Then the row itself is the problem. */
   async #answers(): Promise<boolean> {
     return this.#parts.db.ping(AbortSignal.timeout(pingTimeout)).then(
       () => true,
@@ -261,7 +261,7 @@ export class SendRecorder {
     this.#nextEnd = Promise.withResolvers()
   }
 
-  /** The first lost row is logged immediately, further ones as a number. */
+  /** Drops rows. The first lost row is logged immediately. Of the others, only the number is logged. */
   #lose(entries: readonly SendEntry[], reason: string): void {
     const { log, countLost } = this.#parts
     const [first] = entries

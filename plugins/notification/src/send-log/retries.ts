@@ -8,15 +8,18 @@ import type { SendEntry, Sending } from './row.ts'
 import { type Claim, rejectRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 
-/** The caller waits while rows are sent one after another. */
+/** Maximum number of rows per request, because they are sent one after another while the caller waits. */
 export const largestBatch = 50
 
-/** After this delay, the claim has expired by the clock of every process. */
+/**
+ * Delay in milliseconds after which the claim of another caller is checked again. It allows for different clocks of the
+ * processes.
+ */
 const claimEndMs = 1_000
 
 interface RetryOutcome {
   readonly id: number
-  /** Null if nothing was sent. */
+  /** Id in the send log; null if nothing was sent. */
   readonly logId: number | null
   readonly result: SendResult
 }
@@ -38,7 +41,10 @@ interface Claimed extends Claim {
   readonly before: SendLogState
 }
 
-/** A message with unknown outcome may have been sent, so a batch excludes it. */
+/**
+ * States from which a single row can be sent again. A batch excludes rows with unknown outcome, because their message
+ * may have been sent.
+ */
 const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
@@ -55,18 +61,18 @@ export class SendLogRetries {
   }
 
   /**
-   * Also accepts a row with unknown outcome.
+   * Sends one message again, even if its outcome is unknown.
    *
-   * @param rows that the caller may send again; others are not found
+   * @param rows condition for the rows that the caller may send again; other rows are not found
    * @throws BusinessError "404" `notification.send-log-not-found`, "409" `notification.send-log-not-failed`, "409"
-   *   `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
+   * `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
    */
   async retry(id: number, caller: RetryCaller, rows: object): Promise<RetryOutcome> {
     const [claimed] = await this.#claim([id], taken, rows, { ...caller, action, subject: id })
     return this.#sendAgain(claimed as Claimed)
   }
 
-  /** If one row cannot be sent again, throws like `retry` and sends nothing. */
+  /** Sends several messages again. If one of them cannot be sent again, throws like `retry` and sends nothing. */
   async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
     const expected = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []
@@ -77,7 +83,10 @@ export class SendLogRetries {
     return outcomes
   }
 
-  /** Retries automatically. A row that another run has claimed is checked again after the claim. */
+  /**
+   * Retries a send automatically. If another process has claimed the row, it is checked again after the end of that
+   * claim.
+   */
   async retryByItself(id: number): Promise<void> {
     const { db, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
@@ -92,7 +101,7 @@ export class SendLogRetries {
       for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      // The other caller may die before the send, so the row is checked again later.
+      // Another caller has claimed the row and may die before it sends. Therefore the row is checked again later.
       if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
     }
   }
@@ -106,7 +115,7 @@ export class SendLogRetries {
     const { db, kernel, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     return db.transactional(async (em) => {
-      // Ascending ids prevent deadlocks between batches.
+      // Rows are locked in the order of their ids, because this prevents deadlocks between two batches.
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
       const rows = await em.find(SendLogRow, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
@@ -156,7 +165,7 @@ export class SendLogRetries {
     return { id, logId: entry.id as NonNullable<SendEntry['id']>, result }
   }
 
-  /** If this fails, the claim expires later. */
+  /** Gives the row its old state back. If this fails, the claim expires later. */
   async #release(claimed: Claimed): Promise<void> {
     const { log, writer } = this.#parts
     const { id, before } = claimed
@@ -175,7 +184,7 @@ const action = 'notification-send-log.retry'
 
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
 
-/** Undefined if the message cannot be restored. */
+/** Restores the send of a row; undefined if its message cannot be restored. */
 function sendingOf(row: SendLogRow, stored: string | null | undefined): Sending | undefined {
   const { id, payload, attempt, notificationId, restorable } = row
   if (!restorable || payload == null) return undefined

@@ -32,7 +32,7 @@ interface SendLogRouteParts {
   readonly retries: SendLogRetries
 }
 
-/** Has no `/admin/`, as in document 2 (D.16). */
+/** The path does not contain `/admin/`, because document 2 of the specification defines it in this form. */
 const path = '/api/v1/notification-send-logs'
 
 const textOrNull = nullable(text)

@@ -10,15 +10,15 @@ export interface SendEntry {
   readonly message: NotificationMessage
   row: NewSendLog
   retryInMs: number | undefined
-  /** Undefined until the first write. */
+  /** Id of the row; undefined until the first write. */
   id: number | undefined
   /** True once a write has started, so the row may be in the table. */
   tried: boolean
-  /** The current state waits to be written. */
+  /** True while the current state waits to be written. */
   isQueued: boolean
   isLost: boolean
   weight: number
-  /** Settles when the last queued state is written or lost. */
+  /** Promise that settles when the last queued state is written or lost. */
   written: PromiseWithResolvers<void>
 }
 
@@ -40,9 +40,9 @@ export const rowLock = ({ dialect }: Pick<Database, 'dialect'>) =>
 
 interface DeliveryOf {
   readonly notificationId: number
-  /** Unique key. Absent if the message is never sent again automatically. */
+  /** Unique key of the send. Absent if the message is never sent again automatically. */
   readonly deliveryKey?: string | undefined
-  /** The list of messages contains the message, so the send log need not. */
+  /** True if the list of messages contains the message, so that the send log need not store it. */
   readonly isStored: boolean
 }
 
@@ -53,7 +53,7 @@ export interface Sending {
   /** 1 for the first send on the channel. */
   readonly attempt: number
   readonly delivery?: DeliveryOf | undefined
-  /** Row that this send repeats. */
+  /** Id of the row that this send repeats. */
   readonly retryOfId?: number | undefined
 }
 
@@ -67,7 +67,7 @@ const shownRecipients = 20
 export type Shown = Pick<NotificationMessage, 'subject'>
 
 /**
- * For a send that has not started. Texts contain no secrets of the message or the configuration.
+ * Returns the row of a send that has not started. Its texts contain no secrets of the message or the configuration.
  *
  * @param until time by which the send must have ended
  */
@@ -113,7 +113,7 @@ export function sendingRow(
   }
 }
 
-/** Texts contain no secrets, even if the provider repeated them. */
+/** Returns the row of a send with its result. Its texts contain no secrets, even if the provider repeated them. */
 export function finishedRow(
   row: NewSendLog,
   message: NotificationMessage,

@@ -15,7 +15,7 @@ interface SendLogFilter {
   readonly rows: object
 }
 
-/** Decision B28. */
+/** Numbers of sends by state. */
 interface SendLogSummary {
   readonly total: number
   readonly success: number
@@ -23,14 +23,14 @@ interface SendLogSummary {
   /** Part of `failed`. */
   readonly retryable: number
   readonly retried: number
-  /** Part of `failed`, counted up to 10,000. */
+  /** Number of failed sends in the last 24 hours, a part of `failed`. It is counted up to 10,000. */
   readonly failedLast24h: number
-  /** `capped`: more than `failedLast24h`. */
+  /** `capped`: there are more failures than `failedLast24h`. */
   readonly counted: 'exact' | 'capped'
   readonly sending: number
-  /** May or may not have arrived. */
+  /** Number of sends that may or may not have arrived. */
   readonly unknown: number
-  /** The last automatic retry failed. */
+  /** Number of sends whose last automatic retry failed. */
   readonly dead: number
 }
 
@@ -63,7 +63,7 @@ export class SendLogReader {
     return findPage<SendLogRow>(this.#db.fork(), SendLogRow, { $and: [where, rows] }, window, { exclude: ['payload'] })
   }
 
-  /** @throws BusinessError "404" `notification.send-log-not-found`, also outside `rows` */
+  /** Finds a send. @throws BusinessError "404" `notification.send-log-not-found`, also if `rows` excludes the send */
   async find(id: number, rows: object): Promise<ListedSendLog> {
     const row = await this.#db.fork().findOne(SendLogRow, { $and: [{ id }, rows] }, { exclude: ['payload'] })
     if (row === null) throw businessError('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
@@ -71,9 +71,9 @@ export class SendLogReader {
   }
 
   /**
-   * With `retryableOnly`, all counts include only retryable rows (D.51).
+   * Returns the number of sends by state. With `retryableOnly`, all counts include only retryable rows.
    *
-   * @param rows from `callerRowsSql`; undefined for all
+   * @param rows condition from `callerRowsSql`; undefined for all rows
    */
   async summary(
     { retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>,

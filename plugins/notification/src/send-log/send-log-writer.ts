@@ -65,7 +65,7 @@ export const retryDue = event('notification.retry', Type.Object({ logId: Type.In
 
 export interface SendLogWriterParts {
   readonly db: Database
-  /** Undefined without events; then nothing is retried automatically. */
+  /** Undefined in a product without the plugin `events`. Nothing is then retried automatically. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly config: Pick<ConfigView<typeof keys>, 'get'>
@@ -76,7 +76,7 @@ export interface SendLogWriterParts {
   readonly ownerOf: OwnerOf
 }
 
-/** Its end identifies the claim, because a later claim ends later. */
+/** A claim of a row for a retry. `claimedUntil` identifies the claim, because a later claim ends later. */
 export interface Claim {
   readonly id: number
   readonly claimedUntil: Date
@@ -84,9 +84,9 @@ export interface Claim {
 
 type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome'>
 
-/** A send must have ended this long after the deadline of its channel. */
+/** Milliseconds after the deadline of the channel by which a send must have ended and its outcome must be stored. */
 const recordSlackMs = 30_000
-/** Time for a retry in addition to the deadline of its channel. */
+/** Milliseconds of a claim in addition to the deadline of the channel. */
 const claimSlackMs = 30_000
 
 /**
@@ -125,7 +125,8 @@ export class SendLogWriter {
   }
 
   /**
-   * Joins the current transaction, which also publishes retries. A repeated write has no effect.
+   * Writes entries and publishes their retries in one transaction, which joins the current one. If the same entries are
+   * written again, nothing changes.
    *
    * @throws like `Database.transactional`
    */
@@ -140,7 +141,7 @@ export class SendLogWriter {
     })
     await db.transactional(async (em) => {
       const known = batch.flatMap(({ id, tried }) => (tried ? [id] : []))
-      // Another process may have marked the row as interrupted, or removed it.
+      // Reads the rows again, because another process may have marked a row as interrupted, or removed it.
       const fields = ['id', 'status', 'restorable', 'outcome'] as const
       const rows: readonly Stored[] =
         known.length === 0
@@ -188,10 +189,12 @@ export class SendLogWriter {
   }
 
   /**
-   * The claims last as long as sending one row after another can take. Call it in the transaction that read the rows.
+   * Claims rows for retries. The claims last long enough to send the rows one after another. Call it in the transaction
+   * that read the rows.
    *
    * @returns the end of the claims
-   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row; then roll back
+   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row; the caller must
+   * then roll back
    */
   async claim(rows: readonly Pick<SendLogRow, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
     const { db, settings } = this.#parts
@@ -234,18 +237,18 @@ export class SendLogWriter {
     })
   }
 
-  /** @param status state before the claim */
+  /** Ends a claim without a retry. @param status state of the row before the claim */
   async release(claim: Claim, status: SendLogState): Promise<void> {
     await giveBack(this.#parts.db, heldBy(claim), status)
   }
 
-  /** The process that sent these rows has died. */
+  /** Marks sends as `unknown`, because the process that sent them has died. */
   async markUnknown(ids: readonly number[]): Promise<void> {
     await markUnknown(this.#parts.db, { id: { $in: [...ids] } })
   }
 }
 
-/** Outcomes apply only to rows in state `sending` or `unknown`. */
+/** True if the row ends a send. An outcome applies only to rows in state `sending` or `unknown`. */
 const isEnding = (before: Stored | undefined, row: NewSendLog) =>
   before !== undefined &&
   row.status !== 'sending' &&
@@ -282,7 +285,10 @@ export async function releaseInterrupted(db: Database): Promise<void> {
   }
 }
 
-/** These sends must have ended, so their process has died. @returns the number of rows */
+/**
+ * Marks sends as `unknown` that should have ended by now, which means that their process has died. @returns the number
+ * of rows
+ */
 export function markInterrupted(db: Database): Promise<number> {
   return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
 }
@@ -319,7 +325,7 @@ type RowsReason = 'send-log-not-failed' | 'send-log-not-found' | 'send-log-not-r
 const rejectedRows = (reason: RowsReason, ids: readonly number[]) =>
   businessError(reason, { params: { ids: ids.join(', ') }, data: { ids } })
 
-/** @throws BusinessError with the ids in `data.ids`, if there are any */
+/** Throws if the list of ids is not empty. @throws BusinessError with the ids in `data.ids` */
 export function rejectRows(reason: RowsReason, ids: readonly number[]): void {
   if (ids.length > 0) throw rejectedRows(reason, ids)
 }

@@ -2,23 +2,23 @@ import type { NotificationMessage, Recipient } from '@plinth/kernel'
 import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
-/** What a retry needs, with the same idempotency key. */
+/** Data that a retry needs. The retry uses the same idempotency key. */
 interface Snapshot {
   readonly message: NotificationMessage
   readonly idempotencyKey: string
 }
 
-/** Larger snapshots are not stored. */
+/** Maximum length of a stored message as JSON. Longer ones are not stored. */
 const largest = 1_048_576
 
-/** Sensitive (D.59), or only valid during a session. */
+/** Kinds of recipients that are not stored, because they are sensitive or only valid during a session. */
 const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
 
 /**
- * Null if the message must not or cannot be stored (decisions B23, B27, D.58, D.59): it has secret variables or
+ * Returns the stored form of a message. Null if the message must not or cannot be stored: it has secret variables or
  * attributes, contains a secret of the configuration, or is not plain JSON.
  *
- * @param mask masks secrets of the configuration
+ * @param mask function that masks secrets of the configuration
  * @param without leaves out the recipients after checking them
  */
 export function snapshotText(
@@ -58,16 +58,16 @@ export function snapshotText(
   return text === undefined || text.length > largest || mask(text) !== text ? null : text
 }
 
-/** The list of messages contains the message itself. */
+/** Stored form of a part of an enqueued message. The list of messages contains the message itself. */
 interface PartSnapshot extends CarriedRecipients {
   readonly idempotencyKey: string
 }
 
-/** Only for messages that `snapshotText` can store. */
+/** Returns the stored form of a part. Only for messages that `snapshotText` can store. */
 export const partSnapshotText = (recipients: readonly Recipient[], idempotencyKey: string): string =>
   JSON.stringify({ ...carried(recipients), idempotencyKey } satisfies PartSnapshot)
 
-/** @param stored payload of the enqueued message, for a part */
+/** Restores a message. @param stored stored form of the enqueued message, if `text` is a part of it */
 export function restored(text: string, stored?: string | null): Snapshot {
   const kept: Snapshot | PartSnapshot = JSON.parse(text)
   if ('message' in kept) return kept
@@ -75,14 +75,14 @@ export function restored(text: string, stored?: string | null): Snapshot {
   return { message: { ...message, recipients: carriedBy(kept) }, idempotencyKey: kept.idempotencyKey }
 }
 
-/** Also true for attributes that are nested too deeply to check. */
+/** True if attributes contain secrets, or if they are nested too deeply to check. */
 function holdsSecrets(attributes: NotificationMessage['attributes']): boolean {
   const payload = attributes['webhook.payload']
   if (typeof payload === 'string' && mayHoldSecret(payload)) return true
   return exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
 }
 
-/** Undefined for values that JSON changes, such as dates, maps and cycles. */
+/** Returns the value as JSON; undefined for values that JSON changes, such as dates, maps and cycles. */
 function exactJson(value: unknown): string | undefined {
   let isExact = true
   try {

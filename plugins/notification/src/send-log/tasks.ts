@@ -16,10 +16,10 @@ export const tally = {
     changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(kinds.read(values)), -rows]))),
 }
 
-/** Rows that are removed with their message. */
+/** Tables whose rows are removed together with their message. */
 export const messageParts = [{ table: 'notification_message_part', column: 'notification_id' }]
 
-/** Also releases interrupted retries. */
+/** Removes old rows of the send log. It also releases interrupted retries. */
 export const purge = purgeTask<Uses>('platform.notification.send-log', {
   displayName: { en: 'Remove old entries of the send log', 'zh-CN': '清理旧的发送记录' },
   old({ config, clock }) {
@@ -39,7 +39,7 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
   also: (_, db) => releaseInterrupted(db),
 })
 
-/** Finds sends whose process died. */
+/** Scheduled task that finds sends whose process died. */
 export const settle: ScheduledTask<Uses> = {
   name: 'notification.send-log.settle',
   displayName: { en: 'Find interrupted sends', 'zh-CN': '检查中断的发送' },

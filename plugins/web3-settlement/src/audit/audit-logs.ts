@@ -25,8 +25,8 @@ const keyOf = ({ handlingStatus, riskLevel, chainReorgSuspected }: AuditKind) =>
   `${handlingStatus} ${riskLevel} ${chainReorgSuspected}`
 
 /**
- * Call it in the transaction that inserts, handles or removes logs, after these changes. A fixed order of rows prevents
- * deadlocks.
+ * Adds changes to the stored counts of audit logs. Call it at the end of the transaction that inserts, handles or
+ * removes the logs. A fixed order of rows prevents deadlocks.
  */
 export async function changeAuditCounts(db: Database, changes: readonly AuditKindCount[]): Promise<void> {
   const sums = new Map<string, AuditKindCount>()
@@ -60,7 +60,7 @@ export interface RowsSql {
   readonly parameters: readonly (string | number)[]
 }
 
-/** Reads the rows, unlike the stored counts. */
+/** Counts rows of audit logs. Unlike `readAuditCounts`, it does not use the stored counts. */
 export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
   const rows = await db.query<object>(
     `select ${kinds.list}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kinds.list}`,
@@ -98,7 +98,7 @@ const traitNames = [
   'needsFundReview',
 ] as const satisfies (keyof Traits)[]
 
-/** What each suggested action means for the filters. */
+/** Values of the filters for each suggested action. */
 const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'mark-resolved': undefined,
   'wait-confirmations': { riskLevel: 'medium', retryable: true, needsManualReview: false, needsFundReview: false },
@@ -107,7 +107,10 @@ const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'manual-compensation': { riskLevel: 'high', retryable: false, needsManualReview: true, needsFundReview: true },
 }
 
-/** `rows` is the condition `callerLogs(request)`. Other logs are not found. */
+/**
+ * Reads and closes audit logs. The parameter `rows` is the condition `callerLogs(request)`. Logs that it excludes are
+ * treated as unknown.
+ */
 export class AuditLogs {
   readonly #parts: AuditLogParts
 
@@ -130,7 +133,7 @@ export class AuditLogs {
     return log
   }
 
-  /** Each combination of filters uses one index. */
+  /** Returns open logs that match a filter. For each combination of filters, the query uses one index. */
   async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const where = whereOf(filter)
     if (where === undefined)
@@ -138,7 +141,7 @@ export class AuditLogs {
     return findPage(this.#parts.db.fork(), AuditRow, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
   }
 
-  /** @param rows default: the stored counts of all logs */
+  /** Returns the number of logs of each kind. @param rows logs to count; default: the stored counts of all logs */
   counts(rows?: RowsSql): Promise<readonly AuditKindCount[]> {
     return rows === undefined ? readAuditCounts(this.#parts.db) : countAuditLogs(this.#parts.db, rows)
   }
@@ -167,7 +170,7 @@ export class AuditLogs {
   }
 
   /**
-   * With `recheck`, the advice is based on the current state of the chain. Writes nothing.
+   * Returns logs with advice. With `recheck`, the advice is based on the current state of the chain. Writes nothing.
    *
    * @throws BusinessError as `recheck`
    */
@@ -177,7 +180,7 @@ export class AuditLogs {
   }
 
   /**
-   * Closing a log means that an operator has handled it. No money is moved.
+   * Closes logs that an operator has handled. This moves no money.
    *
    * @returns the number of closed logs
    */

@@ -6,7 +6,7 @@ import type { Parts } from '../parts.ts'
 interface WalkScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Paid at this time or before. */
+  /** The audit includes orders that were paid at this time or before. */
   readonly paidBefore: Date
   /** At most 200. */
   readonly limit: number
@@ -15,7 +15,7 @@ interface WalkScope {
 interface WalkPart {
   /** Ordered by id. */
   readonly orders: readonly PaymentOrder[]
-  /** Orders after `floor`. If they need no further audit, `floor` moves behind them. */
+  /** Orders after the position `floor`. If none of them needs another audit, `floor` moves behind them. */
   readonly fromFloor: readonly PaymentOrder[]
   readonly places: Places
 }
@@ -24,8 +24,9 @@ const positions = selectionOf(AuditPositionRow).omit('id')
 type Place = Omit<Selected<typeof positions>, 'walk'>
 
 /**
- * Positions between runs. `all`: last order of the slow walk. `floor`: no order up to here needs another audit. `top`:
- * latest payment that was selected. `recent`: last order of the walk back from the newest payment.
+ * Names of the positions that are stored between runs. `all`: last order of the slow walk. `floor`: no order up to here
+ * needs another audit. `top`: latest payment that was selected. `recent`: last order of the walk from the newest
+ * payment to older ones.
  */
 const placeNames = ['all', 'floor', 'top', 'recent'] as const
 type PlaceName = (typeof placeNames)[number]
@@ -33,9 +34,9 @@ type Places = Readonly<Record<PlaceName, Place>>
 
 type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
 
-/** Payments of the last day come first. */
+/** Payments of the last day (in milliseconds) are audited first. */
 const recentMs = 86_400_000
-/** One of this many orders comes from the slow walk. */
+/** One of this many selected orders comes from the slow walk. */
 const slowShare = 5
 const start: Place = { afterId: 0, afterAt: null }
 
@@ -76,7 +77,7 @@ export class AuditWalk {
     const chosenSlow = wasSlow.slice(0, limit - chosen.size)
     for (const order of chosenSlow) chosen.set(order.id, order)
 
-    // Orders beyond the limit come first in the next run.
+    // Orders of the slow walk that exceeded the limit come first in the next run.
     const seenSlow =
       wasSlow.length > chosenSlow.length ? (chosenSlow.at(-1)?.id ?? places.all.afterId) : slow.at(-1)?.id
     const isAtEnd = slow.length < limit && wasSlow.length === chosenSlow.length

@@ -14,13 +14,13 @@ export const suggestedActions = [
 ] as const
 export type SuggestedAction = (typeof suggestedActions)[number]
 
-/** A blocking reason, or the payment moved to another block or position. */
+/** Reason for a risk: a blocking reason, or the fact that the payment moved to another block or position. */
 export type RiskReason = BlockingReason | 'transfer-moved'
 
 type Risk = Exclude<RiskLevel, 'none'>
 type Advice = Exclude<SuggestedAction, 'mark-resolved'>
 
-/** Reasons that only concern unpaid orders are left out. */
+/** Risk and suggested action of each reason. Reasons that only concern unpaid orders are left out. */
 const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-removed': ['high', 'manual-compensation'],
   'chain-transaction-not-mined': ['high', 'manual-compensation'],
@@ -37,13 +37,16 @@ const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-moved': ['low', 'recheck-later'],
 }
 
-/** In the order of document 3. */
+/** All reasons in the order of document 3 of the specification. */
 export const riskReasons: readonly RiskReason[] = [
   ...blockingReasons.filter((reason) => meanings[reason] !== undefined),
   'transfer-moved',
 ]
 
-/** The first action that any reason advises. A possible loss of money comes first. */
+/**
+ * Actions by precedence: if several reasons apply, the first of their actions is suggested. A possible loss of money
+ * comes first.
+ */
 const precedence: readonly Advice[] = ['manual-compensation', 'manual-review', 'wait-confirmations', 'recheck-later']
 
 export interface RiskAssessment {
@@ -60,7 +63,7 @@ export interface RiskAssessment {
   readonly chainReorgSuspected: boolean
 }
 
-/** Only a reorganisation explains these reasons. */
+/** Reasons that only a reorganisation of the chain can explain. */
 const reorganised: readonly RiskReason[] = ['transfer-removed', 'chain-transaction-not-mined', 'transfer-moved']
 
 export function assessRisk({ reasons }: { readonly reasons: readonly RiskReason[] }): RiskAssessment {

@@ -13,12 +13,12 @@ import { assessRisk, type RiskAssessment } from './risk.ts'
 interface AuditScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Paid at this time or before. */
+  /** The audit includes orders that were paid at this time or before. */
   readonly paidBefore: Date
   readonly afterId?: number | undefined
   /** At most 200. */
   readonly limit: number
-  /** Overrides order and chain. */
+  /** Overrides the number of confirmations that order and chain require. */
   readonly requiredConfirmations?: number | undefined
 }
 
@@ -43,7 +43,8 @@ type AuditParts = Pick<
 const maxRounds = 10
 
 /**
- * Compares settled orders with their chains again (document 3, settlement rule 5). Never changes an order or payment.
+ * Compares settled orders with their chains again (document 3 of the specification, settlement rule 5). Never changes
+ * an order or payment.
  */
 export class SettledAudit {
   readonly #parts: AuditParts
@@ -58,7 +59,9 @@ export class SettledAudit {
     return { findings: await this.findings(orders, scope.requiredConfirmations), nextAfterId }
   }
 
-  /** A page may be shorter than `limit`; `nextAfterId` says whether more orders follow. */
+  /**
+   * Returns a page of settled orders. It may be shorter than `limit`; `nextAfterId` tells whether more orders follow.
+   */
   async #settled(scope: AuditScope): Promise<{ orders: readonly PaymentOrder[]; nextAfterId: number | null }> {
     const { provider, chainName, paidBefore, afterId = 0, limit } = scope
     const orders: PaymentOrder[] = []
@@ -77,7 +80,7 @@ export class SettledAudit {
     return { orders, nextAfterId: after }
   }
 
-  /** Writes nothing. @param orders at most 200 */
+  /** Compares settled orders with their chains. Writes nothing. @param orders at most 200 */
   async findings(orders: readonly PaymentOrder[], requiredConfirmations?: number): Promise<readonly AuditFinding[]> {
     if (orders.length === 0) return []
     const { payments, candidates } = this.#parts
@@ -109,7 +112,7 @@ export class SettledAudit {
     const { db, auditWalk } = this.#parts
     const { orders, fromFloor, places } = await auditWalk.next(scope)
     const findings = await this.findings(orders, scope.requiredConfirmations)
-    // An aborted run may have incomplete results.
+    // The results of an aborted run may be incomplete, so they are not stored.
     if (signal?.aborted) return 0
     const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
     return db.transactional(async () => {
@@ -122,7 +125,10 @@ export class SettledAudit {
     })
   }
 
-  /** Returns the last order up to which no audit is needed any more; undefined if the first order needs one. */
+  /**
+   * Returns the id of the last order before the first one that still needs an audit; undefined if the first order needs
+   * one.
+   */
   #floorOf(
     { chainName }: Pick<AuditScope, 'chainName'>,
     orders: readonly PaymentOrder[],
@@ -145,14 +151,14 @@ export class SettledAudit {
     return orders[(firstOpen < 0 ? orders.length : firstOpen) - 1]?.id
   }
 
-  /** Skips findings with an open or ignored log. */
+  /** Writes logs for findings. Skips an order whose last log has the same reasons and is open or ignored. */
   async #write(findings: readonly AuditFinding[], last: LastLogs, notify: boolean): Promise<number> {
     const { db, clock, events } = this.#parts
     const fresh = findings
       .filter((finding) => {
         const log = last.get(finding.outTradeNo)
         if (log === undefined || !hasSameReasons(log, finding)) return true
-        // A moved payment stays in its new block, so the operator has already seen it.
+        // An operator has already handled this move of the payment to another block, and it did not move again.
         const isSeen = finding.riskReasons.join() === 'transfer-moved' && isSameBlock(log, finding)
         return log.handlingStatus === 'resolved' && !isSeen
       })

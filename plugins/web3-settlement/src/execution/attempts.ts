@@ -27,7 +27,7 @@ export class Attempts {
   }
 
   /**
-   * Joins the current transaction. Updates the review and the one from which it follows.
+   * Records an attempt in the current transaction. Updates the review, and the review from which it follows.
    *
    * @param state new state of the review; default: unchanged
    * @returns the id of the attempt
@@ -58,7 +58,7 @@ export class Attempts {
       [outcome, JSON.stringify(reasons), createdAt, ...ids],
     )
     const isCandidate = outcome !== 'settled' && log.candidate && staysCandidate(reasons)
-    // A settled or rejected review keeps its state.
+    // A review that is settled or rejected keeps its state.
     await db.execute(
       `update web3_settlement_review_log set state = coalesce(?, state), candidate = ?
        where id in (${places}) and status in ('open', 'approved', 'noted') and state <> 'settled'`,
@@ -67,7 +67,7 @@ export class Attempts {
     return id
   }
 
-  /** Includes reviews that follow from this one. */
+  /** Lists the attempts of a review, including those of reviews that follow from it. */
   async list({ id, outTradeNo }: ReviewRow, window: PageWindow): Promise<FoundPage<CallbackRow>> {
     const rows = await this.#parts.db.query<{ id: unknown }>(
       'select id from web3_settlement_review_log where source_log_id = ?',

@@ -14,7 +14,7 @@ type AutoRetryParts = Pick<
 const retry = 'platform.money.web3.settlement.retry'
 const perRun = 50
 
-/** Repeats attempts whose obstacle may disappear with time, up to a limit per order and fingerprint. */
+/** Repeats attempts that failed for a reason that may disappear with time, up to a limit per order and fingerprint. */
 export class AutoRetry {
   readonly #parts: AutoRetryParts
 
@@ -55,7 +55,7 @@ export class AutoRetry {
       await executor.hold({ ...log, version }, 'auto-retry', reviewer, [obstacle])
       return undefined
     }
-    // A later decision changes the version, and then prevents the settlement.
+    // If an operator decides about the review in the meantime, its version changes, which prevents this settlement.
     return executor.execute({ ...log, version }, 'auto-retry', reviewer)
   }
 
@@ -86,7 +86,7 @@ export class AutoRetry {
     })
   }
 
-  /** Ends the retries and records the reason as an attempt. */
+  /** Ends the automatic retries of a review and records the reason as an attempt. */
   async #giveUp(log: ReviewRow, reviewer: Reviewer, reasons: readonly AttemptReason[]): Promise<void> {
     const { db, attempts } = this.#parts
     await db.transactional(async () => {

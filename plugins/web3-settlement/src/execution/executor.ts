@@ -25,13 +25,13 @@ export interface SettlementResult {
   readonly outTradeNo: string
   readonly outcome: SettlementOutcome
   readonly state: CandidateState
-  /** Blocking reasons in the order of document 3, then causes. Empty if settled. */
+  /** Blocking reasons in the order of document 3 of the specification, then causes. Empty if the order was settled. */
   readonly reasons: readonly AttemptReason[]
   readonly plan: SettlementPlan
 }
 
 interface ExecutionOptions {
-  /** The operator settles despite the causes and other orders that the review shows. */
+  /** True if the operator settles despite the causes and the other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined
   /** Default: a new plan. */
   readonly candidate?: Candidate | undefined
@@ -42,10 +42,10 @@ type ExecutorParts = Pick<
   'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
 >
 
-/** Older facts are not used (reference, "Executor"). */
+/** Maximum age of a plan in milliseconds. An older plan is not executed, because its facts may have changed. */
 const maxPlanAgeMs = 10_000
 
-/** Rolls back the transaction of a settlement. */
+/** Thrown to roll back the transaction of a settlement. */
 class Skipped extends Error {
   readonly reason: BlockingReason
   constructor(reason: BlockingReason) {
@@ -54,12 +54,12 @@ class Skipped extends Error {
   }
 }
 
-/** Codes that differ between plan and execution (decision D40). */
+/** Reasons of a plan that have another code when they prevent an execution. */
 const atExecution: Partial<Record<BlockingReason, BlockingReason>> = {
   'local-order-not-settleable': 'order-not-settleable',
 }
 
-/** Only this class settles orders by transactions on a chain. */
+/** Executes settlements. No other class settles orders by transactions on a chain. */
 export class Executor {
   readonly #parts: ExecutorParts
 
@@ -69,8 +69,8 @@ export class Executor {
 
   /**
    * Checks chain and order again, compares them with the review, and settles in one transaction: order, payment,
-   * handler of the scene, logs and events. Returns obstacles instead of throwing. Of concurrent executions on all
-   * instances, one settles.
+   * handler of the scene, logs and events. If something prevents the settlement, returns the reasons instead of
+   * throwing. Of concurrent executions on all instances, one settles.
    *
    * @param log review as it was read, with an approved settlement
    */
@@ -109,7 +109,7 @@ export class Executor {
   }
 
   /**
-   * Nothing happens automatically to a held review any more (decision F.4). Records the attempt and sends one notice.
+   * Holds a review: only an operator can decide about it from now on. Records the attempt and sends one notice.
    *
    * @param candidate absent if the chain was not queried
    * @returns false if the review was already held or has ended
@@ -138,10 +138,10 @@ export class Executor {
     })
   }
 
-  /** Obstacles that are known before the transaction. */
+  /** Returns the reasons against a settlement that are known before its transaction. */
   #against(log: ReviewRow, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
     const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
-    // Without facts, fingerprints cannot be compared.
+    // Without facts about the transaction, the fingerprints of plan and review cannot be compared.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
     const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
@@ -216,7 +216,10 @@ export class Executor {
     })
   }
 
-  /** Of concurrent settlements, one continues. The state is `settling` until the commit. */
+  /**
+   * Claims the review. If settlements run concurrently, only one of them continues. The state is `settling` until the
+   * commit.
+   */
   async #claim({ id, version, outTradeNo }: ReviewRow): Promise<void> {
     const { db, payments } = this.#parts
     const claimed = await db.execute(
@@ -259,9 +262,9 @@ export class Executor {
           fingerprintVersion: log.fingerprintVersion,
         })
       }
-      // The state stays until the next attempt.
+      // If the attempt is repeated later, the review keeps its state until then.
       const callbackLogId = await attempts.record(attempt, isRetried ? undefined : state)
-      // A paid order needs no notice.
+      // If the order is already paid, operators need no notice.
       if (!isAutomatic || reasons.includes('local-order-already-paid')) return
       const payload = { ...paymentOf(plan, chain), reasons: [...reasons], callbackLogId }
       await events.publish(settlementNotExecuted, { ...payload, outcome: outcome === 'failed' ? 'failed' : 'skipped' })
@@ -272,7 +275,7 @@ export class Executor {
   }
 }
 
-/** Must contain no URL or key of a provider. */
+/** Returns the data of a payment for notices. It must not contain the URL or key of a provider. */
 export const paymentOf = (plan: SettlementPlan, chain: Chain | undefined) => ({
   outTradeNo: plan.outTradeNo,
   chainName: plan.chainName,

@@ -6,7 +6,7 @@ import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/r
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** Read at each run (document 3, "Limits" 4). */
+/** Rules for overdue reviews, read at each run (document 3 of the specification, "Limits" 4). */
 export interface OverdueRules {
   readonly enabled: boolean
   readonly timeoutMs: number
@@ -17,7 +17,9 @@ export interface OverdueRules {
 
 interface OverdueItem {
   readonly reviewLogId: number
-  /** Null if another instance handled the review, or an operator must. */
+  /**
+   * Id of the new review with the decision. Null if another instance handled the review, or if an operator must decide.
+   */
   readonly handlingLogId: number | null
   readonly action: 'auto-approve' | 'auto-reject'
   readonly reason: string | null
@@ -29,7 +31,7 @@ type OverdueParts = Pick<
   'db' | 'clock' | 'approvals' | 'reviews' | 'savers' | 'executor' | 'overdueRules' | 'retryDelayMs'
 >
 
-/** Reviews that request a settlement and were not settled in time. */
+/** Handles reviews that request a settlement and were not settled in time. */
 export class OverdueReviews {
   readonly #parts: OverdueParts
 
@@ -57,7 +59,7 @@ export class OverdueReviews {
 
   async #handleOne(log: ReviewRow, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
     const { approvals, savers, executor } = this.#parts
-    // Permissions of the user who saved the review, at that time.
+    // The decision uses the permissions that the user had when saving the review.
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
     const isApproval = action === 'auto-approve'
@@ -109,14 +111,17 @@ export class OverdueReviews {
         fingerprintVersion: log.fingerprintVersion,
         logIndex: log.logIndex ?? null,
         sourceLogId: log.id,
-        // If the process dies before the settlement, automatic retries continue.
+        // If the process dies before the settlement, the automatic retries continue at this time.
         retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
       })
     })
   }
 }
 
-/** Without facts, the causes of the saved plan still apply. */
+/**
+ * Returns the causes about the payer that still apply. If the new plan has no facts, the causes of the saved plan
+ * apply.
+ */
 function openCauses(log: ReviewRow, { plan }: Candidate): readonly ReviewCause[] {
   const saved = plan.state === 'failed' ? log.planSnapshot.causes : []
   return payerCauses.filter((cause) => plan.causes.includes(cause) || saved.includes(cause))

@@ -10,7 +10,7 @@ import type { SettlementResult } from './executor.ts'
 interface BatchItem {
   readonly id: number
   readonly outcome: SettlementOutcome
-  /** A blocking reason or the code of a business error; null if settled. */
+  /** A blocking reason or the code of a business error; null if the order was settled. */
   readonly reason: string | null
   readonly result: SettlementResult | null
 }
@@ -23,7 +23,7 @@ interface BatchResult {
 }
 
 interface Acceptance {
-  /** Undefined: the operator may read all orders. */
+  /** Returns those of the given orders that the operator may read; undefined if the operator may read all orders. */
   readonly reached: (outTradeNos: readonly string[]) => Promise<ReadonlySet<string> | undefined>
 }
 
@@ -37,12 +37,12 @@ export class Settlements {
   }
 
   /**
-   * Settles from a saved review (document 3, settlement rule 1).
+   * Settles an order from a saved review (document 3 of the specification, settlement rule 1).
    *
    * @param acceptance settles despite the causes that the review shows; default: accepts none
    * @throws BusinessError "404" `web3-settlement.review-log-unknown`; "403" `web3-settlement.second-person-required`;
-   *   "403" `web3-settlement.other-orders-out-of-scope` if a cause concerns an order that the operator may not read;
-   *   and those of the approval
+   * "403" `web3-settlement.other-orders-out-of-scope` if a cause concerns an order that the operator may not read; and
+   * the errors of the approval
    */
   async settle(
     id: number,
@@ -61,7 +61,7 @@ export class Settlements {
     return executor.execute(log, trigger, reviewer, { acceptsCauses: true, candidate })
   }
 
-  /** Settles one after another, by id. Continues after a failure. */
+  /** Settles reviews one after another, ordered by id. Continues after a failure. */
   async retryBatch(ids: readonly number[], reviewer: Reviewer, rows: object): Promise<BatchResult> {
     const items: BatchItem[] = []
     for (const id of [...new Set(ids)].sort((one, other) => one - other)) {
@@ -84,8 +84,8 @@ export class Settlements {
 }
 
 /**
- * Accepting the claims of other orders also decides about these. A plan may list only the newest, so an operator with a
- * limited data scope must be able to read all of them.
+ * If an operator accepts a transfer that other orders claim, this also decides about the other orders. The plan may
+ * list only the newest of them, so an operator with a limited data scope must be able to read all of them.
  */
 async function assertRivalsReached(plan: SettlementPlan, { reached }: Acceptance): Promise<void> {
   if (!plan.causes.includes('named-by-another-order')) return

@@ -4,7 +4,10 @@ import type { Notification } from '@plinth/notification'
 import type { Chain } from '@plinth/web3'
 import { settlementAtRisk, settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 
-/** Null without an explorer. Replaces `{hash}`, or appends the hash. */
+/**
+ * Returns the URL of the page that shows a transaction; null if the chain has no explorer. Replaces `{hash}`, or
+ * appends the hash.
+ */
 export function explorerUrlOf(
   chain: Pick<Chain, 'explorerTransactionUrl'> | undefined,
   transactionHash: string | null,
@@ -48,8 +51,9 @@ interface Notice {
 const texts = 'messages.web3-settlement'
 
 /**
- * Events of the outbox give one notice for each committed change. The event id prevents a second notice. Notices
- * contain only order, chain, hash, explorer link and reasons (document 3, "Events" 4).
+ * Sends notices about settlements. The outbox delivers one event for each committed change. A repeated delivery sends
+ * no second notice, because the event id identifies the notice. Notices contain only order, chain, hash, explorer link
+ * and reasons (document 3 of the specification, "Events" 4).
  */
 export function addNotices({ events, notification, log, failures, risks }: NoticeParts): void {
   const tell = async ({ id, type }: Delivery, notice: Notice) => {
@@ -62,7 +66,7 @@ export function addNotices({ events, notification, log, failures, risks }: Notic
     try {
       await notification.enqueue({ subject, content, variables, recipients }, options)
     } catch (error) {
-      // For example, the channel is not loaded. Retries would not help.
+      // For example, the configured channel is not loaded. Another attempt would fail too, so the error is only logged.
       if (!isBusinessError(error)) throw error
       log.warn({ reason: error.reason, event: type }, 'a notification about a settlement could not be sent')
     }
@@ -111,7 +115,10 @@ const variablesOf = ({ outTradeNo, chainName, transactionHash, explorerUrl }: Pa
   link: explorerUrl ?? '',
 })
 
-/** Without a valid recipient, only channels that need none can send. */
+/**
+ * Returns the recipients of a notice. Without a valid recipient the list is empty, so only channels that need no
+ * recipient can send.
+ */
 function recipientsOf(recipient: NoticeRules['recipient']): readonly Recipient[] {
   if (recipient === undefined || recipient.type === '' || recipient.value === '') return []
   const { type, value } = recipient

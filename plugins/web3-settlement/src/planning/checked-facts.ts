@@ -36,7 +36,7 @@ export interface CheckedFacts {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Not validated. Every property may have any value. */
+/** Responses of a node that are not validated. Every property may have any value. */
 interface RawResponses {
   readonly hash: string
   readonly facts: Members
@@ -50,7 +50,7 @@ export interface FactCheck {
   readonly holds: (responses: RawResponses) => boolean
 }
 
-/** A larger transaction could block the event loop. */
+/** Maximum number of logs of a transaction. A larger one could block the event loop. */
 export const maxLogs = 10_000
 
 const hashForm = /^0x[0-9a-fA-F]{64}$/
@@ -64,7 +64,7 @@ const isSame = (one: unknown, other: unknown) =>
   typeof one === 'string' && (one === other || one.toLowerCase() === lower(other))
 const isAbsent = (value: unknown) => value === undefined || value === null
 
-/** From 0 to 2^53 - 1, as text, bigint or number; undefined for other values. */
+/** Reads an integer from 0 to 2^53 - 1 as text, bigint or number; undefined for other values. */
 function quantityOf(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,20})$/.test(value)) return undefined
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string') return undefined
@@ -72,7 +72,9 @@ function quantityOf(value: unknown): number | undefined {
   return Number.isSafeInteger(number) && number >= 0 ? number : undefined
 }
 
-/** Undefined for an invalid status, which does not mean a failure. */
+/**
+ * True for success, false for a failed transaction. An invalid status is undefined, because it does not mean a failure.
+ */
 function successOf(status: unknown): boolean | undefined {
   if (status === 'success' || status === 'reverted') return status === 'success'
   const number = quantityOf(status)
@@ -80,8 +82,8 @@ function successOf(status: unknown): boolean | undefined {
 }
 
 /**
- * Results of a node must pass all checks (reference, "The traps"). Each prevents an error that a node or proxy caused
- * and that a library accepted.
+ * Checks that the results of a node must pass. Each check prevents an error that a node or proxy caused and that a
+ * library accepted.
  */
 export const factChecks: readonly FactCheck[] = [
   { name: 'provider', holds: ({ facts }) => typeof facts['providerId'] === 'string' && facts['providerId'] !== '' },
@@ -175,7 +177,7 @@ export const factChecks: readonly FactCheck[] = [
 ]
 
 /**
- * Undefined for contradictory values. Never throws.
+ * Reads the facts about a transaction; undefined if they contradict each other or are invalid. Never throws.
  *
  * @param hash in lower case
  */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type BlockingReason, stableMismatchesOf } from './reasons.ts'
 import type { Transfer } from './transfers.ts'
 
-/** No `undefined`, bigint or infinite number. */
+/** A value of JSON. It must not contain `undefined`, a bigint or an infinite number. */
 type CanonicalValue =
   | string
   | number
@@ -12,7 +12,8 @@ type CanonicalValue =
   | { readonly [name: string]: CanonicalValue }
 
 /**
- * RFC 8785: members sorted by UTF-16 code units, no white space, numbers and strings as in ECMAScript.
+ * Returns canonical JSON (RFC 8785): members sorted by UTF-16 code units, no white space, numbers and strings as in
+ * ECMAScript.
  *
  * @throws RangeError for infinite numbers and unpaired surrogates
  */
@@ -20,7 +21,7 @@ export function canonicalJson(value: CanonicalValue): string {
   return isSorted(value) ? JSON.stringify(value) : sortedJson(value)
 }
 
-/** Then `JSON.stringify` returns canonical JSON. */
+/** True if all members are sorted. Then the result of `JSON.stringify` is canonical. */
 function isSorted(value: CanonicalValue | undefined): boolean {
   if (typeof value === 'string') return assertWellFormed(value)
   if (typeof value === 'number') return assertFinite(value)
@@ -61,11 +62,11 @@ function assertFinite(number: number): true {
 /** `Array.isArray` does not narrow readonly arrays. */
 const isList = (value: object): value is readonly CanonicalValue[] => Array.isArray(value)
 
-/** Increases when a fingerprint covers other values. */
+/** Version of the fingerprint. It increases when a fingerprint includes other values. */
 export const fingerprintVersion = 2
 export type FingerprintVersion = 1 | 2
 
-/** Addresses and hashes are in lower case. */
+/** Values that a fingerprint includes. Addresses and hashes are in lower case. */
 export interface ReviewedFacts {
   readonly outTradeNo: string
   readonly chainName: string | null
@@ -81,14 +82,15 @@ export interface ReviewedFacts {
 }
 
 /**
- * Returns SHA-256, in lower-case hexadecimal, of a version prefix and canonical JSON. It covers the terms of the order,
- * the transfer with its block and log index, and the stable mismatch codes (document 3, "Review fingerprint").
+ * Returns SHA-256, in lower-case hexadecimal, of a version prefix and canonical JSON. The JSON contains the terms of
+ * the order, the transfer with its block and log index, and the stable mismatch codes (document 3 of the specification,
+ * "Review fingerprint").
  *
- * Decision B46 covers only hash, block number, log index and codes. It would miss a changed amount or receiver, and
- * another block with the same number. Confirmations, head, time and provider may change while a review stays valid, so
- * they are not covered.
+ * Amount, receiver and block hash are included, so that a review does not match a changed payment, or another block
+ * with the same number. Confirmations, head, time and provider are left out, because they may change while a review
+ * remains valid.
  *
- * @param version 1 for reviews of earlier releases: includes the required confirmations, no prefix
+ * @param version 1 for reviews of earlier releases: includes the required confirmations and has no prefix
  */
 export function reviewFingerprint(facts: ReviewedFacts, version: FingerprintVersion = fingerprintVersion): string {
   const { transfer } = facts

@@ -30,7 +30,7 @@ export interface PlannedOrder {
   readonly amountRaw?: string | null | undefined
   readonly requiredConfirmations?: number | null | undefined
   readonly transactionHash?: string | null | undefined
-  /** Proven payer; null: any address may pay. */
+  /** Proven payer; null if any address may pay. */
   readonly payer?: string | null | undefined
   /** Milliseconds since the epoch. */
   readonly createdAt?: number | undefined
@@ -41,7 +41,7 @@ export interface PlannedChain {
   readonly chainId: number
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
-  /** `safe` and `finalized` require this tag in addition to the confirmations. */
+  /** `safe` and `finalized` require a block with this tag, in addition to the confirmations. */
   readonly finality: 'depth' | 'safe' | 'finalized'
 }
 
@@ -55,21 +55,24 @@ export interface PlanInput {
   readonly outTradeNo: string
   readonly order: PlannedOrder | null
   readonly chain: PlannedChain | null
-  /** Not validated. An invalid value counts as no result. */
+  /**
+   * Facts from a provider. They are not validated yet. An invalid value is treated as if the provider had not
+   * responded.
+   */
   readonly facts: unknown
   readonly consumed: readonly ConsumedTransfer[]
-  /** Default: the transaction of the order. */
+  /** Default: the transaction that the order specifies. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
-  /** An earlier plan or the settlement saw the transaction in a block. */
+  /** True if the settlement or an earlier plan saw the transaction in a block. */
   readonly wasMined?: boolean | undefined
-  /** Overrides order and chain. */
+  /** Overrides the number of confirmations that order and chain require. */
   readonly requiredConfirmations?: number | null | undefined
-  /** From orders that specify the transaction, or whose proven payer sent the transfer. */
+  /** Claims of orders that specify the transaction, or whose proven payer sent the transfer. */
   readonly claims?: readonly TransferClaim[] | undefined
-  /** True if more orders claim the transaction than `claims` lists. */
+  /** True if `claims` does not list all orders that claim the transaction. */
   readonly hasMoreClaims?: boolean | undefined
-  /** Milliseconds by which the block may be older than the order. Default: 0. */
+  /** Number of milliseconds by which the block may be older than the order. Default: 0. */
   readonly blockTimeToleranceMs?: number | undefined
 }
 
@@ -85,22 +88,22 @@ export interface PlannedTransfer {
   readonly value: string
 }
 
-/** What a settlement would do now. Plans of earlier releases lack the optional properties. */
+/** Describes what a settlement would do now. Plans of earlier releases lack the optional properties. */
 export interface SettlementPlan {
   readonly outTradeNo: string
   readonly state: CandidateState
-  /** In the order of document 3. */
+  /** Reasons in the order of document 3 of the specification. */
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
   readonly chainName: string | null
   readonly chainId: number | null
   readonly transactionHash: string | null
   readonly transfer: PlannedTransfer | null
-  /** The ten newest other pending orders that claim the transfer. */
+  /** Numbers of the ten newest other pending orders that claim the transfer. */
   readonly claimedBy?: readonly string[]
-  /** All other pending orders that claim the transfer. */
+  /** Number of all other pending orders that claim the transfer. */
   readonly claimedByTotal?: number
-  /** SHA-256 of their numbers; null if not all were read. */
+  /** SHA-256 of the numbers of all these orders; null if not all were read. */
   readonly claimedByDigest?: string | null
   /** Decimal text. */
   readonly expectedAmount?: string | null
@@ -108,7 +111,7 @@ export interface SettlementPlan {
   readonly payer?: string | null
   /** Milliseconds since the epoch. */
   readonly blockTime?: number | null
-  /** 1 in the newest block; null without a block. */
+  /** Number of confirmations: 1 if the transaction is in the newest block; null if it is in no block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number | null
   /** `chainName:transactionHash:logIndex`. */
@@ -126,7 +129,7 @@ interface Matter {
   readonly hash: string | null
   readonly expected: ExpectedTransfer
   readonly required: number | null
-  /** Error code of the query. */
+  /** Error code of the query for facts. */
   readonly error: string | null
   readonly facts: CheckedFacts | undefined
   readonly receipt: CheckedReceipt | null
@@ -134,7 +137,10 @@ interface Matter {
   readonly confirmations: number | null
 }
 
-/** Document 3, "Limits" 2. If `applies` returns true, the reason blocks the settlement. */
+/**
+ * A check before a settlement (document 3 of the specification, "Limits" 2). If `applies` returns true, the reason
+ * blocks the settlement.
+ */
 export interface PreCheck {
   readonly reason: BlockingReason
   readonly applies: (matter: Matter) => boolean
@@ -144,15 +150,21 @@ export const settlementProvider = 'web3'
 const hashForm = /^0x[0-9a-f]{64}$/
 const largestAmount = 2n ** 256n - 1n
 
-/** If these are known, missing facts are an error. */
+/** True if order, chain and hash are known, so that missing facts are an error. */
 const isAsked = ({ order, chain, hash }: Matter) => order !== null && chain?.enabled === true && hash !== null
 const isLong = (count: number | null): count is number => count !== null && count >= 1
 const finalNumber = ({ chain, facts }: Matter) =>
   (chain?.finality === 'safe' ? facts?.safeNumber : facts?.finalizedNumber) ?? -1
-/** A failed transaction has no transfers, so other mismatches are not reported. */
+/**
+ * True if the transaction succeeded. A failed transaction has no transfers, so other mismatches are not reported for
+ * it.
+ */
 const isMatched = ({ receipt }: Matter) => receipt?.isSuccessful === true
 
-/** Without any single check, a plan could accept a payment that was not made, or accept one twice. */
+/**
+ * Checks before a settlement. If one of them were missing, a plan could accept a payment that was not made, or accept a
+ * payment twice.
+ */
 export const preChecks: readonly PreCheck[] = [
   { reason: 'order-not-found', applies: ({ order }) => order === null },
   { reason: 'provider-not-web3', applies: ({ order }) => order !== null && order.provider !== settlementProvider },
@@ -208,7 +220,8 @@ export const preChecks: readonly PreCheck[] = [
       input.consumed.some(({ logIndex }) => logIndex === transfer.logIndex),
   },
   {
-    // The log index depends on the block, the position in the transaction does not.
+    // Compares the position in the transaction, because the log index changes if the transaction moves to another
+    // block.
     reason: 'transaction-already-exists',
     applies: ({ order, input, choice: { transfer } }) =>
       order?.status === 'pending' &&
@@ -232,7 +245,7 @@ export const preChecks: readonly PreCheck[] = [
   },
 ]
 
-/** Tests leave out single checks to prove that each is necessary. */
+/** Checks of a plan. Tests leave out single checks to prove that each one is necessary. */
 export interface PlanChecks {
   readonly pre: readonly PreCheck[]
   readonly facts: readonly FactCheck[]
@@ -241,8 +254,8 @@ export interface PlanChecks {
 const allChecks: PlanChecks = { pre: preChecks, facts: factChecks }
 
 /**
- * Returns what settling this order now would do. A pure function that never throws. The state is `ready` only if all
- * checks pass on consistent facts.
+ * Returns what a settlement of this order would do now. The function is pure and never throws. The state is `ready`
+ * only if all checks pass on consistent facts.
  */
 export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks): SettlementPlan {
   const matter = matterOf(input, checks.facts)
@@ -309,7 +322,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
 }
 
 /**
- * Causes about the payer only apply to a pending order.
+ * Returns the causes that need the decision of an operator. Causes about the payer only apply to a pending order.
  *
  * @param claimedBy other orders that claim the transfer
  */
@@ -331,9 +344,9 @@ function causesOf(
 }
 
 /**
- * Fingerprint of the plan with the current terms of the order.
+ * Returns the fingerprint of a plan with the current terms of the order.
  *
- * @param version that of the review
+ * @param version version of the fingerprint that the review has
  */
 export function fingerprintOf(
   plan: SettlementPlan,
@@ -402,7 +415,10 @@ const errorOf = (facts: unknown): string | null =>
 const wholeOf = (number: number | null | undefined): number | null =>
   typeof number === 'number' && Number.isSafeInteger(number) ? number : null
 
-/** The larger number applies, so raising that of a chain also affects pending orders. */
+/**
+ * Returns the number of required confirmations: the larger one of order and chain. So a larger number of the chain also
+ * affects pending orders.
+ */
 function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number | null {
   const given = wholeOf(requiredConfirmations)
   const ofChain = wholeOf(chain?.requiredConfirmations)
@@ -410,13 +426,19 @@ function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number 
   return Math.max(wholeOf(order?.requiredConfirmations) ?? 0, ofChain)
 }
 
-/** Null if invalid or zero, because nobody can receive payments there. */
+/**
+ * Returns an address in lower case. Null if the address is invalid or zero, because nobody can receive payments at
+ * address zero.
+ */
 function addressOf(text: string | null | undefined): string | null {
   const address = text == null ? null : web3Addresses.normalize(text)
   return address === zeroAddress ? null : address
 }
 
-/** 1 to 2^256 - 1; null otherwise. Anyone can transfer zero. */
+/**
+ * Returns an amount from 1 to 2^256 - 1; null for other texts. Zero is excluded, because anyone can make a transfer of
+ * zero.
+ */
 function amountOf(text: string | null | undefined): bigint | null {
   if (typeof text !== 'string' || !/^\d{1,80}$/.test(text)) return null
   const amount = BigInt(text)

@@ -1,4 +1,7 @@
-/** Document 3, "Web3 settlement records". Only the executor sets `settling` and `settled`. */
+/**
+ * States of a review (document 3 of the specification, "Web3 settlement records"). Only the executor sets `settling`
+ * and `settled`.
+ */
 export const candidateStates = [
   'pending',
   'confirming',
@@ -11,7 +14,10 @@ export const candidateStates = [
 ] as const
 export type CandidateState = (typeof candidateStates)[number]
 
-/** Stable codes (document 3, "Errors" 5), in the order of reports. */
+/**
+ * Stable codes of reasons that block a settlement, in the order of reports (document 3 of the specification, "Errors"
+ * 5).
+ */
 export const blockingReasons = [
   'order-not-found',
   'order-not-settleable',
@@ -37,7 +43,7 @@ export const blockingReasons = [
 ] as const
 export type BlockingReason = (typeof blockingReasons)[number]
 
-/** Why an operator must decide although nothing blocks. These codes may change. */
+/** Codes that tell why an operator must decide although nothing blocks the settlement. These codes may change. */
 export const reviewCauses = [
   'match-context-missing',
   'several-matching-transfers',
@@ -47,20 +53,20 @@ export const reviewCauses = [
 ] as const
 export type ReviewCause = (typeof reviewCauses)[number]
 
-/** Another user may have paid (decision F.4). Only an operator can settle despite these causes. */
+/** Causes that suggest that another user may have paid. Only an operator can settle despite these causes. */
 export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
 
-/** Independent of order and chain. */
+/** Reasons against an attempt that do not depend on order and chain. */
 const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
-/** In the order of reports. */
+/** All reasons of attempts, in the order of reports. */
 export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptObstacles] as const
 export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 
 /**
- * New blocks cannot change these mismatches, so fingerprints cover only them. If they covered a temporary one, such as
- * too few confirmations, an early review could never be settled.
+ * Mismatches that new blocks cannot change. Only these are part of a fingerprint. If a fingerprint included a temporary
+ * one, such as too few confirmations, an early review could never be settled.
  */
 const stableMismatches: ReadonlySet<BlockingReason> = new Set([
   'chain-id-mismatch',
@@ -75,14 +81,14 @@ const stableMismatches: ReadonlySet<BlockingReason> = new Set([
 export const stableMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
   reasons.filter((reason) => stableMismatches.has(reason))
 
-/** Disappear when the chain has processed the payment. */
+/** Reasons that disappear when the chain has processed the payment. */
 const passing: ReadonlySet<BlockingReason> = new Set([
   'transaction-hash-missing',
   'chain-transaction-not-mined',
   'chain-confirmations-insufficient',
 ])
 
-/** Only time can resolve these. An attempt without other reasons is repeated. */
+/** Reasons that only time can resolve. If an attempt has no other reasons, it is repeated. */
 export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'order-update-conflict',
   'chain-not-configured',
@@ -92,13 +98,13 @@ export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'rpc-query-failed',
 ])
 
-/** After these reasons the review can still be settled. */
+/** Reasons after which the review can still be settled. */
 const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   ...retriedReasons,
   ...payerCauses,
   ...attemptObstacles,
   'several-matching-transfers',
-  // The transaction may return to its block.
+  // Not permanent, because a reorganisation may bring the transaction back to its block.
   'review-fingerprint-mismatched',
   'transfer-removed',
 ])
@@ -109,11 +115,11 @@ export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
 interface Findings {
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
-  /** A permanent problem of the order. */
+  /** True if the hash of the order is malformed, which is a permanent problem. */
   readonly isHashMalformed: boolean
 }
 
-/** The most severe result decides. */
+/** Returns the state for reasons and causes. The most severe one determines the state. */
 export function stateOf({ reasons, causes, isHashMalformed }: Findings): CandidateState {
   const has = (reason: BlockingReason) => reasons.includes(reason)
   if (has('rpc-query-failed')) return 'failed'

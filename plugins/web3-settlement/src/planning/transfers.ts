@@ -3,15 +3,18 @@ import type { CheckedLog } from './checked-facts.ts'
 
 export interface TransferClaim {
   readonly outTradeNo: string
-  /** Larger for newer orders. Default: 0. */
+  /** Id of the order that claims the transfer. It is larger for newer orders. Default: 0. */
   readonly orderId?: number
-  /** False if only the proven payer sent the transfer. */
+  /**
+   * True if the order or its review specifies the transaction. False if only the proven payer of the order sent the
+   * transfer.
+   */
   readonly namesTransaction: boolean
-  /** Null: any log of the transaction. */
+  /** Claimed log of the transaction; null if any log is claimed. */
   readonly logIndex: number | null
   /** Null if unknown. */
   readonly payer: string | null
-  /** Same amount, token and receiver. */
+  /** True if the claiming order has the same amount, token and receiver. */
   readonly hasEqualTerms: boolean
 }
 
@@ -25,18 +28,18 @@ interface ClaimedPlan {
 const maxListed = 10
 
 interface Rivals {
-  /** Ten newest order numbers, newest last. */
+  /** Numbers of the ten newest orders, the newest last. */
   readonly listed: readonly string[]
-  /** Includes orders that are not listed. */
+  /** Number of orders, including those that are not listed. */
   readonly total: number
   /** SHA-256 of all order numbers; null if not all were read. */
   readonly digest: string | null
 }
 
 /**
- * Returns orders with a competing claim (decision F.4). If the proven payer sent the transfer, these are other orders
- * of the same payer with equal terms that specify the transaction. Otherwise they are orders that specify the
- * transaction, and orders of the sender with equal terms.
+ * Returns other orders that claim the same transfer. If the proven payer of the order sent the transfer, these are
+ * orders of the same payer with equal terms that specify the transaction. Otherwise they are orders that specify the
+ * transaction, and orders with equal terms whose proven payer is the sender.
  */
 export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
   const { outTradeNo, order, transfer, hasMoreClaims = false } = plan
@@ -58,7 +61,7 @@ export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): R
   }
 }
 
-/** Plans of earlier releases have no total and no digest. */
+/** Orders that a plan shows as claiming the same transfer. Plans of earlier releases have no total and no digest. */
 interface ShownRivals {
   readonly claimedBy?: readonly string[]
   readonly claimedByTotal?: number
@@ -67,7 +70,10 @@ interface ShownRivals {
 
 export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => claimedByTotal ?? claimedBy.length
 
-/** True if the earlier plan shows all orders of the later one. If that lists only some, the digests must be equal. */
+/**
+ * True if the plan `seen` shows all orders that the plan `now` shows. If `now` lists only some of its orders, the
+ * digests must be equal.
+ */
 export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
   const { claimedBy: listed = [], claimedByDigest: digest } = now
   if (digest == null) return false
@@ -89,7 +95,7 @@ export interface Transfer {
   readonly removed: boolean
 }
 
-/** Null for missing or invalid terms. Addresses are in lower case. */
+/** Terms of the expected transfer. Missing or invalid terms are null. Addresses are in lower case. */
 export interface ExpectedTransfer {
   readonly token: string | null
   readonly receiver: string | null
@@ -99,7 +105,7 @@ export interface ExpectedTransfer {
 
 type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
 
-/** By index in the block, or by position in the transaction. */
+/** Selects a transfer by its index in the block or by its position in the transaction. */
 export interface TransferPick {
   readonly logIndex?: number | null | undefined
   readonly ordinal?: number | null | undefined
@@ -109,13 +115,13 @@ export interface TransferChoice {
   /** Null if the transaction has no transfer. */
   readonly transfer: Transfer | null
   readonly mismatches: readonly TransferMismatch[]
-  /** Transfers without a mismatch. Missing terms are not compared. */
+  /** Number of transfers without a mismatch. Missing terms are not compared. */
   readonly matching: number
 }
 
 const paddedAddress = /^0x0{24}[0-9a-f]{40}$/
 
-/** Undefined if the log is not an ERC-20 transfer. */
+/** Reads a log as an ERC-20 transfer; undefined if it is not one. */
 function transferOf({ address, topics, data, logIndex, ordinal, removed }: CheckedLog): Transfer | undefined {
   const [topic, from = '', to = ''] = topics
   if (topic !== transferTopic || topics.length !== 3 || data.length !== 66) return undefined
@@ -128,7 +134,7 @@ function transferOf({ address, topics, data, logIndex, ordinal, removed }: Check
  * Returns the transfer that pays the order, or the best match: fewest mismatches, then lowest log index.
  *
  * @param logs ordered by index
- * @param pick considers only this log
+ * @param pick selects the only log that is considered
  */
 export function chooseTransfer(
   logs: readonly CheckedLog[],

@@ -18,8 +18,8 @@ export class Savers {
   }
 
   /**
-   * Why a review must not be settled automatically (decision F.14): the user who saved it is disabled or deleted, or a
-   * required second person has not tried.
+   * Returns why a review must not be settled automatically: the user who saved it is disabled or deleted, or a second
+   * person is required and has not tried to settle it.
    */
   async obstacleOf(log: ReviewRow): Promise<'saver-not-active' | 'second-person-required' | undefined> {
     const { accounts, attempts, needsSecondPerson } = this.#parts
@@ -35,7 +35,9 @@ export class Savers {
     return userId !== null && this.#parts.needsSecondPerson() && (await this.#saverOf(log)) === userId
   }
 
-  /** An automatic review has no user, so the user of its source counts. */
+  /**
+   * Returns the user who saved a review. An automatic review has no user, so the user who saved its source is returned.
+   */
   async #saverOf({ actorUserId, sourceLogId }: ReviewRow): Promise<number | null> {
     if (actorUserId != null || sourceLogId == null) return actorUserId ?? null
     const [source] = await this.#parts.db.query<{ actor_user_id: unknown }>(
@@ -59,7 +61,7 @@ interface ReviewRequest {
   readonly logIndex?: number | undefined
   readonly action: 'settle' | 'record'
   readonly remark?: string | undefined
-  /** Must equal the current fingerprint. */
+  /** Fingerprint that the operator saw. It must equal the current fingerprint. */
   readonly reviewFingerprint?: string | undefined
 }
 
@@ -95,7 +97,9 @@ export class ReviewLogs {
     this.#parts = parts
   }
 
-  /** @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and those of the approval */
+  /**
+   * Saves a review. @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and the errors of the approval
+   */
   async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewRow> {
     const { approvals, candidates } = this.#parts
     const { outTradeNo, transactionHash, logIndex, action } = request
@@ -163,15 +167,15 @@ export class ReviewLogs {
     return log
   }
 
-  /** @param rows condition `callerLogs(request)` */
+  /** Lists reviews. @param rows condition `callerLogs(request)` */
   list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     return findPage(this.#parts.db.fork(), ReviewRow, { $and: [where, rows] }, window)
   }
 
   /**
-   * Reviews that request a settlement, and whose fingerprint still matches the order (document 3, "Web3 settlement
-   * endpoints"). Does not query a chain. Searches the newest 500, so that the total agrees with the pages (decision
-   * D65).
+   * Returns reviews that request a settlement and whose fingerprint still matches the order (document 3 of the
+   * specification, "Web3 settlement endpoints"). Queries no chain. Searches the newest 500 reviews, so that the total
+   * agrees with the pages.
    */
   async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     const { db, payments } = this.#parts
@@ -201,7 +205,7 @@ export class ReviewLogs {
     return { items: shown, total, isCapped: next !== null, next: goesOn ? [last.id] : null }
   }
 
-  /** Orders with a review that can still settle them. */
+  /** Returns those of the orders that have a review which can still settle them. */
   async openOf(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
     if (outTradeNos.length > ordersAtOnce) throw new RangeError(`${outTradeNos.length} are more than ${ordersAtOnce}`)
     if (outTradeNos.length === 0) return new Set()
@@ -214,7 +218,7 @@ export class ReviewLogs {
     return new Set(rows.map((row) => row.out_trade_no))
   }
 
-  /** The last review saw this transaction in a block. If it is in none now, a reorganisation removed it. */
+  /** True if the last review saw this transaction in a block. If it is in no block now, a reorganisation removed it. */
   async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
     const orderBy = { id: 'desc' as const }
     const [last] = await this.#parts.db.fork().find(ReviewRow, { outTradeNo }, { orderBy, limit: 1 })
@@ -223,7 +227,7 @@ export class ReviewLogs {
   }
 }
 
-/** This review or an earlier one saw the transaction in a block. */
+/** True if this review or an earlier one saw the transaction in a block. */
 export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewRow, 'planSnapshot'>): boolean =>
   confirmations !== null || reasons.includes('transfer-removed')
 

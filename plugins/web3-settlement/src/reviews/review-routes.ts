@@ -42,7 +42,7 @@ type ReviewRouteParts = Pick<
 const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
 
-/** Each review of a batch queries a chain and opens a transaction. */
+/** Maximum number of reviews in a batch. For each of them, a chain is queried and a transaction is opened. */
 const maxInBatch = 50
 const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 

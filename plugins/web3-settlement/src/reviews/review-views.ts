@@ -90,7 +90,7 @@ export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: 
     expectedAmount,
     expectedToken,
     payer,
-    // A plan of an earlier release contains only the paid token.
+    // A plan of an earlier release does not contain the expected token, so the token of the transfer is shown.
     ...tokenOf(expectedToken ?? transfer?.token),
     explorer: explorers.get(chainName ?? '') ?? null,
     reasons: [...reasons],

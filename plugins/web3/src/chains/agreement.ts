@@ -16,7 +16,7 @@ export class Votes<Value> {
     this.#needed = needed
   }
 
-  /** @param content equal texts mean that the providers agree */
+  /** @param content text of the value for comparison: providers agree if their texts are equal */
   said(providerId: string, value: Value, content: string): void {
     this.#all.push({ providerId, value, content })
   }
@@ -47,8 +47,8 @@ export class Votes<Value> {
 }
 
 /**
- * Adds what a provider reports. When enough providers agree, returns the facts of the first one, with the lowest block
- * heights of all.
+ * Adds what a provider reports. When enough providers agree, returns the facts of the first one, with the lowest of the
+ * block heights that these providers report.
  *
  * @param now milliseconds since the epoch
  */
@@ -72,7 +72,10 @@ export function agreedFacts(
   return { ...first, ...lowest('head'), ...lowest('safeNumber'), ...lowest('finalizedNumber') }
 }
 
-/** Leaves out heights and pending transactions, because correct providers differ there. */
+/**
+ * Returns the text by which providers are compared. It contains no heights and no pending transactions, because correct
+ * providers differ there.
+ */
 function contentOf({
   receipt,
   transaction,

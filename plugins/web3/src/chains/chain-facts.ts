@@ -41,9 +41,9 @@ interface FactsParts {
   }
 }
 
-/** Transactions that are queried together. */
+/** Maximum number of transactions that are queried at the same time. */
 const maxConcurrent = 1000
-/** Providers that must agree about a contract wallet, if the chain has several (decision F.3). */
+/** Number of providers that must agree about a contract wallet, if the chain has several providers. */
 const contractAgreement = 2
 
 export class ChainFactCollector implements Chains {
@@ -116,7 +116,7 @@ export class ChainFactCollector implements Chains {
         typeof value === 'string' && isHexBytes(value) ? { data: value } : { fault: 'result-invalid' as const },
       (error: unknown) => {
         if (!(error instanceof RpcError)) throw error
-        // The contract reverted or used all gas.
+        // The provider responded: the contract reverted or used all gas.
         return error.fault === 'rpc-error' ? { data: null } : { fault: error.fault }
       },
     )
@@ -142,7 +142,8 @@ export class ChainFactCollector implements Chains {
   }
 
   /**
-   * Queries first the heights and transactions, then the blocks of the receipts. The calls of a step share requests.
+   * Queries first the heights and transactions, then the blocks of the receipts. All calls of one step are sent in
+   * batches.
    */
   async #ask(chain: OpenedChain, opened: OpenedProvider, hashes: readonly Hex[]): Promise<Observed> {
     const all = (fault: ProviderFault) => new Map(hashes.map((hash) => [hash, fault]))
@@ -155,8 +156,8 @@ export class ChainFactCollector implements Chains {
     if (typeof first === 'string') return all(first)
     const receipts = receiptsOf(found)
     const highest = receipts.reduce((most, { blockNumber }) => Math.max(most, blockNumber), 0)
-    // A block may have appeared between two responses, so a newer receipt needs new heights. A node that is really
-    // behind stays behind.
+    // A block may have appeared between two responses, so a newer receipt needs new heights. If the node is really
+    // behind, the new heights show it as well.
     const [heads, blocks] = await Promise.all([
       highest > first.head ? this.#pool.heads(chain, provider) : first,
       findBlocks(provider.transactionRpc, receipts),

@@ -11,13 +11,13 @@ import type { ChainSource } from './chain-facts.ts'
 import { ChainRow, type StoredProvider } from './entities.ts'
 import { endpointOf, isExplorerUrl, type OpenedChain } from './provider-pool.ts'
 
-/** Without `url`, the stored URL stays. */
+/** A provider in a request. If `url` is omitted, the stored URL remains. */
 interface GivenProvider {
   readonly id: string
   readonly url?: string
 }
 
-/** Name and number of a chain never change, because settlements refer to them. */
+/** Values of a chain that may change. Its name and number never change, because settlements refer to them. */
 interface ChainContent {
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
@@ -32,7 +32,7 @@ interface RegistryParts {
   readonly clock: Pick<Clock, 'now'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly http: Pick<OutgoingHttp, 'check'>
-  /** For the audit of changes. */
+  /** Finds the plugin that writes the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
   /** Returns the chain whose contract wallets may log in; empty for none. */
   readonly contractWalletChain: () => string
@@ -41,8 +41,8 @@ interface RegistryParts {
 const maxChains = 100
 
 /**
- * Chains can only be disabled. A deleted chain could be created again under another name, and its transfers would count
- * twice.
+ * Stores chains. They can be disabled, but not deleted: a deleted chain could be created again under another name, and
+ * its transfers would count twice.
  */
 export class ChainRegistry implements ChainSource {
   readonly #parts: RegistryParts
@@ -151,8 +151,7 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * The providers of this chain decide about logins with contract wallets. Choosing them needs a separate permission
-   * (decision F.3).
+   * The providers of this chain decide about logins with contract wallets. Choosing them needs a separate permission.
    */
   #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
     const permission = permissionCodes.contractWalletsSave
@@ -184,7 +183,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Two providers with the same URL are one server, which always agrees with itself. */
+  /** Rejects two providers with the same URL, because they are one server, which always agrees with itself. */
   async #assertDistinct(
     name: string,
     given: readonly GivenProvider[],
@@ -206,7 +205,10 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Runs outside a transaction, because the first URL creates a key that is stored elsewhere. */
+  /**
+   * Encrypts the URLs. It runs outside a transaction, because the first URL creates an encryption key that is stored
+   * elsewhere.
+   */
   async #sealed(
     name: string,
     given: readonly GivenProvider[],
@@ -227,7 +229,7 @@ export class ChainRegistry implements ChainSource {
   }
 }
 
-/** Ties an encrypted URL to its chain and provider. It cannot be decrypted in another row. */
+/** Purpose that ties an encrypted URL to its chain and provider, so that the URL cannot be decrypted in another row. */
 const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
 
 export function chainOf(row: ChainRow): Chain {
@@ -244,7 +246,7 @@ export function chainOf(row: ChainRow): Chain {
   }
 }
 
-/** Earlier releases accepted URLs that are invalid now. */
+/** Leaves out a stored URL that is invalid now. Earlier releases accepted such URLs. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
 const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
@@ -255,7 +257,7 @@ const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow):
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))
 
-/** Contains the ids of providers and which of them got a new URL, but never a URL. */
+/** Summary of a change for the audit: the ids of the providers and which of them got a new URL, but never a URL. */
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
   const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
   const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }

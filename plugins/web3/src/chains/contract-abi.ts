@@ -1,6 +1,6 @@
 import { type Hex, lowerHex } from '../addresses.ts'
 
-/** The import takes half a second, and most products never call a contract. */
+/** Imports the library late, because the import takes half a second and most products never call a contract. */
 const viem = () => import('viem')
 
 /** ABI of EIP-1271. */

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 import type { Finality } from '../contract.ts'
 
-/** The URL is encrypted, because it contains an account key. */
+/** A provider in the database. Its URL is encrypted, because it contains the key of an account at the provider. */
 export interface StoredProvider {
   readonly id: string
   readonly urlEnc: string

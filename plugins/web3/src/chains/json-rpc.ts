@@ -1,7 +1,7 @@
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from '@plinth/outgoing-http'
 import type { ProviderFault } from '../contract.ts'
 
-/** Contains only a code, because error texts of libraries may contain the URL. */
+/** Error that contains only a code. It has no text of a library, because that text may contain the URL. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly fault: ProviderFault
@@ -29,7 +29,10 @@ interface WaitingCall {
 const maxInFlight = 4
 const maxWaiting = 20_000
 
-/** Calls of the same event loop tick share a request. Each gets only the response with its id. */
+/**
+ * Sends JSON-RPC calls. Calls of the same event loop tick share a request. Each caller gets only the response with the
+ * id of its call.
+ */
 export class JsonRpc {
   readonly #http: Pick<OutgoingHttp, 'request'>
   readonly #url: string
@@ -129,7 +132,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** An unknown id means that responses were mixed up. Then the whole batch fails. */
+/** Passes each response to its call. An unknown id means that responses were mixed up, so the whole batch fails. */
 function settleAll(calls: readonly WaitingCall[], responses: readonly unknown[]): void {
   const byId = new Map<unknown, object>(responses.map((answer) => [Object(answer).id, Object(answer)]))
   const known = new Set<unknown>(calls.map(({ id }) => id))

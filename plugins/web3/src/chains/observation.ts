@@ -16,7 +16,7 @@ export interface ChainHeads {
   readonly finalizedNumber?: number
 }
 
-/** Time of a block, and average time per block before it, in milliseconds. */
+/** Time of a block, and the average time per block up to this block, in milliseconds. */
 export interface BlockPace {
   readonly timeMs: number
   readonly blockMs: number
@@ -28,7 +28,7 @@ export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
-/** Not yet compared with the chain. */
+/** Response of a provider that is not compared with the blocks of the chain yet. */
 interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
@@ -37,12 +37,14 @@ interface Found {
 /** Blocks by number. */
 type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 
-/** Blocks over which the block time is averaged. */
+/** Number of blocks over which the time per block is averaged. */
 const paceBlocks = 256
 
 const isError = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
 
-/** @throws RpcError `chain-id-mismatch` if the node belongs to another chain */
+/**
+ * Returns the heights that a node reports. @throws RpcError `chain-id-mismatch` if the node belongs to another chain
+ */
 export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
   const [id, head, tagged] = await allOf([
     rpc.call('eth_chainId').then(quantity),
@@ -64,7 +66,7 @@ async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Pr
 
 /** @throws RpcError, also if the provider does not know the block */
 export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
-  // On Ethereum the time of block 0 is 0.
+  // Starts at block 1, because on Ethereum the time of block 0 is 0.
   const start = Math.max(1, number - paceBlocks)
   const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
   if (last?.time == null) throw new RpcError('result-invalid')
@@ -72,7 +74,7 @@ export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace
   return { timeMs: last.time, blockMs }
 }
 
-/** A failed query affects only its own transaction. */
+/** Queries transactions with their receipts. If one query fails, the others are not affected. */
 export async function findTransactions(
   rpc: JsonRpc,
   hashes: readonly Hex[],
@@ -124,7 +126,10 @@ async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> 
   return block
 }
 
-/** Like `Promise.all`, but waits for all. Otherwise a second rejection would be unhandled. */
+/**
+ * Like `Promise.all`, but waits until all calls have ended. Otherwise the rejection of a second call would be
+ * unhandled.
+ */
 async function allOf<const T extends readonly unknown[]>(
   calls: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

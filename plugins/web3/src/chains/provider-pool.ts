@@ -30,7 +30,7 @@ export class CircuitBreaker {
     return this.#failures >= this.#settings().failures
   }
 
-  /** The caller must then report `succeeded` or `failed`. */
+  /** True if the provider may be queried. The caller must then report `succeeded` or `failed`. */
   enter(): boolean {
     if (!this.isOpen) return true
     if (this.#isTrying || this.#clock.monotonic() < this.#openUntil) return false
@@ -46,7 +46,7 @@ export class CircuitBreaker {
     return wasOpen ? 'closed' : undefined
   }
 
-  /** @param isLasting true for a failure that only an administrator can end; pauses immediately */
+  /** @param isLasting true for a failure that only an administrator can end; the provider is then paused immediately */
   failed(problem: ProviderFault, isLasting = false): BreakerChange {
     const wasOpen = this.isOpen
     const { failures, pauseMs } = this.#settings()
@@ -83,10 +83,10 @@ export function isExplorerUrl(text: string): boolean {
   return isPlain && !url.host.includes(sampleHash)
 }
 
-/** Must not leave this folder, because it can decrypt the URL. */
+/** A provider whose URL can be decrypted. Code outside this folder must not get such an object. */
 export interface OpenedProvider {
   readonly id: string
-  /** Changes when the URL changes. */
+  /** Identifies the URL: a changed URL has another key. */
   readonly key: string
   /** @throws if the URL cannot be decrypted */
   url(): Promise<string>
@@ -117,8 +117,8 @@ interface SeenHead {
 }
 
 /**
- * Callers choose transactions and contracts. These have their own connections, so that a large receipt or slow contract
- * delays no other query.
+ * A provider with separate clients. Callers choose transactions and contracts, so these have their own connections: a
+ * large receipt or a slow contract then delays no other query.
  */
 interface Provider {
   readonly id: string
@@ -131,16 +131,19 @@ interface Provider {
   head: SeenHead | undefined
 }
 
-/** Older heights of other providers are ignored. */
+/** Age in milliseconds above which a height of another provider is ignored. */
 const headCountsMs = 120_000
 /** Interval between queries of unused providers. */
 const othersEveryMs = 30_000
-/** Above this number, all states are cleared. */
+/** Maximum number of providers whose state is stored. If there are more, all states are cleared. */
 const maxProviders = 1000
-/** Limit for any height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per second. */
+/**
+ * Values for the highest possible height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per
+ * second.
+ */
 const firstBlockAt = Date.UTC(2015, 6, 30)
 const minBlockMs = 10
-/** The clock of this host may be wrong, but not earlier than this. */
+/** The clock of this host may be wrong. If it shows an earlier time than this, this time is used instead. */
 const earliestNow = Date.UTC(2026, 0, 1)
 /** Allowed difference between the clocks of host and chain. */
 const clockToleranceMs = 10_000
@@ -148,8 +151,8 @@ const clockToleranceMs = 10_000
 const paceTolerance = 2
 
 /**
- * Only queries about the chain itself (id and height) decide whether a provider works. Callers influence all other
- * queries, so those never pause a provider.
+ * Stores which providers work. Only queries about the chain itself (id and height) decide whether a provider works.
+ * Callers influence all other queries, so those never pause a provider.
  */
 export class ProviderPool {
   readonly #parts: PoolParts
@@ -167,7 +170,7 @@ export class ProviderPool {
   async enter(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | ProviderFault> {
     const provider = await this.#provider(chain, opened)
     if (provider === undefined) return 'secret-unreadable'
-    // It stays paused until an administrator changes it.
+    // A provider of another chain remains paused until an administrator changes it.
     const { lastFault } = provider.breaker
     if (provider.breaker.enter()) return provider
     return lastFault === 'chain-id-mismatch' ? lastFault : 'circuit-open'
@@ -216,7 +219,7 @@ export class ProviderPool {
     )
   }
 
-  /** Queries unused providers, without waiting. Their heights show whether another provider is days behind. */
+  /** Queries unused providers, without waiting for them. Their heights reveal a provider that is days behind. */
   askOthers(chain: OpenedChain): void {
     const now = this.#parts.clock.monotonic()
     const last = this.#othersAsked.get(chain.name)
@@ -247,7 +250,7 @@ export class ProviderPool {
       const lead = head - other.head.number
       if (lead > chain.maxHeadLagBlocks) {
         const canBe = await this.#canHaveGrown(other.provider, other.head.number, lead - chain.maxHeadLagBlocks)
-        // Accepts the height if the other provider reports no block times.
+        // If the other provider reports no block times, the height is accepted.
         if (canBe === false) return this.#disbelieved(provider)
         break
       }
@@ -338,6 +341,6 @@ export class ProviderPool {
 
 const highestAt = (now: number) => (Math.max(now, earliestNow) - firstBlockAt) / minBlockMs
 
-/** A new URL gives a new circuit breaker. */
+/** Key of the state of a provider. A new URL changes the key, so it gets a new circuit breaker. */
 const providerKey = (chain: OpenedChain, { id, key }: OpenedProvider) =>
   JSON.stringify([chain.name, chain.chainId, id, key])

@@ -22,7 +22,7 @@ export function quantity(value: unknown): number {
   return Number(number)
 }
 
-/** Null if the node does not know the block. @throws RpcError as `quantity` */
+/** Reads a block; null if the node does not know it. @throws RpcError as `quantity` */
 export function blockHead(value: unknown): BlockHead | null {
   if (value === null) return null
   const { number, hash, timestamp } = members(value)
@@ -40,7 +40,9 @@ function timeOf(seconds: unknown): number {
   return time
 }
 
-/** @throws RpcError as `quantity`, also for another transaction */
+/**
+ * Reads a transaction. @throws RpcError as `quantity`, also if the node returned another transaction than `requested`
+ */
 export function transaction(value: unknown, requested: Hex): ChainTransaction | null {
   if (value === null) return null
   const { hash, from, to, value: amount, blockNumber, blockHash } = members(value)
@@ -56,8 +58,8 @@ export function transaction(value: unknown, requested: Hex): ChainTransaction | 
 }
 
 /**
- * Null for an unknown or pending receipt. Requires a status (0 is reverted), and logs of the same transaction and
- * block.
+ * Reads a receipt; null if it is unknown or pending. The receipt must have a status (0 means reverted), and its logs
+ * must be of the same transaction and block.
  *
  * @throws RpcError as `transaction`
  */
@@ -115,7 +117,7 @@ function bytesOf(value: unknown, size?: number): Hex {
   return lowerHex(value)
 }
 
-/** A node makes no typing errors, so checksums are ignored. */
+/** Reads an address without checking its checksum, because a node makes no typing errors. */
 const address = (value: unknown): Address => bytesOf(value, addressBytes)
 const addressOrNone = (value: unknown): Address | null => (value == null ? null : address(value))
 

@@ -12,7 +12,7 @@ interface TokenParts {
 
 interface Known {
   readonly info: TokenInfo
-  /** Monotonic time of the next query; undefined for none. */
+  /** Time of the next query by the monotonic clock; undefined if there is none. */
   readonly askAgainAt: number | undefined
 }
 

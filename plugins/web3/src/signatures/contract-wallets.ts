@@ -9,9 +9,9 @@ export interface ContractCall {
 }
 
 export interface ContractResponse {
-  /** `0x` if there is no contract; null if the call failed, for example by a revert. */
+  /** Result of the call. `0x` if the address has no contract; null if the call failed, for example by a revert. */
   readonly data: Hex | null
-  /** Providers with this result. */
+  /** Number of providers with this result. */
   readonly providers: number
 }
 
@@ -19,25 +19,28 @@ export interface ContractChains {
   get(name: string): Promise<Chain | undefined>
   /**
    * Calls a contract without a transaction. If the chain has several providers, at least two must agree, or as many as
-   * `platform.web3.rpc.agreement` requires (decision F.3). Takes at most three request deadlines per provider.
+   * `platform.web3.rpc.agreement` requires. A call takes at most three request deadlines per provider.
    */
   call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure>
 }
 
 interface ContractWalletParts {
   readonly chains: ContractChains
-  /** Returns the chain of accepted contract wallets; empty for none. */
+  /** Returns the name of the chain whose contract wallets are accepted; empty if none are. */
   readonly chainName: () => string
 }
 
-/** Enough to verify several owners or a passkey, and cheap for a node. */
+/** Gas limit of a query. It is enough to verify several owners or a passkey, and cheap for a node. */
 const maxGas = 2_000_000
 /** Signatures of several owners or of passkeys are long. */
 const maxSignatureLength = 4096
-/** Anonymous callers can start queries, and settlement needs the same nodes. */
+/**
+ * Maximum number of concurrent queries. Anonymous callers can start queries, and the settlement of orders needs the
+ * same nodes.
+ */
 const maxConcurrent = 16
 
-/** The contract at the address decides whether a signature is valid (EIP-1271). */
+/** Asks the contract at the address whether a signature is valid (EIP-1271). */
 export class ContractWallets {
   readonly #parts: ContractWalletParts
   #underWay = 0

@@ -21,7 +21,7 @@ const shortBytes = 64
 
 /**
  * Reads `0x` and exactly 65 or 64 bytes; v is 0, 1, 27 or 28; 0 < r < n; 0 < s <= n/2. Libraries also accept an odd
- * number of digits and a high s, which recovers the same address (EIP-2; reference "Signatures", rules 1 and 2).
+ * number of digits and a high s, which recovers the same address (EIP-2).
  */
 export function readSignature(text: string): RecoverableSignature | SignatureProblem {
   if (typeof text !== 'string' || !isHexBytes(text, shortBytes, longBytes)) return 'signature-malformed'
@@ -49,10 +49,10 @@ function readShort(bytes: Uint8Array): RecoverableSignature {
 
 const numberOf = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 
-/** The text never decides about the encoding: `0x61` can be four characters or one byte. */
+/** Encoding of a message. The caller must specify it, because the text `0x61` can be four characters or one byte. */
 export type MessageEncoding = 'utf8' | 'hex'
 
-/** Hashing blocks the event loop. */
+/** Maximum number of bytes, because hashing blocks the event loop. */
 const maxMessageLength = 16 * 1024
 
 /**
@@ -72,14 +72,14 @@ function bytesOf(message: string, encoding: MessageEncoding): Uint8Array | undef
   return message.isWellFormed() ? utf8(message) : undefined
 }
 
-/** Both give the same results; `native` is about 20 times faster. */
+/** The backends return the same results; `native` is about 20 times faster. */
 export type RecoveryBackendName = 'native' | 'javascript'
 
 export interface RecoveryBackend {
   readonly name: RecoveryBackendName
   /**
-   * Returns the uncompressed public key (65 bytes) that signed. Undefined if none exists, because not every r is the x
-   * coordinate of a point.
+   * Returns the uncompressed public key (65 bytes) that signed. Undefined if no key exists, because not every r is the
+   * x coordinate of a point.
    */
   recover(signature: RecoverableSignature, digest: Uint8Array): Uint8Array | undefined
 }
@@ -90,7 +90,8 @@ interface NativeBindings {
 
 /** @throws if the package has no binary of libsecp256k1 for this machine */
 export function nativeBackend(): RecoveryBackend {
-  // The main entry of the package falls back to a slow library that had vulnerabilities.
+  // Loads the bindings directly, because the main entry of the package falls back to a slow library that had
+  // vulnerabilities.
   const bindings: NativeBindings = createRequire(import.meta.url)('secp256k1/bindings.js')
   return backend('native', ({ compact, parity }, digest) => bindings.ecdsaRecover(compact, parity, digest, false))
 }

@@ -37,7 +37,7 @@ export function createWalletVerifier(backend: RecoveryBackend, contracts?: Contr
   }
 }
 
-/** The digest is absent if it could not be computed. */
+/** Result of a verification. The digest is absent if it could not be computed. */
 interface Verified<Result> {
   readonly result: Result
   readonly digest?: Uint8Array
@@ -92,7 +92,7 @@ const rejected = (address: string, reason: VerificationReason) => ({
   reason,
 })
 
-/** The digest was computed, so the members have the correct types. */
+/** Returns the domain of a document whose digest was computed, so its members have the correct types. */
 function domainOf({ domain }: TypedDataDocument): TypedDataDomain {
   const { chainId, ...texts } = domain
   return { ...texts, ...(chainId === undefined ? {} : { chainId: String(wholeNumber(chainId)) }) } as TypedDataDomain

@@ -11,7 +11,10 @@ const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 const startMs = 120_000
 const pauseMs = 20
 
-/** The start script would run the program in a child process that survives a kill. */
+/**
+ * Returns the path of the program itself. The start script of the package would run it in a child process that survives
+ * a kill.
+ */
 function programPath(): string | undefined {
   const name = `@foundry-rs/anvil-${platform()}-${architectures[arch()]}/package.json`
   try {
@@ -28,17 +31,17 @@ export const skipAnvil: false | string = programPath() === undefined ? 'no anvil
 export interface AnvilSettings {
   /** Default: 31337. */
   readonly chainId?: number
-  /** Distance of the block `safe` behind the head; `finalized` is twice as far. Default: 32. */
+  /** Number of blocks between the head and the block `safe`; `finalized` is twice as far behind. Default: 32. */
   readonly slotsInAnEpoch?: number
 }
 
-/** The chain has the key of the sender. */
+/** A transaction that the chain itself signs, because it has the key of the sender. */
 export interface TestTransaction {
   readonly from: Address
   readonly to?: Address
   readonly data?: Hex
   readonly value?: bigint
-  /** Mined even if it fails. */
+  /** Gas limit. If it is specified, the transaction is mined even if it fails. */
   readonly gas?: number
 }
 
@@ -47,19 +50,19 @@ export interface Anvil {
   readonly url: string
   readonly port: number
   readonly chainId: number
-  /** Ten accounts with funds, whose keys the chain has. */
+  /** Ten accounts with funds. The chain has their keys and signs for them. */
   readonly accounts: readonly Address[]
-  /** @throws Error with the message of the chain */
+  /** @throws Error with the error text that the chain returns */
   rpc<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
   /** With automatic mining, waits until the transaction is in a block. */
   send(transaction: TestTransaction): Promise<Hex>
   sendRaw(raw: Hex): Promise<Hex>
-  /** @param secondsBetween default: all blocks get the current time */
+  /** @param secondsBetween seconds between the times of two blocks; default: all blocks get the current time */
   mine(blocks?: number, secondsBetween?: number): Promise<void>
   head(): Promise<number>
   automine(on: boolean): Promise<void>
   snapshot(): Promise<string>
-  /** Removes later blocks. Each snapshot can be used once. */
+  /** Removes all blocks after the snapshot. Each snapshot can be used once. */
   revert(snapshot: string): Promise<void>
   /**
    * Replaces the newest blocks by as many others. Transactions of the old blocks disappear, unless `raw` contains them.
@@ -67,7 +70,7 @@ export interface Anvil {
    * @param raw signed transactions, each with the index of its new block
    */
   reorganise(depth: number, raw?: readonly (readonly [transaction: Hex, block: number])[]): Promise<void>
-  /** The process accepts connections, but does not respond. */
+  /** From now on, the process accepts connections but does not respond. */
   freeze(): void
   thaw(): void
   stop(): Promise<void>
@@ -118,7 +121,7 @@ function chainOn(port: number, chainId: number, child: ChildProcess, released: (
     return result
   }
   let minesByItself = true
-  /** The chain returns the hash before the transaction is in a block. */
+  /** Waits until the transaction is in a block, because the chain returns the hash before that. */
   async function mined(hash: Hex): Promise<Hex> {
     for (const end = performance.now() + startMs; minesByItself && performance.now() < end; ) {
       if ((await rpc('eth_getTransactionReceipt', [hash])) !== null) break

@@ -9,13 +9,13 @@ import { source, sourceName } from './token-sources.ts'
 
 export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271' | 'OddWallet'
 
-/** Works on every chain in the tests. */
+/** EVM version of the contracts, which every chain in the tests supports. */
 const evmVersion = 'paris'
 
 type Bytecodes = Readonly<Record<TestContract, Hex>>
 let compiled: Bytecodes | undefined
 
-/** Cached on disk, because loading the compiler takes a second. */
+/** Returns the bytecode of the contracts. It is cached on disk, because loading the compiler takes a second. */
 export function bytecodes(): Bytecodes {
   compiled ??= fromCache() ?? compile()
   return compiled
@@ -44,7 +44,7 @@ function compile(): Bytecodes {
   const compiled: Record<string, { evm: { bytecode: { object: string } } }> = contracts[sourceName]
   const codes = Object.entries(compiled).map(([name, { evm }]) => [name, `0x${evm.bytecode.object}`])
   const found: Bytecodes = Object.fromEntries(codes)
-  // Parallel test files must read a complete file.
+  // Writes a new file and renames it, because test files that run in parallel must read a complete file.
   const whole = `${cacheFile()}.${randomUUID()}`
   writeFileSync(whole, JSON.stringify(found))
   renameSync(whole, cacheFile())
@@ -57,12 +57,12 @@ export type Argument = Address | bigint | number
 const word = (argument: Argument) =>
   (typeof argument === 'string' ? argument.slice(2).toLowerCase() : argument.toString(16)).padStart(64, '0')
 
-/** For example `callData('transfer(address,uint256)', to, 5n)`. */
+/** Encodes the call of a function, for example `callData('transfer(address,uint256)', to, 5n)`. */
 export function callData(signature: string, ...values: readonly Argument[]): Hex {
   return `0x${toHex(keccak256(utf8(signature))).slice(2, 10)}${values.map(word).join('')}`
 }
 
-/** @returns the address in lower case */
+/** Deploys a contract. @returns its address in lower case */
 export async function deploy(chain: Anvil, name: TestContract, ...values: readonly Argument[]): Promise<Address> {
   const [from = '0x'] = chain.accounts
   const data: Hex = `${bytecodes()[name]}${values.map(word).join('')}`
@@ -73,7 +73,7 @@ export async function deploy(chain: Anvil, name: TestContract, ...values: readon
 }
 
 export interface TokenSend {
-  /** Mined even if it fails. */
+  /** Gas limit. If it is specified, the transaction is mined even if it fails. */
   readonly gas?: number
 }
 

@@ -16,7 +16,7 @@ interface ProxiedResponse {
   readonly error?: unknown
 }
 
-/** Failures that the proxy simulates (reference, section 1). */
+/** Failures that the proxy simulates. */
 export type ProviderFault =
   | 'status-500'
   | 'status-429'
@@ -30,7 +30,7 @@ export type ProviderFault =
   | 'half'
   | 'rpc-error'
   | 'wrong-id'
-  /** Another order of the responses, which is allowed. */
+  /** The responses are in another order, which is allowed. */
   | 'reordered'
   | 'answer-missing'
   | 'no-result'
@@ -42,28 +42,28 @@ export type ProviderFault =
   | 'stale-head'
   | 'status-missing'
   | 'logs-null'
-  /** Always the receipt of the first requested transaction. */
+  /** Each receipt is that of the first requested transaction. */
   | 'other-receipt'
-  /** A JSON-RPC error for receipts, as from geth while it indexes. */
+  /** A JSON-RPC error for receipts, as geth returns it while it indexes. */
   | 'receipt-refused'
   /** No response to requests with a receipt call. */
   | 'receipt-hang'
   /** No response to requests with a contract call. */
   | 'contract-hang'
   | 'removed-logs'
-  /** Another current block at the height of a receipt. */
+  /** Another block is now at the height of a receipt. */
   | 'other-block'
   | 'safe-refused'
 
 export interface FaultProxy {
-  /** Its path contains a secret that must not leak. */
+  /** URL of the proxy. Its path contains a secret that must not appear in logs or responses. */
   readonly url: string
   readonly secret: string
   readonly host: string
   readonly port: number
-  /** Undefined: all calls pass unchanged. */
+  /** Failure to simulate. If undefined, all calls pass unchanged. */
   fault: ProviderFault | undefined
-  /** Runs after the fault. */
+  /** Changes the results of calls, after the simulated failure. */
   rewrite: ((call: ProxiedCall, result: unknown) => unknown) | undefined
   /** Methods of the calls, per HTTP request. */
   readonly requests: readonly (readonly string[])[]
@@ -72,7 +72,7 @@ export interface FaultProxy {
 }
 
 const jsonHeaders = { 'content-type': 'application/json' }
-/** Blocks that a stale node is behind. */
+/** Number of blocks that a stale node is behind. */
 const behind = 60
 const secondsOfADay = 86_400
 const receiptMethod = 'eth_getTransactionReceipt'
@@ -153,7 +153,7 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
   })
 }
 
-/** True if the fault has ended the request, so that the node is not queried. */
+/** True if the failure has ended the request, so that the node is not queried. */
 function endedEarly(fault: ProviderFault | undefined, response: ServerResponse, socket: { destroy(): void }): boolean {
   switch (fault) {
     case 'status-500':

@@ -15,7 +15,7 @@ export interface WebhookSample {
   /** Default: 200. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A string is sent unchanged, any other value as JSON. */
+  /** Body of a response. A string is sent unchanged, any other value as JSON. */
   readonly body: unknown
 }
 
@@ -23,7 +23,7 @@ export interface WebhookProviderSetting {
   readonly plugin: Plugin
   /** Fictitious URL of the service, including a token if such URLs have one. */
   readonly endpoint: string
-  /** Fictitious, in a valid form. */
+  /** Fictitious secret in a valid form. */
   readonly secret: string
   /** Attributes that every message needs. */
   readonly attributes?: Readonly<Record<string, unknown>>
@@ -33,7 +33,7 @@ export interface ProviderHarness {
   readonly configured: ConfiguredWebhookProvider
   /** Oldest first. */
   readonly requests: readonly OutgoingRequest[]
-  /** Sets the response to later requests. */
+  /** Sets the response that the simulated service sends to later requests. */
   answer(sample: WebhookSample | ((request: OutgoingRequest) => WebhookSample)): void
   send(message?: Partial<NotificationMessage>): Promise<DeliveryOutcome>
   stop(): Promise<void>

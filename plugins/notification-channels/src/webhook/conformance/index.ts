@@ -25,16 +25,18 @@ export interface WebhookFailureSample extends WebhookSample {
 
 export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
   readonly success: WebhookSample
-  /** One sample for each kind of documented failure; at least one. */
+  /** Failures with sample responses: one for each kind of documented failure; at least one. */
   readonly failures: readonly WebhookFailureSample[]
-  /** For types with `plain`: texts on one line that the service would interpret, such as `@all`. */
+  /** For message types with `plain`: texts on one line that the service would interpret, such as `@all`. */
   readonly markup?: Readonly<Record<string, readonly string[]>>
-  /** `status`: a success status is sufficient. `body` (default): the body must confirm it. */
+  /**
+   * How success is recognised. `status`: a success status is sufficient. `body` (default): the body must confirm it.
+   */
   readonly judgedBy?: 'status' | 'body'
 }
 
 const long = '发布 🎉 e\u0301 '.repeat(40_000)
-/** From a proxy or login page instead of the service. */
+/** Responses that do not come from the service, but from a proxy or a login page. */
 const noise: readonly WebhookSample[] = [
   { body: '<html><body>Sign in</body></html>' },
   { body: '{"code":0,"errco' },

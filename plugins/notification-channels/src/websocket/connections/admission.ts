@@ -10,12 +10,12 @@ type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath'
 }
 
 /**
- * Uses the first of `Authorization: Bearer`, the sub-protocols `bearer, <token>`, the query parameter `token`, and the
- * session cookie. Browsers send cookies for any page. A cookie is therefore only accepted from a page of this site, and
- * a guest is rejected from another site.
+ * Authenticates the caller of a handshake by the first of `Authorization: Bearer`, the sub-protocols `bearer, <token>`,
+ * the query parameter `token`, and the session cookie. Browsers send cookies for any page. A cookie is therefore only
+ * accepted from a page of this site, and a guest from a page of another site is rejected.
  *
  * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
- *   `notification-websocket.credential-missing`; "403" `notification-websocket.origin-unproven`
+ * `notification-websocket.credential-missing`; "403" `notification-websocket.origin-unproven`
  */
 export async function callerOf(
   facts: HandshakeFacts,
@@ -38,13 +38,16 @@ export async function callerOf(
   return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
-/** Another scheme gives an empty, invalid token instead of a missing one. */
+/**
+ * Returns the bearer token of a header. For another scheme, it returns an empty token, which is invalid, instead of
+ * treating the token as missing.
+ */
 function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   return /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
 }
 
-/** `Sec-WebSocket-Protocol` is the only header that a page can set in a handshake. */
+/** Returns the token from `Sec-WebSocket-Protocol`, the only header that a page can set in a handshake. */
 function protocolToken({ headers }: Pick<HandshakeFacts, 'headers'>): string | undefined {
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const at = protocols.indexOf('bearer')
@@ -57,7 +60,8 @@ interface AdmissionLimits {
 }
 
 /**
- * Anyone can be a guest or get an account without permissions. The rest of the connections stays free for operators.
+ * Share of the connections that guests and users without permissions may use. Anyone can be such a client, so the
+ * remaining connections are reserved for operators.
  */
 const publicShare = 0.9
 
@@ -65,17 +69,17 @@ const publicShare = 0.9
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #byAddress = new Map<string, number>()
-  /** Guests and users without permissions. */
+  /** Number of connections of guests and users without permissions. */
   #public = 0
   #total = 0
 
-  /** @param limits read at every connection */
+  /** @param limits are read at every connection */
   constructor(limits: AdmissionLimits) {
     this.#limits = limits
   }
 
   /**
-   * Call the returned function once to release the connection.
+   * Counts a connection. Call the returned function once when the connection has ended.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */
@@ -95,7 +99,8 @@ export class Admission {
   }
 
   /**
-   * For guests and users without permissions, in addition to `enter`. Call the returned function once.
+   * Counts a connection of a guest or a user without permissions, in addition to `enter`. Call the returned function
+   * once when the connection has ended.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */

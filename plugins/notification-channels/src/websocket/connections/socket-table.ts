@@ -3,15 +3,15 @@ import type WebSocket from 'ws'
 import { closeCodes, type Presence, type WebsocketCaller } from '../contract.ts'
 
 interface SocketBounds {
-  /** Bytes that may wait to be sent. */
+  /** Maximum number of bytes that wait to be sent to a client. */
   readonly maxBuffered: number
-  /** Messages and pings per second. */
+  /** Maximum number of messages and pings that a client may send per second. */
   readonly maxMessageRate: number
 }
 
 const second = 1_000
 
-/** Closed if the client reads too slowly, sends too much or no longer responds. */
+/** A connection. It is closed if the client reads too slowly, sends too much or no longer responds. */
 export class ClientSocket {
   readonly caller: WebsocketCaller
   readonly groups = new Set<string>()
@@ -37,7 +37,7 @@ export class ClientSocket {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
-  /** False if the connection is closed. Closes it if the client reads too slowly. */
+  /** Sends a text. Returns false if the connection is closed. Closes it if the client reads too slowly. */
   send(text: string | Buffer): boolean {
     if (!this.isOpen) return false
     if (this.#ws.bufferedAmount > this.#bounds.maxBuffered) {
@@ -48,7 +48,7 @@ export class ClientSocket {
     return true
   }
 
-  /** If the client sends too much, closes the connection and returns false. */
+  /** Counts a message of the client. If the client sends too much, closes the connection and returns false. */
   takesOne(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#secondBegan >= second) {
@@ -61,7 +61,7 @@ export class ClientSocket {
     return false
   }
 
-  /** Terminates the connection if the last ping got no reply. */
+  /** Sends a ping. Terminates the connection if the client did not reply to the last one. */
   beat(): void {
     if (!this.#isAnswered) {
       this.terminate()
@@ -72,7 +72,10 @@ export class ClientSocket {
     this.#ws.ping()
   }
 
-  /** The library terminates the connection if the handshake takes some seconds. */
+  /**
+   * Closes the connection. The library `ws` terminates it if the client does not complete the closing handshake within
+   * some seconds.
+   */
   close(code: number, reason: string): void {
     if (this.isOpen) this.#ws.close(code, reason)
   }

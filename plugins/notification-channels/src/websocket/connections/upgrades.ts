@@ -3,13 +3,13 @@ import type { Socket } from 'node:net'
 import type { HttpRequest } from '@plinth/http'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 
-/** Not imported; `node-http.ts` of `@plinth/http` explains why. */
+/** Loaded without an import; `node-http.ts` of `@plinth/http` explains why. */
 const { ServerResponse: Response } = process.getBuiltinModule('node:http')
 
-/** For the closing handshake. */
+/** Milliseconds after which a connection is terminated if the client does not complete the closing handshake. */
 const closeTimeout = 5_000
 
-/** The types of `ws` lack `closeTimeout`. */
+/** Options with `closeTimeout`, which the types of `ws` lack. */
 interface SocketOptions extends ServerOptions {
   readonly closeTimeout: number
 }
@@ -23,8 +23,9 @@ interface Handshake {
 type Application = { readonly server: object; routing(request: IncomingMessage, response: ServerResponse): void }
 
 /**
- * WebSocket handshakes pass through the application, so that all rules for requests apply. Other upgrades (`h2c`, other
- * paths) stay ordinary requests. A rejected handshake gets a response, and its connection is closed.
+ * Passes WebSocket handshakes to the application as requests, so that all rules for requests apply. Other upgrades
+ * (`h2c`, other paths) are treated as requests without an upgrade. A rejected handshake gets a response, and its
+ * connection is closed.
  */
 export class Upgrades {
   readonly #path: string
@@ -39,7 +40,7 @@ export class Upgrades {
       perMessageDeflate: false,
       maxPayload,
       closeTimeout,
-      // Never the token, which browsers also send as a protocol.
+      // The token, which browsers send as a second protocol, must not be returned in the response.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     }
     this.#sockets = new WebSocketServer(options)
@@ -49,9 +50,9 @@ export class Upgrades {
     const node = server as Server
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#isHandshake(request)
     Object.assign(node, { shouldUpgradeCallback })
-    // Always a socket of `node:net`, although the types of Node.js allow others.
+    // The socket always comes from `node:net`, although the types of Node.js allow others.
     node.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      // Node.js removed its own listener. Without one, an `error` event ends the process.
+      // Node.js has removed its own listener. Without a listener, an `error` event would end the process.
       socket.on('error', () => socket.destroy())
       const response = new Response(request)
       response.shouldKeepAlive = false
@@ -62,7 +63,7 @@ export class Upgrades {
     })
   }
 
-  /** True if the handshake is not completed yet. */
+  /** True if the request is a handshake that is not completed yet. */
   has({ raw }: Pick<HttpRequest, 'raw'>): boolean {
     return this.#handshakes.has(raw)
   }
@@ -74,12 +75,12 @@ export class Upgrades {
     else socket.once('close', ended)
   }
 
-  /** `open` is not called if the client disconnects or violates RFC 6455. */
+  /** Completes a handshake. `open` is not called if the client disconnects or violates RFC 6455. */
   complete({ raw }: Pick<HttpRequest, 'raw'>, open: (ws: WebSocket) => void): void {
     const handshake = this.#handshakes.get(raw)
     if (handshake === undefined) return
     const { socket, head, response } = handshake
-    // The connection may stay open for long.
+    // Releases the HTTP response, because the connection may stay open for a long time.
     response.detachSocket(socket)
     this.#handshakes.delete(raw)
     this.#sockets.handleUpgrade(raw, socket, head, open)

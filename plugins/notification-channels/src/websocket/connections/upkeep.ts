@@ -4,7 +4,7 @@ import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
-/** Connections per tick of the event loop. */
+/** Number of connections that are processed in one tick of the event loop. */
 const step = 250
 
 interface UpkeepParts {
@@ -19,8 +19,8 @@ interface UpkeepParts {
 }
 
 /**
- * Pings connections, terminates those that do not reply, and closes those without a valid session. Idle without
- * connections.
+ * Pings connections, terminates those that do not reply, and closes those without a valid session. Does nothing while
+ * there are no connections.
  */
 export class Upkeep {
   readonly #parts: UpkeepParts
@@ -67,8 +67,8 @@ export class Upkeep {
   }
 
   /**
-   * If sessions cannot be checked, connections stay open until the next check, because clients cannot change data
-   * through them.
+   * Closes connections without a valid session. If sessions cannot be checked, connections stay open until the next
+   * check, because clients cannot change data through them.
    */
   async #checkSessions(sockets: readonly ClientSocket[]): Promise<void> {
     const { identity, log } = this.#parts

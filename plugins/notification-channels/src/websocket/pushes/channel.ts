@@ -23,7 +23,10 @@ const largestVariables = 16_384
 interface ChannelParts {
   readonly deliverer: Deliverer
   readonly fanOut: FanOut
-  /** A table stores messages between instances for some time. */
+  /**
+   * True if a database table stores the messages between instances for some time. Messages with secrets are then not
+   * sent to other instances.
+   */
   readonly isStoredOnTheWay: boolean
   readonly enabled: () => boolean
   readonly clock: Pick<Clock, 'now'>
@@ -31,8 +34,9 @@ interface ChannelParts {
 }
 
 /**
- * A push is only a fast hint; the inbox has the history (document 2, "Boundaries"). It is `accepted` when sent to
- * connections or other instances, even if no recipient is online.
+ * Sends pushes to open connections. A push is only a fast hint, and the inbox stores the messages (document 2 of the
+ * specification, "Boundaries"). A push is `accepted` when sent to connections or other instances, even if no recipient
+ * is online.
  */
 export class WebsocketChannel implements NotificationChannel {
   readonly displayName = { en: 'Realtime push', 'zh-CN': '实时推送' }
@@ -151,7 +155,7 @@ function pushOf(message: NotificationMessage, messageId: string, nowMs: number):
   }
 }
 
-/** Rejects if the signal aborts first. */
+/** Returns the result of the work. Rejects if the signal aborts first. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const settled = new AbortController()
   const aborted = new Promise<never>((_, reject) => {

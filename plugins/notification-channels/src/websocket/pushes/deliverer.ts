@@ -6,30 +6,32 @@ import type { SocketMetrics } from '../metrics.ts'
 
 interface PushFacts {
   readonly targets: Targets
-  /** A user who wants none of these does not get the push. */
+  /** Categories of the push. A user who wants none of them does not get the push. */
   readonly categories: readonly Category[]
 }
 
-/** Each client gets it in its language. */
+/** A new message. Each client gets it in its language. */
 export interface CreatedPush extends PushFacts {
   readonly event: 'notification.created'
   readonly content: InboxContent
-  /** In the order of `targets.userIds`. Empty for a message of this channel only. */
+  /**
+   * Ids of the items in the inboxes, in the order of `targets.userIds`. Empty for a message that is not in the inbox.
+   */
   readonly itemIds: readonly number[]
 }
 
-/** Items were read on another device. Each element is the data of one event. */
+/** Items that were read on another device. Each element is the data of one event. */
 interface ReadPush extends PushFacts {
   readonly event: 'notification.read'
   readonly data: readonly object[]
 }
 
-/** Instances pass it on as JSON. */
+/** A push to clients. Instances send it to each other as JSON. */
 export type Push = CreatedPush | ReadPush
 
-/** Connections per tick of the event loop. */
+/** Number of connections that are processed in one tick of the event loop. */
 const step = 500
-/** Includes the waiting time. Writes that have begun continue. */
+/** Deadline of a delivery, which includes its waiting time. Writes that have begun continue after it. */
 const deadlineMs = 5_000
 const maxWaiting = 1_000
 
@@ -50,8 +52,8 @@ interface DeliveryWatch {
 }
 
 /**
- * Sends pushes in the order of arrival. A user who does not want one does not get it, even as a member of a group
- * (document 2, "Preferences"). If preferences cannot be read, nothing is sent.
+ * Sends pushes in the order of arrival. A user whose preferences exclude a push does not get it, even as a member of a
+ * group (document 2 of the specification, "Preferences"). If preferences cannot be read, nothing is sent.
  */
 export class Deliverer {
   readonly #parts: DelivererParts
@@ -62,7 +64,9 @@ export class Deliverer {
     this.#parts = parts
   }
 
-  /** Returns the number of reached connections. @throws if cancelled, or if preferences cannot be read */
+  /**
+   * Delivers a push. Returns the number of reached connections. @throws if cancelled, or if preferences cannot be read
+   */
   async deliver(push: Push, { signal, onBegin = () => {} }: DeliveryWatch = {}): Promise<number> {
     const { table, enabled, metrics, clock } = this.#parts
     if (!enabled() || table.of(push.targets).size === 0) return 0
@@ -85,7 +89,7 @@ export class Deliverer {
     return done
   }
 
-  /** Logs an error and returns 0. */
+  /** Like `deliver`, but logs an error and returns 0. */
   async deliverQuietly(push: Push): Promise<number> {
     try {
       return await this.deliver(push)
@@ -125,7 +129,7 @@ export class Deliverer {
     return sockets.filter(({ caller }) => caller.userId === undefined || wanted.has(caller.userId))
   }
 
-  /** One text per language, with the id of each user's item. */
+  /** Returns the text of the push for each language and user, with the id of the user's item. */
   async #createdTexts({ content, targets, itemIds }: CreatedPush, sockets: readonly ClientSocket[]) {
     const locales = new Set(sockets.map(({ caller }) => caller.locale))
     const views = new Map<string, string>()

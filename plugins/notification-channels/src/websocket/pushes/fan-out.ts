@@ -6,7 +6,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
 import type { Deliverer, Push } from './deliverer.ts'
 
-/** Changes of inboxes become events for clients on all instances (N-171). */
+/** Sends changes of inboxes as events to clients on all instances. */
 export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
   events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
     if (!enabled()) return
@@ -21,7 +21,7 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
     await fanOut.sendQuietly({
       event: 'notification.read',
       targets: { userIds: [userId] },
-      // Reading all items concerns every category.
+      // If all items were read, the push concerns every category.
       categories: all ? categories : [...new Set(items.map(({ module }) => categoryOf(module)))],
       data: all ? [{ all: true, readAt }] : items,
     })
@@ -29,7 +29,9 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
 }
 
 const channel = 'notification.websocket'
-/** Enough for 65,536 characters of content with 1,000 recipients. */
+/**
+ * Maximum length of a message between instances. It is enough for 65,536 characters of content with 1,000 recipients.
+ */
 const largestMessage = 1_048_576
 
 interface FanOutParts {
@@ -44,7 +46,7 @@ interface Travelling {
   readonly push: Push
 }
 
-/** Sends one message per push to the other instances. */
+/** Sends each push to the other instances, as one message for all of them. */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #id = randomUUID()
@@ -55,7 +57,10 @@ export class FanOut {
     this.#parts = parts
   }
 
-  /** Before the first connection, this instance has no recipients. */
+  /**
+   * Starts to receive pushes of other instances. Called at the first connection, because this instance has no
+   * recipients before.
+   */
   async listen(): Promise<void> {
     const { store, log } = this.#parts
     if (store === undefined) return
@@ -67,20 +72,24 @@ export class FanOut {
     try {
       await this.#listening
     } catch (error) {
-      // The next connection tries again. Until then, only pushes of this instance arrive.
+      // The next connection tries to subscribe again. Until then, clients of this instance get only pushes of this
+      // instance.
       this.#listening = undefined
       log.warn({ reason: reasonOf(error) }, 'pushes of other instances cannot be received')
     }
   }
 
-  /** @throws errors of the shared store */
+  /** Sends a push to the other instances. @throws errors of the shared store */
   async publish(push: Push): Promise<void> {
     const message = JSON.stringify({ from: this.#id, push } satisfies Travelling)
     if (message.length > largestMessage) throw new RangeError(`A push of ${message.length} characters is too large`)
     await this.#parts.store?.publish(channel, message)
   }
 
-  /** Errors are logged; those of other instances only when the state changes. */
+  /**
+   * Sends a push to clients of all instances. Errors are logged. If the other instances cannot be reached, this is
+   * logged only once until they can be reached again.
+   */
   async sendQuietly(push: Push): Promise<void> {
     const { deliverer, log } = this.#parts
     await deliverer.deliverQuietly(push)
@@ -103,7 +112,7 @@ export class FanOut {
     if (from !== this.#id) void this.#parts.deliverer.deliverQuietly(push)
   }
 
-  /** Events may be missing, so clients should read the inbox again. */
+  /** Tells clients that events may be missing, so that they read the inbox again. */
   #sayGap(): void {
     const text = JSON.stringify({ type: 'gap' })
     for (const socket of this.#parts.sockets()) socket.send(text)

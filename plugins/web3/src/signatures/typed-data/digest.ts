@@ -12,12 +12,12 @@ import {
 } from './document.ts'
 
 const wordBytes = 32
-/** All users of an application sign the same types. */
+/** Hashes of types, cached because all users of an application sign the same types. */
 const typeHashes = new LRUCache<string, Uint8Array>({ max: 1000 })
 const maxKeptLength = 1024
-/** Otherwise many small values or nested types could block the event loop. */
+/** Maximum number of hashed words. Without it, many small values or nested types could block the event loop. */
 const maxWords = 4096
-/** 2^256 in decimal digits, with a sign and some zeros. */
+/** Maximum length of a number in a text. It allows 2^256 in decimal digits, with a sign and some zeros. */
 const maxNumberLength = 80
 
 /**
@@ -42,7 +42,7 @@ export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
 
 class Encoder {
   readonly #types: StructTypes
-  /** The text of a type depends on the other types of this document. */
+  /** Hashes of the types in this document by name. The text of a type depends on the other types of the document. */
   readonly #typeHashes = new Map<string, Uint8Array>()
   #words = 0
 
@@ -146,7 +146,7 @@ function integer(type: string, bits: number, value: JsonValue | undefined): Uint
   return wordOf(number)
 }
 
-/** Two's complement, most significant byte first. */
+/** Encodes an integer in 32 bytes: two's complement, most significant byte first. */
 const wordOf = (number: bigint): Uint8Array =>
   Buffer.from(
     BigInt.asUintN(256, number)

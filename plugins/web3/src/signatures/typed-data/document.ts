@@ -1,4 +1,4 @@
-/** For developers; callers receive a stable code. */
+/** Error with a text for developers. Callers of the service receive only a stable code. */
 export class TypedDataError extends Error {
   override readonly name = 'TypedDataError'
 }
@@ -13,7 +13,8 @@ const maxDocumentLength = 64 * 1024
 const deepest = 16
 
 /**
- * Numbers must be safe integers. A larger one would be rounded, so a value that nobody signed would be verified.
+ * Parses JSON in which numbers must be safe integers. A larger one would be rounded, so a value that nobody signed
+ * would be verified.
  *
  * @throws TypedDataError
  */
@@ -66,11 +67,11 @@ interface StructField {
 export type StructTypes = ReadonlyMap<string, readonly StructField[]>
 
 const maxTypes = 64
-/** Of all types together. */
+/** Maximum number of fields in all types together. */
 const maxFields = 512
 const maxNameLength = 128
 
-/** Must not look like a Solidity type (`uint7`). */
+/** Form of the name of a struct. It must not look like a Solidity type such as `uint7`. */
 const structName = /^[A-Za-z_$][A-Za-z0-9_$:]*$/
 const atomicLooking = /^(?:address|bool|string|(?:u?int|bytes)[0-9]*)$/
 const fieldName = /^[A-Za-z_$][A-Za-z0-9_$]*$/
@@ -102,7 +103,7 @@ export function elementOf(type: string): { readonly element: string; readonly le
   return { element: type.slice(0, -suffix.length), length: suffix === '[]' ? undefined : Number(suffix.slice(1, -1)) }
 }
 
-/** Undefined for types other than integers. */
+/** Returns the bits of an integer type; undefined for other types. */
 export function bitsOf(type: string): number | undefined {
   const [, bits] = atomic.exec(type) ?? []
   return bits === undefined ? undefined : Number(bits)
@@ -137,11 +138,11 @@ function assertKnown(type: string, types: StructTypes): void {
   if (types.has(base)) return
   const bits = bitsOf(base)
   const isSound = atomic.test(base) && (bits === undefined || (bits >= 8 && bits <= 256 && bits % 8 === 0))
-  // `uint0128` is another spelling of an existing type.
+  // `uint0128` would be another spelling of `uint128`, so it is rejected.
   if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataError('an unknown type')
 }
 
-/** The structure is valid. Values are not checked yet. */
+/** A document with a valid structure. Its values are not checked yet. */
 export interface TypedDataDocument {
   readonly types: StructTypes
   readonly primaryType: string
@@ -149,7 +150,7 @@ export interface TypedDataDocument {
   readonly message: JsonObject
 }
 
-/** The caller must check the domain: a signature for another contract approves nothing. */
+/** Domain of signed data. The caller must check it, because a signature for another contract approves nothing. */
 export interface TypedDataDomain {
   readonly name?: string
   readonly version?: string
@@ -160,7 +161,7 @@ export interface TypedDataDomain {
 }
 
 export const domainType = 'EIP712Domain'
-/** In hashing order (EIP-712, "Definition of domainSeparator"). */
+/** Possible fields of a domain in hashing order (EIP-712, "Definition of domainSeparator"). */
 const domainFields = [
   { name: 'name', type: 'string' },
   { name: 'version', type: 'string' },
@@ -172,8 +173,8 @@ const domainFields = [
 const members = new Set(['types', 'primaryType', 'domain', 'message'])
 
 /**
- * If the types lack `EIP712Domain`, it has the members of the domain in standard order, as in wallets. Otherwise it
- * must list exactly these members.
+ * Reads typed data. If the types do not define `EIP712Domain`, this type gets the members of the domain in standard
+ * order, as in wallets. Otherwise the type must list exactly these members.
  *
  * @throws TypedDataError
  */
