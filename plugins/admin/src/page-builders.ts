@@ -20,7 +20,7 @@ import type { Tone } from './page-shapes.ts'
  * Types of all operations by id. Each plugin with pages adds its own types, which `plinth openapi --types` generates
  * from the routes. So a page with a member that the response does not have does not compile.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: plugins add their operations to it
+// biome-ignore lint/suspicious/noEmptyInterface: plugins add their operations to this interface
 export interface Operations {}
 
 /** Generated types of one operation. */

@@ -119,7 +119,7 @@ async function giveRole(userId: number): Promise<void> {
         body: body === undefined ? undefined : JSON.stringify(body),
       }),
     )
-    // biome-ignore lint/suspicious/noExplicitAny: answers of several routes
+    // biome-ignore lint/suspicious/noExplicitAny: several routes respond with different data
     return ((await response.json()) as { readonly data: any }).data
   }
   const { accessToken } = await call('POST', 'auth/login', { username: 'root', password })

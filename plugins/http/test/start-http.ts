@@ -10,7 +10,7 @@ interface ApiResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of any shape
   readonly body: any
 }
 
@@ -77,5 +77,5 @@ export function rawExchange(port: number, request: string): Promise<string> {
 }
 
 /** Returns the JSON body of a raw response. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read bodies of any shape
 export const bodyOf = (response: string): any => JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))

@@ -18,7 +18,7 @@ export function useLoaded<T>(load: () => Promise<T>): Loaded<T> {
     isLoading: true,
   })
   const [attempt, setAttempt] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt is another call
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt calls `load` again
   useEffect(() => {
     let isCurrent = true
     setState(({ data }) => ({ data, error: undefined, isLoading: true }))

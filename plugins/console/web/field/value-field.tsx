@@ -222,7 +222,7 @@ function ListEditor(props: ValueFieldProps) {
   return (
     <fieldset className={classes.list} aria-label={label} aria-describedby={describedBy}>
       {items.map((item, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an item is nothing but its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: items have no identity except their position
         <div key={index} className={classes.item}>
           <ValueField
             id={index === 0 ? id : `${id}-${index}`}
@@ -297,7 +297,7 @@ function EntriesEditor(props: ValueFieldProps) {
   return (
     <fieldset className={classes.list} aria-label={label} aria-describedby={describedBy}>
       {entries.map(([name, member], index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while it is typed
+        // biome-ignore lint/suspicious/noArrayIndexKey: a name changes while the user types it
         <div key={index} className={classes.item}>
           <TextInput
             id={index === 0 ? id : `${own}-${index}`}

@@ -30,7 +30,7 @@ export interface TextSearch {
    * Set it to search the properties of another entity. The property `by` of a row contains the primary key of that
    * entity.
    */
-  // biome-ignore lint/suspicious/noExplicitAny: the rows of any entity
+  // biome-ignore lint/suspicious/noExplicitAny: accepts the rows of any entity
   readonly of?: { readonly entity: EntityName<any>; readonly by: string }
 }
 

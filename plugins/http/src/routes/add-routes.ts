@@ -58,7 +58,7 @@ class EnvelopeLater {
     this.#data = data
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: it is a thenable, by intention.
+  // biome-ignore lint/suspicious/noThenProperty: Fastify calls `then`
   then(resolve: (envelope: unknown) => void, reject: (error: unknown) => void): void {
     this.#data.then((data) => resolve(success(data)), reject)
   }

@@ -21,7 +21,7 @@ function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: Ch
     <details className={classes.details} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary aria-label={name}>{translate('admin.chart.table')}</summary>
       {isOpen && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll this element
         <section className={classes.scroll} tabIndex={0} aria-label={name}>
           <table>
             <thead>

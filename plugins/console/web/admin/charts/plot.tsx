@@ -45,7 +45,7 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
   const formats = useFormats()
   const timeZone = useZone().name
   const scheme = useComputedColorScheme()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page, which has those of the scheme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect reads colours from the page, which depend on the scheme
   useEffect(() => {
     const element = place.current
     if (element === null) return

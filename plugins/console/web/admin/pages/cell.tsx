@@ -278,7 +278,7 @@ function Rows({
         </thead>
         <tbody>
           {items.map((item, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: items of an answer have no key, and stay as they are
+            // biome-ignore lint/suspicious/noArrayIndexKey: items of a response have no key, and their order does not change
             <tr key={at}>
               {columns.map((column) => (
                 <td key={column.field}>

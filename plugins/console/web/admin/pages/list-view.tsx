@@ -180,7 +180,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
       {data !== undefined && data.items.length === 0 && (
         <div className={classes.empty}>
           <p>{isFiltered ? translate('admin.empty.filtered') : (page.empty ?? translate('admin.empty.nothing'))}</p>
-          {/* Below its parent object a list has no heading that says what it contains. */}
+          {/* A list below its parent object has no heading with an explanation, so the explanation is shown here. */}
           {!isFiltered && onCreate === undefined && page.lead !== undefined && <p>{page.lead}</p>}
           {!isFiltered && onCreate !== undefined && page.create?.allowed && (
             <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={onCreate}>
@@ -198,7 +198,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
       {data !== undefined && data.items.length > 0 && (
         <>
           <div className={classes.scroll}>
-            {/* Explicit table roles, because CSS may show the rows as cards. */}
+            {/* The table roles are explicit, because CSS may show the rows as cards. */}
             <Table role="table" verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
               <Table.Thead role="rowgroup">
                 <Table.Tr role="row">

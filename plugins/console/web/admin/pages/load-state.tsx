@@ -17,7 +17,7 @@ interface WaitingProps {
 export const Waiting = ({ lines, height }: WaitingProps) => (
   <div className={classes.waiting} aria-hidden aria-busy>
     {Array.from({ length: lines }, (_, line) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: they differ in nothing else
+      // biome-ignore lint/suspicious/noArrayIndexKey: the placeholder lines have no other difference
       <Skeleton key={line} height={height} />
     ))}
   </div>

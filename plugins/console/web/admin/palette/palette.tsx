@@ -130,7 +130,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
         className={classes.list}
       >
         {groups.map((group) => (
-          // biome-ignore lint/a11y/useSemanticElements: options of a list box are grouped, not fields of a form
+          // biome-ignore lint/a11y/useSemanticElements: this groups options of a list box, not fields of a form
           <div key={group.id} role="group" aria-label={group.title}>
             <div className={classes.group} aria-hidden>
               {group.title}

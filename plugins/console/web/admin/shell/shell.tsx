@@ -123,7 +123,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
               {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
             </DialogPart>
             <ToastRegion />
-            {/* Above the form that was open at the end of the session. That form has a dialog title already. */}
+            {/* This dialog is above the form that was open when the session ended. That form already has a dialog title. */}
             <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
               <Modal.Overlay />
               <Modal.Content>

@@ -69,7 +69,7 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
           ))}
         </ul>
       )}
-      {/* One button, so that the focus stays in place. */}
+      {/* The same button is used in each stage, so that it keeps the focus. */}
       <Button
         data-main
         variant={stage.is === 'idle' ? 'default' : 'subtle'}
@@ -117,7 +117,7 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
   const isOver = stage.is === 'idle'
   // The discovery continues while the user chooses, because a newly installed wallet announces itself late.
   useEffect(() => (isOver ? undefined : discoverWallets(window, setWallets)), [isOver])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is found when the time is over
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a newly found wallet must not restart the timer
   useEffect(() => {
     if (!isLooking) return
     const timer = setTimeout(() => {

@@ -53,7 +53,7 @@ type Errors = Readonly<Record<string, BrokenRule | string>>
 export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
   const { onValues, onBack, onInstall, onRejected } = on
   const { translate, language } = useSpeech()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
   const load = useCallback(() => Promise.all([api.schema(), api.defaults()]), [api, language])
   const { data, error, isLoading, reload } = useLoaded(load)
   const [schema, defaults] = data ?? []
@@ -74,7 +74,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
   }, [values, defaults, groups, language, onValues])
 
   // Server messages are in the previous language, so they are removed. The next check returns them again.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the language changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs only when the language changes
   useEffect(() => {
     setGeneral([])
     setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))

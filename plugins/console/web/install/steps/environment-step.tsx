@@ -24,7 +24,7 @@ interface EnvironmentStepProps {
 /** Step 1 of the installer: shows the checks of the host. */
 export function EnvironmentStep({ api, isWaiting, onNext, onRejected }: EnvironmentStepProps) {
   const { translate, language } = useSpeech()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
   const load = useCallback(() => api.preflight(), [api, language])
   const { data, error, isLoading, reload } = useLoaded(load)
   return (

@@ -45,8 +45,8 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
           <IconX size={20} aria-hidden />
         </ActionIcon>
       </header>
-      {/* It scrolls, so it must be in the Tab order. */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs the focus */}
+      {/* This section scrolls, so it must be in the Tab order. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll this element */}
       <section className={classes.body} tabIndex={0} aria-labelledby="plan-title">
         {plan.restartRequired && (
           <Notice tone="info" title={translate('plan.restart.title')}>

@@ -49,7 +49,7 @@ export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
   const { translate, language } = useSpeech()
   const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { phase, records } = state
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
   const load = useCallback(() => api.steps(), [api, language])
   const { data: plan = [] } = useLoaded(load)
   const steps = progressOf(plan, records, phase)

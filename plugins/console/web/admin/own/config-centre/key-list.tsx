@@ -141,7 +141,7 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
   const shown = items.slice(from.first, from.first + rows)
   const sections = [...Map.groupBy(shown, ({ group }) => group)]
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys that lead from row to row; each row takes the focus
+    // biome-ignore lint/a11y/noStaticElementInteractions: the handler only moves the focus between the rows
     <div ref={list} className={classes.list} onKeyDown={walk}>
       {from.first > 0 && (
         <Button variant="default" size="xs" onClick={from.reset}>

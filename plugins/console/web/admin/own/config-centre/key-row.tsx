@@ -213,7 +213,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
   const api = useApi()
   const ask = useWrite((signal) => api.call<Verification>(operation, { body: { key: item.key, value }, signal }))
   const { reset } = ask
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another value was not tried yet
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the result of the last check does not apply to a changed value
   useEffect(reset, [value])
   const { data, error } = ask
   const verdict = data && known(results, data.outcome, 'unverified')

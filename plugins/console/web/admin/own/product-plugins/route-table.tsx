@@ -9,7 +9,7 @@ const accesses = ['public', 'user', 'signed', 'permission'] as const
 export function RouteTable({ routes, label }: { readonly routes: readonly RouteFacts[]; readonly label: string }) {
   const { translate } = useSpeech()
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll this element
     <section className={classes.scroll} aria-label={label} tabIndex={0}>
       <table className={classes.table}>
         <thead>

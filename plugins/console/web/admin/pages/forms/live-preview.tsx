@@ -82,7 +82,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
     return JSON.stringify(nested({ ...takenFrom(preview.body, row), ...own, ...tried }))
   }, [preview, fields, row, values, samples])
   const isFirst = state.answer === undefined && state.failure === undefined
-  // biome-ignore lint/correctness/useExhaustiveDependencies: that there is an answer is no reason to ask again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the first response must not cause another request
   useEffect(() => {
     ask.want(expected, isFirst ? 0 : pauseMs)
   }, [ask, expected])
@@ -98,7 +98,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
       className={classes.pane}
       aria-label={translate('admin.live.title')}
       aria-busy={state.isAsking}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: where it scrolls, it scrolls by the keyboard too
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll this element
       tabIndex={0}
     >
       <div className={classes.head}>

@@ -145,7 +145,7 @@ export function ReviewDialog({ page: { operations }, items, titles, onClose }: R
     <Frame title={translate('config.review')} onClose={onClose}>
       <form onSubmit={submit} className={dialog.form}>
         <Failure error={preview.error} />
-        {/* The values of both sides explain a conflict. */}
+        {/* For a conflict, `Conflicts` shows the values of both users instead of the error. */}
         {!isConflict && <Failure error={save.error} />}
         {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
         {changes.size === 0 && <p>{translate('config.nothing-left')}</p>}
