@@ -484,7 +484,7 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/iam/src/accounts/account-names.ts',
-    fragment: 'writings ??= [...together, ...recommended',
+    fragment: 'namePatterns ??= [...scriptGroups, ...recommended',
     replacement: 'writings ??= [...recommended',
     effect: 'A user name in Japanese, Korean or Taiwanese writing is rejected when it has characters of two scripts.',
     breaks: [],

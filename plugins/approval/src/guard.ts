@@ -50,8 +50,8 @@ export class ApprovalGuard implements Approvals {
 }
 
 /**
- * Returns why the step is not allowed, or undefined. Only checks action, state and permissions (document 3, settlement
- * rule 4).
+ * Returns why the step is not allowed, or undefined. Only checks action, state and permissions (document 3 of the
+ * specification, settlement rule 4).
  */
 function problemOf(
   { workflow, action, source: { state }, permissions }: ApprovalRequest,

@@ -127,8 +127,8 @@ export interface TaskArtifact {
 
 export interface SubmitOptions {
   /**
-   * User who submits the task. Visible only to this user and to users whose data scope includes this user. The task
-   * ends when the user is deleted or disabled.
+   * User who submits the task. The task is visible only to this user and to users whose data scope includes this user.
+   * It ends when the user is deleted or disabled.
    */
   readonly ownerId: number
   /** Language tag; default: `en`. */

@@ -9,7 +9,7 @@ import t from 'tap'
 import { onEachEngine, owner } from './fixtures/engines.ts'
 import { Probe, report, startTasks } from './fixtures/product.ts'
 
-/** Inserts the row of a task whose instance is dead. */
+/** Changes the row of a task as if the instance that ran the task had died. */
 async function abandon(
   { db, clock }: Pick<Awaited<ReturnType<typeof startTasks>>, 'db' | 'clock'>,
   id: number,
@@ -114,7 +114,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   await one.passed()
   const seenAt = clock.monotonic()
   await clock.advance(leaseSeconds * 1000 - seenAt)
-  // Otherwise a pending poll would wait for time that does not advance.
+  // Waits until the current poll has ended. Otherwise it would wait for time that does not advance.
   await one.passed()
   t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
     failure: { reason: 'async-task.lost', params: { attempts: 2 } },

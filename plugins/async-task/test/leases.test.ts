@@ -151,7 +151,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and a heartbeat comes first in its queue, so no connection is blocked there.
+  // On SQLite, the test blocks no connection: there is only one, and a heartbeat comes first in its queue.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()

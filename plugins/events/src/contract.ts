@@ -52,8 +52,8 @@ export interface PublishOptions {
 
 export interface Delivery<T = unknown> {
   /**
-   * The same for all deliveries of an event, so that a consumer can store it and process the event only once. 0 for
-   * emitted events.
+   * Id of the event, which is the same for all its deliveries. A consumer can store the id to process the event only
+   * once. 0 for emitted events.
    */
   readonly id: number
   readonly type: string

@@ -145,7 +145,7 @@ export class Deliverer {
     const { store, handlers } = this.#parts
     const { leaseMs, handlerDeadlineMs } = settings
     const signal = AbortSignal.any([stop, lease.lost])
-    // Read in each attempt, because a released or replayed event may have handlers that are already done.
+    // The finished handlers are read in each attempt, because a released or replayed event may already have some.
     const handled = await store.handled(claim)
     const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
     if (left.length === 0) return store.finish(claim)

@@ -176,7 +176,7 @@ export class Dispatcher {
   #launch(hint: Hint): void {
     const work = this.#deliver(hint)
       .catch((error: unknown) => {
-        // Does not poll again before the regular pause.
+        // After an error, the outbox is not polled again before the regular pause ends.
         this.#looksNext = false
         this.#isUnsure = true
         this.#delivering.failed(error)

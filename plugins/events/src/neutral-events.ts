@@ -2,10 +2,10 @@ import { Type } from '@plinth/http'
 import { event } from './contract.ts'
 
 /*
- * Events that several plugins share without depending on each other (decision A9; document 1, "Neutral task event
- * kinds"; document 2, "Events"). Only publish an event that has really happened. Amounts are in minor units. Times are
- * in milliseconds since the epoch. Publish all events of an order under the key `order:{orderNo}`. Texts must be cut to
- * their maximum length and must not contain secrets.
+ * Events that several plugins share without depending on each other (decision A9; document 1 of the specification,
+ * "Neutral task event kinds"; document 2, "Events"). Only publish an event that has really happened. Amounts are in
+ * minor units. Times are in milliseconds since the epoch. Publish all events of an order under the key
+ * `order:{orderNo}`. Texts must be cut to their maximum length and must not contain secrets.
  */
 
 const userId = Type.Integer({ minimum: 1 })

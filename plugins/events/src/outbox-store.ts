@@ -21,8 +21,8 @@ export interface Look {
 
 /** Maximum number of due events of each kind per poll. */
 const lookSize = 50
-/** Number of waiting events per poll that are checked. */
-const examined = 10
+/** Number of events marked as waiting that one poll checks, in case such an event is now the first of its key. */
+const checkedPerPoll = 10
 /** Maximum number of events that one poll marks as waiting. On SQLite, other calls wait during this. */
 const putAsideTogether = 500
 
@@ -48,7 +48,7 @@ export class OutboxStore {
   readonly #clock: Clock
   readonly #time: DatabaseTime
   readonly #maxWaitMs: () => number
-  /** Waiting events up to this id have been checked. */
+  /** Events marked as waiting are checked in the order of their ids. All up to this id have been checked. */
   #examinedUpTo = 0
 
   /**
@@ -86,7 +86,7 @@ export class OutboxStore {
          union all select * from (select 'scheduled' as kind, ${columns}, 0 as in_ms ${scheduled} next_at <= ${now.sql}
                order by next_at, id limit ${lookSize}) scheduled
          union all select * from (select 'waiting' as kind, ${columns}, 0 as in_ms ${pending} next_at = ? and id > ?
-               order by id limit ${examined}) waiting
+               order by id limit ${checkedPerPoll}) waiting
          union all select * from (select 'soon' as kind, ${columns}, ${wait.sql} as in_ms ${pending} next_at > ${now.sql}
                and next_at <= ${horizon.sql} order by next_at limit 1) soon
          union all select * from (select 'later' as kind, ${columns}, ${wait.sql} as in_ms ${scheduled} next_at > ${now.sql}
@@ -109,7 +109,7 @@ export class OutboxStore {
     )
     const of = (...kinds: readonly Candidate['kind'][]) => rows.filter(({ kind }) => kinds.includes(kind))
     const waiting = of('waiting')
-    this.#examinedUpTo = waiting.length < examined ? 0 : exactInteger(waiting.at(-1)?.id)
+    this.#examinedUpTo = waiting.length < checkedPerPoll ? 0 : exactInteger(waiting.at(-1)?.id)
     const due = of('fresh', 'timed', 'stray', 'scheduled')
     await this.#putAside(due.filter((candidate) => !isFirst(candidate)))
     const waits = of('soon', 'later').map(({ in_ms }) => Math.max(0, Math.ceil(Number(in_ms))))

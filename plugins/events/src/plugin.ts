@@ -70,7 +70,7 @@ export default definePlugin({
       clock,
       time,
       committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
-      // During setup, more handlers may be added.
+      // During setup, handlers may still be added. So no event counts as unheard before the dispatcher runs.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
     })

@@ -142,7 +142,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     const { execute } = db
     db.execute = async (sql, parameters) => {
       if (sql.startsWith('delete from outbox_stream')) {
-        // Another purge has removed the key first, and an event with this key is published afterwards.
+        // Simulates another purge that removes the key first, and an event with this key that is published afterwards.
         db.execute = execute
         await db.execute(`delete from outbox_stream where stream_key = 'again'`)
         await events.publish(loose, 'bad', { key: 'again' })

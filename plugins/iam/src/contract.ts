@@ -65,8 +65,9 @@ export interface Identity {
   /** Returns a user with the current permissions. Returns `undefined` if the user does not exist or is disabled. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**
-   * Returns the ids of the sessions that are still valid: not ended, expired or idle, and of an enabled user. For
-   * connections that stay open after the request that opened them. The call does not count as use of a session.
+   * Returns the ids of the sessions that are still valid: not ended, expired or idle, and of an enabled user.
+   * Connections that stay open after the request that opened them use this method. The call does not count as use of a
+   * session.
    *
    * @param sessionIds any number
    */
@@ -79,8 +80,8 @@ export interface Identity {
    */
   assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void>
   /**
-   * Returns whether the user exists and is in the data scope of the principal. For requests about one user, where a
-   * user out of scope is treated like an unknown user (decision B34).
+   * Returns whether the user exists and is in the data scope of the principal. Requests about one user call this
+   * method, because they treat a user out of scope like an unknown user (decision B34).
    */
   isInScope(principal: Principal, userId: number): Promise<boolean>
   /**

@@ -12,8 +12,8 @@ const rejectedFor = (reason: string) => ({ reason }) as unknown as Error
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
 
 /**
- * Returns a plugin that rejects names that begin with `0x` and are not bound to a wallet, and every login of a marked
- * caller.
+ * Returns a plugin that rejects names that begin with `0x` and are not bound to a wallet, and rejects every login with
+ * the user name `limited`.
  */
 function guardingPlugin(): Plugin {
   return definePlugin({

@@ -170,7 +170,10 @@ const hostile: readonly unknown[] = [
   [1, 1],
   [-1],
 ]
-/** Values that satisfy the schemas. With them, a request with a single hostile member reaches the database. */
+/**
+ * Valid values of request properties. A request with only one hostile value passes the other checks and reaches the
+ * database.
+ */
 const wellFormed: Readonly<Record<string, unknown>> = {
   username: 'someone',
   password: 'secret1',

@@ -105,7 +105,8 @@ t.test('tokens of the cache are checked without the database', async (t) => {
 t.test('a login ends at its lifetime, when it is idle, and when a user has too many', async (t) => {
   const minute = 60_000
   /**
-   * Lets these periods pass one after the other, and returns the response code of a request with the token after each.
+   * Advances the clock by each of these durations, one after another. Returns the response code of a request with the
+   * token after each of them.
    */
   const codesAfter =
     (...times: readonly number[]) =>
@@ -218,7 +219,8 @@ t.test('logins are limited per account and per address', async (t) => {
   const root = 'platform.iam.auth.login.rate-limit'
   const plugins = [rateLimitPlugin, memoryStore, sharedStorePlugin, sharedWindow]
   /**
-   * Logs in with a wrong password until an attempt is rejected, at most 25 times, by one account or from one address.
+   * Logs in with a wrong password until an attempt is rejected, at most 25 times: always with one account, or always
+   * from one address. Returns the number of accepted attempts and the waiting time in seconds.
    */
   const limitOf =
     (kind: 'identifier' | 'ip', others: KeyValues = {}) =>

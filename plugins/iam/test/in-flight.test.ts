@@ -88,8 +88,7 @@ t.test('a running request is completed, and the next one is rejected', async (t)
 t.test('a body that arrives slowly does not stretch authority', async (t) => {
   for (const what of ['role', 'sessions', 'nothing'] as const) {
     const { iam, take, token } = await shopWithClerk(t)
-    // The token is cached by this call. The check before the body is then already done when the server sends "100
-    // Continue".
+    // Caches the token. Then the access check before the body is already done when the server sends "100 Continue".
     t.equal((await iam.call('GET', '/api/v1/iam/users/me', { token })).code, '200')
     const { hostname, port } = new URL(iam.server.url ?? '')
     const body = JSON.stringify({ item: 'x' })

@@ -19,7 +19,7 @@ const root = 'platform.iam.auth.login.rate-limit'
 const shared = [rateLimitPlugin, sharedStorePlugin, sharedWindow]
 const inMemory = [rateLimitPlugin, memoryStore]
 
-/** Returns a function that attempts to log in, with a wrong password by default, and returns the response codes. */
+/** Returns a function that attempts to log in, by default with a wrong password, and returns the response code. */
 const attemptsOn =
   (iam: Awaited<ReturnType<typeof startIam>>) =>
   async (username: string, from: string, password = 'wrong') =>

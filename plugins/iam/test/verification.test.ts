@@ -35,7 +35,8 @@ const longWindows = Object.fromEntries(
 const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
 
 /**
- * Runs case 42 of the required test cases and the rules of document 1, on two instances that share codes and quotas.
+ * Runs case 42 of the required test cases and the rules of document 1 of the specification, on two instances that share
+ * codes and quotas.
  */
 async function twoInstances(
   t: Test,

@@ -45,7 +45,7 @@ export const idempotency = service<Idempotency>('idempotency', { from: '@plinth/
 export const idempotentAnnotation = 'idempotency.idempotent'
 
 /**
- * Lets callers of a route send the header `Idempotency-Key`: `annotations: [idempotent]`. For POST, PUT and PATCH
- * routes with identified callers. Has no effect without the header or without this plugin.
+ * Lets callers of a route send the header `Idempotency-Key`: `annotations: [idempotent]`. Only allowed on POST, PUT and
+ * PATCH routes with identified callers. Has no effect without the header or without this plugin.
  */
 export const idempotent: RouteAnnotation<true> = { id: idempotentAnnotation, value: true }

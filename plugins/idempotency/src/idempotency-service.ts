@@ -35,7 +35,7 @@ interface IdempotencyParts {
  * A completed call in the shared store. The record is encrypted as a whole, because with a plain hash of the request an
  * attacker could guess passwords in it.
  */
-interface Kept {
+interface CompletedCall {
   readonly fingerprint: string
   /** Absent if the result was too large. */
   readonly answer?: unknown
@@ -88,7 +88,7 @@ export class IdempotencyService implements Idempotency {
       this.#parts.log.error({ reason: reasonOf(error) }, 'a stored result cannot be decrypted')
       throw businessError('answer-not-kept', { cause: error })
     })
-    const kept: Kept = JSON.parse(opened)
+    const kept: CompletedCall = JSON.parse(opened)
     if (kept.fingerprint !== fingerprint) throw businessError('key-reused')
     if (!('answer' in kept)) throw businessError('answer-not-kept')
     return { value: kept.answer as T, replayed: true }

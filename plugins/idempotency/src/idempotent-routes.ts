@@ -24,7 +24,8 @@ export function idempotentRoutes(
         const key = request.headers[keyHeader.toLowerCase()]
         if (key === undefined) return handle()
         const caller = await callers.identityOf(request)
-        // Otherwise unknown callers would share keys and could receive each other's results.
+        // An unknown caller is an error. Otherwise unknown callers would share keys and could receive each other's
+        // results.
         if (caller === undefined) throw new Error(`${route.method} ${route.path}: no plugin knows who calls`)
         const scope = JSON.stringify([caller, route.method, route.path])
         const call = { scope, key: String(key), fingerprint: fingerprintOf(request) }

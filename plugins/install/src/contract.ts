@@ -8,7 +8,7 @@ export const installPath = '/install/'
 
 export const installModes = ['auto', 'forced', 'disabled'] as const
 
-/** Reason codes of the access check (document 3, "Authentication"). */
+/** Reason codes of the access check (document 3 of the specification, "Authentication"). */
 export const entryReasons = [
   'install.token.not-required',
   'install.token.valid',

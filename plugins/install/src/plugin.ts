@@ -21,7 +21,7 @@ import { isInstalled } from './state/install-state.ts'
 import { businessError, messages } from './texts.ts'
 import { wizardRoutes } from './wizard/wizard-routes.ts'
 
-/** Installs a product in a browser or with a command (document 3). */
+/** Installs a product in a browser or with a command (document 3 of the specification). */
 export default definePlugin({
   id: 'install',
   version: '1.0.0',

@@ -16,7 +16,7 @@ import preflightZhCN from './preflight/messages/zh-CN.json' with { type: 'json' 
 
 /** Matches directories of the server in paths of any operating system, but not the file name. */
 const directories = /(?:\b[A-Za-z]:)?(?:[\\/][^\s\\/'"`,;:()]+)+[\\/](?=[^\s\\/'"`,;:()])/g
-const longest = 500
+const maxReasonLength = 500
 
 /**
  * Returns the reason of an error without directories of the server, for the person who installs. The log contains the
@@ -26,7 +26,7 @@ export function publicReason(error: unknown): string {
   const code = codeOf(error)
   const isOfFile = typeof error === 'object' && error !== null && 'path' in error && typeof error.path === 'string'
   if (isOfFile && code !== undefined) return code
-  return columnText(reasonOf(error).replace(directories, ''), longest)
+  return columnText(reasonOf(error).replace(directories, ''), maxReasonLength)
 }
 
 const tree = {

@@ -19,7 +19,7 @@ type Started = Awaited<ReturnType<typeof start>>
 
 const products = new Map<string, Promise<Started>>()
 
-/** Observes a product without changing it, so observations with equal values share one product. */
+/** Observes a product without changing it, so observations with the same configuration share one product. */
 const seen =
   <T>(look: (product: Started) => Promise<T>, others: KeyValues = {}) =>
   async (values: KeyValues) => {

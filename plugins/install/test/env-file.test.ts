@@ -36,7 +36,10 @@ const failing = (code: string) => () => Promise.reject(failure(code))
 
 type Open = typeof fs.open
 
-/** Returns a replacement for `open` that treats files with these endings differently. */
+/**
+ * Returns a replacement for `open`. Files whose path has one of these endings are opened by the given function, all
+ * others normally.
+ */
 const opening =
   (ways: Readonly<Record<string, Open>>): Open =>
   (path, flags, mode) => {

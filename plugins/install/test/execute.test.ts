@@ -27,7 +27,10 @@ const builtIn = [
 ]
 const codesOf = (records: readonly { readonly stepCode: string }[]) => records.map(({ stepCode }) => stepCode)
 
-/** Returns a plugin that records both events. `told` resolves when the first event arrives. */
+/**
+ * Returns a plugin that records the events about the end of an installation. `reported` resolves when the first event
+ * arrives.
+ */
 function listener() {
   const received: { type: string; payload: unknown }[] = []
   const { promise: reported, resolve } = Promise.withResolvers<void>()

@@ -13,7 +13,7 @@ import { databaseFormFor, databaseWithPassword, formFor, secrets } from './fixtu
 const embedded = { type: 'h2', host: '', port: null, database: '', username: '', password: '' }
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
-/** Opens a database without the product. */
+/** Connects to a database with a separate minimal product, and passes a query function to `look`. */
 async function lookInto<T>(
   config: Readonly<Record<string, JsonValue>>,
   look: (query: (sql: string) => Promise<unknown[]>) => Promise<T>,

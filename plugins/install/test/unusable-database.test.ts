@@ -131,7 +131,7 @@ t.test('a server that sends nothing is the host that is wrong, whichever wait en
   const { rejected, clock } = await start(t)
   const { port, sockets } = await silentServer(t)
   const target = { type: 'postgresql', host: '127.0.0.1', port, database: 'shop', username: 'u', password: 'x' }
-  // A connection is given five seconds, and the whole probe ten.
+  // The time limit of a connection attempt is five seconds, that of the whole probe ten seconds.
   for (const [index, passedMs] of [5_000, 10_000].entries()) {
     const result = rejected(t, target, 'database.host')
     await until(() => sockets.size > index, 'the server is asked')

@@ -59,7 +59,8 @@ export interface OpenCaller {
   readonly name: string
   readonly scopes: ReadonlySet<string>
   /**
-   * Calls per minute. Null: the default limit applies. 0 or negative: unlimited (document 1, "Open-platform limiter").
+   * Calls per minute. Null: the default limit applies. 0 or negative: unlimited (document 1 of the specification,
+   * "Open-platform limiter").
    */
   readonly rateLimitPerMinute: number | null
   /** User who is responsible for the application. */

@@ -28,7 +28,7 @@ export const openPlatformTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, AppRow, {
     title: bilingual('Applications that the user changed last', '用户最后修改的应用'),
     owner: { username: 'updated_by' },
-    // The owner may be another user.
+    // The export must not contain the owner, who may be another user.
     omit: [...secrets, 'ownerUserId'],
     erasure: 'anonymised',
     set: { updatedBy: null },

@@ -2,7 +2,7 @@ import type { DeclaredScope, OpenScope, OpenScopes } from './contract.ts'
 import { openPlatformError } from './declarations.ts'
 
 const wellFormed = /^[a-z][a-z0-9-]*(?::[a-z0-9-]+)+$/
-const longest = 128
+const maxCodeLength = 128
 
 /** The scopes that the loaded plugins declare. */
 export class ScopeRegistry implements OpenScopes {
@@ -20,7 +20,7 @@ export class ScopeRegistry implements OpenScopes {
     const { code } = scope
     const other = this.#scopes.get(code)
     const reason =
-      !wellFormed.test(code) || code.length > longest
+      !wellFormed.test(code) || code.length > maxCodeLength
         ? 'the code is malformed'
         : other && `plugin "${other.plugin}" has declared it`
     if (reason !== undefined) throw openPlatformError('PLINTH_OPEN_PLATFORM_SCOPE', { scope: code, plugin, reason })

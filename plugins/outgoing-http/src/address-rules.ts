@@ -30,7 +30,7 @@ const azurePlatform = '168.63.129.16'
 
 /**
  * Returns the kind of an address. IPv6 ranges that contain IPv4 addresses (NAT64, 6to4, Teredo) are not public.
- * IPv4-mapped addresses (`::ffff:0:0/96`) are converted to IPv4 before.
+ * IPv4-mapped addresses (`::ffff:0:0/96`) must be converted to IPv4 before the call.
  */
 function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'special' {
   const range = address.range()

@@ -186,7 +186,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#maxBytes = request.maxResponseBytes ?? settings.maxResponseBytes
   }
 
-  /** Not an async function, to save memory, because many requests can wait at the same time. */
+  /** This is not an async function, to save memory, because many requests can wait at the same time. */
   run(agent: Agent, deadlines: Deadlines): Promise<OutgoingResponse> {
     const { headerTimeoutMs, bodyTimeoutMs } = this.#settings
     const { method = 'POST', headers, body, signal, deadlineMs = this.#settings.deadlineMs } = this.#request

@@ -87,13 +87,13 @@ export interface OutgoingHttp {
    * Checks an address without a DNS lookup and without a request: form, protocol, port and, for an IP address, its
    * range.
    *
-   * @throws OutgoingHttpError like `request`
+   * @throws OutgoingHttpError the errors of `request`
    */
   check(url: string | URL): void
   /**
    * Connects to the server of an address, with TLS for https, and closes the connection, without sending a request.
    *
-   * @throws OutgoingHttpError like `request`
+   * @throws OutgoingHttpError the errors of `request`
    */
   reach(request: Pick<OutgoingRequest, 'url' | 'deadlineMs' | 'signal'>): Promise<void>
 }

@@ -2,15 +2,18 @@ import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Phrase that confirms the removal of the demo data of all modules (document 3, "Demo-data cleanup"). */
+/**
+ * Phrase that confirms the removal of the demo data of all modules (document 3 of the specification, "Demo-data
+ * cleanup").
+ */
 export const allModulesPhrase = '一键清理演示数据'
 
 /** Returns the phrase that confirms the removal of the demo data of one module. */
 export const modulePhrase = (moduleCode: string) => `CLEAN-${moduleCode.toUpperCase()}`
 
 /**
- * `ready`: can be removed. `blocked`: real data depends on it. `clean`: no demo data remains. `unknown`: it cannot be
- * read.
+ * State of the demo data of a module. `ready`: the data can be removed. `blocked`: real data depends on it. `clean`: no
+ * demo data remains. `unknown`: the data cannot be read.
  */
 export const moduleStates = ['ready', 'blocked', 'clean', 'unknown'] as const
 export type ModuleState = (typeof moduleStates)[number]

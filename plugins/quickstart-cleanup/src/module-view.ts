@@ -9,8 +9,8 @@ import {
 } from './contract.ts'
 
 /**
- * Codes of the modules in the documents, in display order. A module is only listed if a plugin contributes it. Other
- * modules follow, sorted by code.
+ * Codes of the modules that the specification lists, in display order. A module is only shown if a plugin contributes
+ * it. Other modules follow, sorted by code.
  */
 export const knownModules = [
   'cms',

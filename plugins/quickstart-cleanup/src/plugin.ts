@@ -9,7 +9,7 @@ import { cleanupAudit } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { routes } from './routes.ts'
 
-/** Removes the demo data of modules after a preview (document 3, "Demo-data cleanup"). */
+/** Removes the demo data of modules after a preview (document 3 of the specification, "Demo-data cleanup"). */
 export default definePlugin({
   id: 'quickstart-cleanup',
   title: { en: 'Clean-up', 'zh-CN': '清理' },

@@ -75,7 +75,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
     const looked = requests.map((request) => this.peek(request))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
-    // Makes room before the first request takes quota, because a full store is an error.
+    // Makes room before the first request takes quota, because a full store throws an error.
     this.#makeRoom(requests.filter(({ key }) => !this.#buckets.has(key)).length, this.#nowMs())
     return requests.map((request) => this.consume(request))
   }

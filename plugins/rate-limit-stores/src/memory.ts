@@ -77,7 +77,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     const nowMs = this.#nowMs()
     const looked = requests.map((request) => this.#decide(request, nowMs, false))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
-    // Makes room before the first request takes quota, because a full store is an error.
+    // Makes room before the first request takes quota, because a full store throws an error.
     this.#makeRoom(requests.filter((request) => this.#find(request) === none).length, nowMs)
     return requests.map((request) => this.consume(request))
   }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
 
-/** Milliseconds between two passes, and before the first one. */
+/** Milliseconds between two passes over all entries, and before the first pass. */
 const passPauseMs = 300_000
 /** Milliseconds between two steps of a pass, so that a million expired keys are removed in two minutes. */
 const stepPauseMs = 20
@@ -21,7 +21,7 @@ export interface Swept {
 export class IdleSweep {
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #ended = new AbortController()
-  /** The sweep belongs to no caller, so it must not keep the async context of one alive. */
+  /** The sweep belongs to no caller, so it must not keep the async context of a caller alive. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #runs = false
 

@@ -144,7 +144,8 @@ t.test('R-027 R-032 a purge starts every cleanup-interval calls and never stops 
     }
     t.equal(store.size, 1, 'only the key in use is left')
     t.ok(largestDrop <= 256, `a call removes at most 256 windows, not all at once (${largestDrop})`)
-    // One interval of calls, one step for every 256 windows, and a pass that started before the windows expired.
+    // Maximum number of calls: one interval, one step for every 256 windows, and a pass that started before the windows
+    // expired.
     const bound = 1024 + 32 * (Math.ceil(10_000 / 256) + Math.ceil(10_000 / 512) + 1)
     t.ok(calls <= bound, `after ${calls} calls: room of the dead is used again, so a purge never gets longer`)
   }

@@ -18,7 +18,7 @@ export interface LimitRule {
   readonly shadow?: boolean
 }
 
-/** Request for a decision (document 1, "Rate-limit request and result"). */
+/** Request for a decision (document 1 of the specification, "Rate-limit request and result"). */
 export interface ConsumeRequest extends LimitRule {
   /** Identifies who is limited (account, address, application), hashed if it is personal data. The prefix is added. */
   readonly key: string
@@ -46,7 +46,7 @@ export interface RateLimitResult {
 export interface JointResult {
   /** True if all requests passed and took their costs. Otherwise no request took its cost. */
   readonly allowed: boolean
-  /** In the order of the requests. `allowed` is true if the request alone would pass. */
+  /** Results in the order of the requests. `allowed` is true if the request alone would pass. */
   readonly results: readonly RateLimitResult[]
 }
 
@@ -57,17 +57,17 @@ export interface JointResult {
 export interface DeclaredLimit {
   /**
    * @param cost safe integer of at least 1
-   * @throws like `RateLimiter.consume`
+   * @throws the errors of `RateLimiter.consume`
    */
   consume(key: string, cost?: number): Promise<RateLimitResult>
-  /** Like `consume`, but a denial throws like `RateLimiter.assertAllowed`. */
+  /** Like `consume`, but a denial throws the error of `RateLimiter.assertAllowed`. */
   assertAllowed(key: string, cost?: number): Promise<RateLimitResult>
   /** Returns the result that `consume` would return, without taking quota. */
   peek(key: string, cost?: number): Promise<RateLimitResult>
   /**
    * Resets the key.
    *
-   * @throws like `RateLimiter.reset`
+   * @throws the errors of `RateLimiter.reset`
    */
   reset(key: string): Promise<void>
 }
@@ -90,7 +90,7 @@ export interface RateLimiter {
    */
   consume(request: ConsumeRequest): Promise<RateLimitResult>
   /**
-   * Takes one unit in the default store (document 1, "Programmatic rate-limit operations").
+   * Takes one unit in the default store (document 1 of the specification, "Programmatic rate-limit operations").
    *
    * @param window milliseconds, or a duration such as "1m"
    */
@@ -109,18 +109,21 @@ export interface RateLimiter {
    * do. Otherwise the quotas are first read and then taken one after another. If another caller takes the last unit in
    * between, the request is denied, although some quotas may have been taken.
    *
-   * @throws like `consume`; RangeError also for more than 128 requests, and if two requests have the same key in the
-   *   same store
+   * @throws the errors of `consume`; RangeError also for more than 128 requests, and if two requests have the same key
+   *   in the same store
    */
   consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult>
-  /** Like `consumeAll`, but a denial throws like `assertAllowed`, with the longest wait. */
+  /**
+   * Like `consumeAll`, but a denial throws an error like `assertAllowed`: for a limit that can never allow its request,
+   * or else for the limit with the longest wait.
+   */
   assertAllAllowed(requests: readonly ConsumeRequest[]): Promise<readonly RateLimitResult[]>
   /** Returns the result that `consume` would return, without taking quota. */
   peek(request: ConsumeRequest): Promise<RateLimitResult>
   /**
    * Resets the key.
    *
-   * @throws like `consume`, with any failure policy
+   * @throws the errors of `consume`, with any failure policy
    */
   reset(request: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void>
   /**
@@ -154,8 +157,8 @@ export interface IdentityResolvers {
 }
 
 /**
- * This is a service and not an extension point. Contributors to an extension point are set up before its owner, but a
- * plugin that identifies callers usually requires the limiter, so there would be a cycle.
+ * The resolvers are a service and not an extension point. Contributors to an extension point are set up before its
+ * owner, but a plugin that identifies callers usually requires the limiter, so there would be a cycle.
  */
 export const identityResolvers = service<IdentityResolvers>('rate-limit.identity', { from: '@plinth/rate-limit' })
 

@@ -15,7 +15,7 @@ import { boundedKey, checkKey } from './request-rules.ts'
 import type { StoreCalls } from './store-calls.ts'
 
 /** Maximum number of keys in each of the two generations of the cache. */
-const most = 1024
+const maxCachedKeys = 1024
 
 /**
  * Complete keys with their prefix. Checking, joining and hashing a key costs more than a decision in memory, so
@@ -56,7 +56,7 @@ class CompleteKeys {
   #keep(key: string): string {
     // `join` creates a flat string, which is compared faster than a concatenated one.
     const complete = this.#old.get(key) ?? [this.#prefix, key].join(':')
-    if (this.#young.size === most) {
+    if (this.#young.size === maxCachedKeys) {
       this.#old = this.#young
       this.#young = new Map()
     }
@@ -128,8 +128,8 @@ export const defaultStoreKey = 'platform.rate-limit.default-store'
 export const insuredKey = (storeName: string, key: string) => `${storeName}!${key}`
 
 /**
- * Decides one request (document 1, "Processing order"). A synchronous result of a store stays synchronous, because a
- * promise costs more than a decision in memory.
+ * Decides one request (document 1 of the specification, "Processing order"). A synchronous result of a store stays
+ * synchronous, because a promise costs more than a decision in memory.
  */
 export class Decider {
   readonly #parts: DecisionParts
@@ -157,7 +157,8 @@ export class Decider {
     const limit = maxAttempts ?? settings.defaultMaxAttempts
     const storeName = named || settings.defaultStore
     const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
-    // Also checked if nothing is limited. Otherwise a wrong name would only be found when a limit is set.
+    // The name of the store is also checked if nothing is limited. Otherwise a wrong name would only be found when a
+    // limit is set.
     if (store === undefined && settings.enabled) this.storeNamed(storeName, named ? undefined : defaultStoreKey)
     return {
       storeName,
@@ -294,7 +295,7 @@ export class Decider {
   #unlimited({ outcomes }: ResolvedRule, { key }: RateLimitRequest, operation: Operation): RateLimitResult {
     if (operation === 'consume') outcomes.unlimited += 1
     const resetAt = this.#parts.clock.now()
-    // The "maximum" of decision B15: the largest integer that is exact in JSON.
+    // The remaining quota of an unlimited caller is the largest integer that is exact in JSON (decision B15).
     return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
   }
 

@@ -18,7 +18,7 @@ export const businessError = defineBusinessErrors('rate-limit', en['rate-limit']
   'store-unavailable': '503',
 })
 
-/** Returns the error of a denial (document 1, "Errors" 2). */
+/** Returns the error of a denial (document 1 of the specification, "Errors" 2). */
 export function tooManyRequests({ retryAfter, exceedsLimit }: Pick<RateLimitResult, 'retryAfter' | 'exceedsLimit'>) {
   if (exceedsLimit) return businessError('cost-exceeds-limit')
   const seconds = retryAfterSeconds(retryAfter)

@@ -11,7 +11,7 @@ interface Denial {
 }
 
 /** Maximum number of cached denials per store. The oldest is removed first. */
-const most = 10_000
+const maxDenials = 10_000
 
 /**
  * Caches denials of shared stores, so that repeated calls of a denied caller do not load the store. A cached denial
@@ -60,9 +60,9 @@ export class DenyCache {
       denials = new Map()
       this.#byStore.set(storeName, denials)
     }
-    // Deleted first, so that it becomes the newest entry.
+    // The old denial is deleted first, so that the new one becomes the newest entry.
     denials.delete(request.key)
-    const oldest = denials.size < most ? undefined : denials.keys().next().value
+    const oldest = denials.size < maxDenials ? undefined : denials.keys().next().value
     if (oldest !== undefined) denials.delete(oldest)
     denials.set(request.key, {
       request,

@@ -61,7 +61,9 @@ interface GuardParts {
   readonly settings: Pick<LiveSettings, 'draftHeaders' | 'shadow' | 'defaultWindowMs'>
   readonly keyPrefix: string
   readonly clock: Clock
-  /** Read for each request; complete when the product is ready. */
+  /**
+   * Resolvers of all plugins. The list is read for each request, because it is complete only when the product is ready.
+   */
   readonly resolvers: readonly IdentityResolver[]
 }
 
@@ -108,20 +110,22 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
   }
 }
 
-/** Names in the operations snapshot. */
+/** Names of the rate limit headers, for the operations snapshot. */
 export const limitHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'] as const
 
-/** Names of the IETF draft "RateLimit header fields for HTTP", version 10. */
+/** Names of the headers of the IETF draft "RateLimit header fields for HTTP", version 10. */
 export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
 
-/** Writes the headers of document 1, "Declarative response headers". An unlimited route gets none. */
+/**
+ * Writes the headers of document 1 of the specification, "Declarative response headers". An unlimited route gets none.
+ */
 export function writeLimitHeaders(
   reply: Reply,
   { allowed, limit, remaining, resetAt, retryAfter, exceedsLimit }: RateLimitResult,
 ): void {
   if (limit === 0) return
-  // Names in lower case and strings as values, as they are sent. Otherwise Fastify and Node.js would convert them for
-  // each request, at twice the cost.
+  // Names are in lower case and values are strings, as they are sent. Otherwise Fastify and Node.js would convert them
+  // for each request, at twice the cost.
   reply.header('x-ratelimit-limit', String(limit))
   reply.header('x-ratelimit-remaining', String(remaining))
   reply.header('x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))

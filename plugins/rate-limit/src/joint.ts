@@ -186,6 +186,8 @@ async function takeGroup(members: readonly JointMember[], ask: AskStore): Promis
   return decisions
 }
 
-/** Returns the decision with the quota before the request. */
+/**
+ * Returns the decision of a request that takes no quota after all. Its remaining quota is the quota before the request.
+ */
 const untouched = (decision: RateLimitDecision, cost: number): RateLimitDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision

@@ -12,11 +12,11 @@ interface StoreWatchParts {
 }
 
 /** Delay in milliseconds between two tests of a failing store. */
-const lookAgainMs = 500
+const retestMs = 500
 /** Minimum time in milliseconds between two log lines about failed keys of a store. */
-const quietMs = 10_000
+const logIntervalMs = 10_000
 
-interface Trouble {
+interface StoreFailureState {
   /** True if a test failed too, so that the whole store fails and not only a key. */
   isDown: boolean
   /** Keys of failed calls. */
@@ -30,7 +30,7 @@ interface Trouble {
  */
 export class StoreWatch {
   readonly #parts: StoreWatchParts
-  readonly #troubled = new Map<string, Trouble>()
+  readonly #troubled = new Map<string, StoreFailureState>()
   readonly #toldAt = new Map<string, number>()
   readonly #stopped = new AbortController()
 
@@ -60,7 +60,12 @@ export class StoreWatch {
     this.#stopped.abort()
   }
 
-  async #lookUntilItAnswers(name: string, store: RateLimitStore, trouble: Trouble, cause: unknown): Promise<void> {
+  async #lookUntilItAnswers(
+    name: string,
+    store: RateLimitStore,
+    trouble: StoreFailureState,
+    cause: unknown,
+  ): Promise<void> {
     const { clock, log, calls, keyPrefix } = this.#parts
     const { signal } = this.#stopped
     const request = { key: `${keyPrefix}:store-watch`, limit: 1, windowMs: 1000, cost: 1 }
@@ -76,14 +81,14 @@ export class StoreWatch {
           trouble.isDown = true
           log.error({ err: cause, store: name }, 'rate limit store failed; it is not used until it responds again')
         }
-        await clock.sleep(lookAgainMs, signal)
+        await clock.sleep(retestMs, signal)
       }
     }
   }
 
   #tell(name: string, cause: unknown): void {
     const now = this.#parts.clock.monotonic()
-    if (now - (this.#toldAt.get(name) ?? Number.NEGATIVE_INFINITY) < quietMs) return
+    if (now - (this.#toldAt.get(name) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return
     this.#toldAt.set(name, now)
     this.#parts.log.error({ err: cause, store: name }, 'rate limit store failed for a key')
   }
@@ -109,8 +114,8 @@ export const noOutcomes = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimit
 export const noCounts: Counts = { outcomesOf: noOutcomes, degraded: () => {}, shadowed: () => {} }
 
 /**
- * Returns the counters of `platform.rate.limit.requests` (document 1, "Events" 3) and more counters for operators.
- * Counting is one addition. The registry receives the sums when it is read.
+ * Returns the counters of `platform.rate.limit.requests` (document 1 of the specification, "Events" 3) and more
+ * counters for operators. Counting is one addition. The registry receives the sums when it is read.
  */
 export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
   const outcomes = new Map<string, OutcomeSums>()

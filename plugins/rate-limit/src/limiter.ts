@@ -81,7 +81,7 @@ export class StoreRateLimiter implements RateLimiter {
       watch.failed(name, chosen, cause, [complete])
       throw storeUnavailable(cause)
     }
-    // Forgets again, because a pending call may have been denied before the reset.
+    // Forgets the cached denial again, because a pending call may have been denied before the reset.
     denials.forget(name, complete)
   }
 
@@ -113,7 +113,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 }
 
-/** Resolves its rule once, and again when a setting has changed. */
+/** A declared limit. It resolves its rule once, and again when a setting has changed. */
 class StoreDeclaredLimit implements DeclaredLimit {
   readonly #limiter: RateLimiter
   readonly #decider: Decider
@@ -154,7 +154,7 @@ class StoreDeclaredLimit implements DeclaredLimit {
     return this.#decider.decide(this.#current(), key, cost, operation)
   }
 
-  /** Not an async function, because that would create a second promise. */
+  /** This is not an async function, because that would create a second promise. */
   #promise(key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
     try {
       if (cost !== 1) checkCost(cost)

@@ -28,7 +28,7 @@ export function quotaName({ method, path }: RouteInfo, limit: RateLimited): stri
   return [named, isOfRoute ? `${method}:${path}` : undefined].filter((part) => part !== undefined).join(':')
 }
 
-/** Paths where a denial must never be silent (document 1, "Usage rules" 7). */
+/** Paths where a denial must never be silent (document 1 of the specification, "Usage rules" 7). */
 const neverSilent = /(^|\/)(auth|logins?|orders?|payments?|pay|cashier|checkout|gateway)(\/|$)/
 
 /** Checks the name of a store. Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */

@@ -72,7 +72,7 @@ class CallDeadline implements StoreContext {
   }
 }
 
-/** Ends calls of stores without a result in time, whatever the store does. */
+/** Limits the duration of store calls. A call without a result in time fails, even if the store ignores its signal. */
 export class StoreCalls {
   readonly #clock: Clock
   readonly #deadlines: Deadlines

@@ -40,15 +40,18 @@ export interface TaskState {
   /** True if a run was requested and has not begun. */
   readonly requested: boolean
   readonly lastRun: TaskRun | null
-  /** Null while it runs, and if it is neither automatic nor requested. In the past if no worker has begun it. */
+  /**
+   * Time of the next run. Null while the task runs, and if it is neither automatic nor requested. In the past if the
+   * task is due and no worker has begun it.
+   */
   readonly nextRunAt: Date | null
-  /** True if it has been due for longer than `platform.scheduler.lease` and no instance has begun it. */
+  /** True if the task has been due for longer than `platform.scheduler.lease` and no instance has begun it. */
   readonly overdue: boolean
-  /** True if it deletes or expires data, or releases reserved amounts. */
+  /** True if the task deletes or expires data, or releases reserved amounts. */
   readonly irreversible: boolean
   /**
-   * True if the instance that responds does not run it: it is irreversible, and the clock of the instance differs from
-   * that of the database.
+   * True if the instance that responds does not run the task: the task is irreversible, and the clock of the instance
+   * differs from that of the database.
    */
   readonly heldBack: boolean
 }

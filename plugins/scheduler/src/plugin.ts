@@ -108,8 +108,8 @@ export default definePlugin({
       look: (pollMs) => dispatch.look(pollMs),
       pollIntervalMs: () => config.get('platform.scheduler.poll-interval'),
     })
-    // No health check in a process that serves requests, because it must continue to serve them. There, only a metric
-    // reports overdue tasks.
+    // A process that serves requests has no health check for overdue tasks, because it must continue to serve. There,
+    // only a metric reports overdue tasks.
     if (!roles.has('web')) {
       contribute(healthCheck, 'scheduler', () => {
         const overdue = dispatch.overdue()

@@ -6,7 +6,7 @@ import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 
 /** Next action for a task: run it, take away its expired lease, or check it again after `ms` milliseconds. */
-type Standing = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
+type NextAction = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
 
 /**
  * Measures how long a row has not changed, by the monotonic clock of this instance. The wall clock is only used for the
@@ -28,7 +28,7 @@ export class TaskWatch {
    *
    * @param askedAt monotonic time before the row was read
    */
-  judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): Standing {
+  judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): NextAction {
     const { since, changedAfter } = this.#leases.see(row.name, row, askedAt)
     if (row.holder != null) return waitOr('take-away', this.#leases.remainingMs(row.name, row, askedAt))
     if (row.requested) return { action: 'run' }
@@ -40,7 +40,7 @@ export class TaskWatch {
   }
 }
 
-const waitOr = (action: 'run' | 'take-away', ms: number): Standing => (ms <= 0 ? { action } : { action: 'wait', ms })
+const waitOr = (action: 'run' | 'take-away', ms: number): NextAction => (ms <= 0 ? { action } : { action: 'wait', ms })
 
 interface DispatchParts {
   readonly tasks: readonly BoundScheduledTask[]

@@ -254,7 +254,7 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   t.equal(one.probe.begun.length, 0, 'a living holder keeps its task')
   // The lease is measured from the last heartbeat, so it has expired now.
   await one.clock.advance(10_000)
-  // Otherwise a pending poll would wait for time that does not advance.
+  // Waits until the current poll has ended. Otherwise it would wait for time that does not advance.
   await one.passed()
   await one.begun(1)
   await one.ended(2)
@@ -332,7 +332,7 @@ onEachDatabase(t, 'A11 a pool that other work has used up costs no running task 
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and a heartbeat comes first in its queue, so no connection is blocked there.
+  // On SQLite, the test blocks no connection: there is only one, and a heartbeat comes first in its queue.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()

@@ -59,7 +59,7 @@ export interface SharedStore {
   subscribe(channel: string, listener: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
 
   readonly quota: SharedQuota
-  /** For libraries that need their own connections, such as queues. Undefined for the database driver. */
+  /** Redis server for libraries that need their own connections, such as queues. Undefined for the database driver. */
   readonly redis: RedisServer | undefined
 }
 
@@ -87,10 +87,14 @@ export interface Patience {
   /** The call fails when this signal aborts. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Returns true when the caller has stopped waiting. If present, `signal` is ignored, because its listener costs more.
+   * Returns true when the caller has stopped waiting. If present, `signal` is ignored, because a listener on the signal
+   * costs more.
    */
   isOver?(): boolean
-  /** Calls `giveUp` when the call must end. Several callers may share it; see `StoreContext.onEnd`. */
+  /**
+   * Registers a function that is called when the call must end. Several callers may share one `onEnd`; see
+   * `StoreContext.onEnd`.
+   */
   onEnd?(giveUp: (reason: Error) => void): () => void
 }
 

@@ -61,7 +61,7 @@ export class DatabaseMessages {
   }
 
   async subscribe(channel: string, received: ReceivedMessage): Promise<() => Promise<void>> {
-    // Delivers earlier messages to the other listeners first, because a new listener must not receive them.
+    // Delivers earlier messages to the existing listeners first, because the new listener must not receive them.
     const since = await this.#options.entries.now()
     const before = await this.#read(since - beatMs)
     if (this.#polling !== undefined) await this.#deliver(this.#polling.stop.signal)

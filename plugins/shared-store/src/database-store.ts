@@ -33,7 +33,7 @@ import {
   shown,
 } from './quota-rules.ts'
 
-interface HeldLanesOptions<Item, ApiResponse> {
+interface LockedEntryQueuesOptions<Item, ApiResponse> {
   /** Maximum number of items in one transaction. */
   readonly size: number
   /** Maximum number of queues that use a database connection at the same time. */
@@ -42,36 +42,34 @@ interface HeldLanesOptions<Item, ApiResponse> {
   run(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
-/**
- * Queues the callers of an entry that another transaction has locked, so that callers of other entries need not wait.
- */
-class HeldLanes<Item, ApiResponse> {
-  readonly #options: HeldLanesOptions<Item, ApiResponse>
-  readonly #lanes = new Map<string, MicroBatch<Item, ApiResponse>>()
+/** Queues calls for an entry that another transaction has locked, so that calls for other entries need not wait. */
+class LockedEntryQueues<Item, ApiResponse> {
+  readonly #options: LockedEntryQueuesOptions<Item, ApiResponse>
+  readonly #queues = new Map<string, MicroBatch<Item, ApiResponse>>()
   readonly #turns: (() => void)[] = []
   #underWay = 0
 
-  constructor(options: HeldLanesOptions<Item, ApiResponse>) {
+  constructor(options: LockedEntryQueuesOptions<Item, ApiResponse>) {
     this.#options = options
   }
 
   /** True if callers already wait for the entry. Then joining them is faster than trying the entry. */
   has(key: string): boolean {
-    return this.#lanes.get(key)?.isIdle === false
+    return this.#queues.get(key)?.isIdle === false
   }
 
   /** @param key key of the locked entry */
   ask(key: string, item: Item, deadline: Patience | undefined): Promise<ApiResponse> {
-    return (this.#lanes.get(key) ?? this.#open(key)).ask(item, deadline)
+    return (this.#queues.get(key) ?? this.#open(key)).ask(item, deadline)
   }
 
   #open(key: string): MicroBatch<Item, ApiResponse> {
-    for (const [other, lane] of this.#lanes) if (lane.isIdle) this.#lanes.delete(other)
+    for (const [other, queue] of this.#queues) if (queue.isIdle) this.#queues.delete(other)
     const { size } = this.#options
     const run = (items: readonly Item[]) => this.#inTurn(key, items)
-    const lane = new MicroBatch<Item, ApiResponse>({ size, concurrency: 1, eager: false, run })
-    this.#lanes.set(key, lane)
-    return lane
+    const queue = new MicroBatch<Item, ApiResponse>({ size, concurrency: 1, eager: false, run })
+    this.#queues.set(key, queue)
+    return queue
   }
 
   async #inTurn(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]> {
@@ -97,7 +95,7 @@ interface DatabaseStoreOptions {
 
 const batchSize = 128
 /** Maximum number of locked entries for which callers wait at the same time. */
-const heldAtOnce = 4
+const maxLockedEntries = 4
 /**
  * Time in milliseconds for which a fence is stored after its lease. Later fences are larger anyway, because they
  * contain the time.
@@ -121,8 +119,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
   /** One item contains the request of one `decide` call or all requests of one `decideAll` call. */
-  readonly #questions: MicroBatch<Question, RateLimitDecision[] | Held>
-  readonly #held: HeldLanes<Question, RateLimitDecision[] | Held>
+  readonly #questions: MicroBatch<Question, RateLimitDecision[] | LockedEntry>
+  readonly #lockedQueues: LockedEntryQueues<Question, RateLimitDecision[] | LockedEntry>
 
   constructor(options: DatabaseStoreOptions) {
     this.#options = options
@@ -135,9 +133,9 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       eager: false,
       run: (items) => this.#decideFree(items),
     })
-    this.#held = new HeldLanes({
+    this.#lockedQueues = new LockedEntryQueues({
       size: batchSize,
-      concurrency: heldAtOnce,
+      concurrency: maxLockedEntries,
       run: (key, items) => this.#decideHeld(key, items),
     })
   }
@@ -276,41 +274,41 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   async #ask(item: Question, deadline: Patience | undefined): Promise<RateLimitDecision[]> {
-    let heldKey = item.map((requested) => entryKey(requested.id)).find((key) => this.#held.has(key))
+    let lockedKey = item.map((requested) => entryKey(requested.id)).find((key) => this.#lockedQueues.has(key))
     for (;;) {
-      const reported = await (heldKey === undefined
+      const reported = await (lockedKey === undefined
         ? this.#questions.ask(item, deadline)
-        : this.#held.ask(heldKey, item, deadline))
-      if (!(reported instanceof Held)) return reported
-      heldKey = reported.isFree ? undefined : reported.key
+        : this.#lockedQueues.ask(lockedKey, item, deadline))
+      if (!(reported instanceof LockedEntry)) return reported
+      lockedKey = reported.isFree ? undefined : reported.key
     }
   }
 
   /** Decides the items with unlocked entries in one transaction. */
-  async #decideFree(items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
+  async #decideFree(items: readonly Question[]): Promise<(RateLimitDecision[] | LockedEntry)[]> {
     const decided = await this.#entries.changeFree(idsOf(items), (live, now, held) => {
       const decide = decider(live, now)
       const answer = items.map((item) => {
         const key = item.map((requested) => entryKey(requested.id)).find((id) => held.has(id))
-        return key === undefined ? decide.item(item) : new Held(key)
+        return key === undefined ? decide.item(item) : new LockedEntry(key)
       })
       return { answer, changed: decide.changed() }
     })
-    return decided.map((reported) => (reported instanceof Held ? reported : this.#shown(reported)))
+    return decided.map((reported) => (reported instanceof LockedEntry ? reported : this.#shown(reported)))
   }
 
   /**
    * Decides the items of one entry in a transaction that waits for this entry. Items with several entries are not
    * decided, because their other entries would be locked during the wait.
    */
-  async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
+  async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | LockedEntry)[]> {
     const ids = idsOf(items).filter((id) => entryKey(id) === key)
     const decided = await this.#entries.change(ids, (live, now) => {
       const decide = decider(live, now)
-      const answer = items.map((item) => (item.length === 1 ? decide.item(item) : new Held(key, true)))
+      const answer = items.map((item) => (item.length === 1 ? decide.item(item) : new LockedEntry(key, true)))
       return { answer, changed: decide.changed() }
     })
-    return decided.map((reported) => (reported instanceof Held ? reported : this.#shown(reported)))
+    return decided.map((reported) => (reported instanceof LockedEntry ? reported : this.#shown(reported)))
   }
 
   #shown(decisions: readonly QuotaDecision[]): RateLimitDecision[] {
@@ -320,7 +318,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
 }
 
 /** Result of an item that was not decided, because another transaction has locked one of its entries. */
-class Held {
+class LockedEntry {
   readonly key: string
   readonly isFree: boolean
 
@@ -356,7 +354,9 @@ function decider(live: ReadonlyMap<string, Entry>, now: number) {
   }
 }
 
-/** Returns the decision with the remaining quota before the request. */
+/**
+ * Returns the decision of a request that takes no quota after all. Its remaining quota is the quota before the request.
+ */
 const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
 

@@ -9,7 +9,7 @@ const StoredEntry = defineEntity({
   tableName: 'shared_store_entry',
   properties: {
     name: column.text(nameLength).primary(),
-    /** Distinguishes windows or buckets of the same key; otherwise empty. */
+    /** Distinguishes windows or buckets of the same key. Empty for other kinds of entries. */
     variant: column.text(40).primary(),
     content: column.longText().nullable(),
     amount: column.bigint(),
@@ -170,7 +170,8 @@ export class Entries {
     if (this.#family === 'sqlite') return { rows: await this.#lock(ids), held: [] }
     const rows = await this.#select(ids, ' for update skip locked')
     const skipped = without(ids, rows)
-    // A skipped entry that can be read is locked. A skipped entry that cannot be read does not exist.
+    // A skipped entry that can be read is locked by another transaction. A skipped entry that cannot be read does not
+    // exist.
     const held = skipped.length === 0 ? [] : await this.#select(skipped, '')
     const absent = without(skipped, held)
     if (absent.length > 0) rows.push(...(await this.#lock(absent)))

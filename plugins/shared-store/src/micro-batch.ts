@@ -9,7 +9,7 @@ interface MicroBatchOptions<Item, ApiResponse> {
    * arrive over a socket. Otherwise a loop of calls would delay timers and sockets.
    */
   readonly eager: boolean
-  /** Returns the results in the order of the items. An Error only concerns its own item. */
+  /** Returns the results in the order of the items. If a result is an Error, only the call of its item fails. */
   run(items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
@@ -21,7 +21,7 @@ export class MicroBatch<Item, ApiResponse> {
   /** A batch serves many callers, so it must not run in the transaction of one of them. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
-  #waiting: Party<Item, ApiResponse>[] = []
+  #waiting: ItemGroup<Item, ApiResponse>[] = []
   /** Free places in the last batch. Earlier batches are full. */
   #room = 0
   #underWay = 0
@@ -37,15 +37,15 @@ export class MicroBatch<Item, ApiResponse> {
 
   /** Returns the result of the item. If the caller stops waiting before the item is sent, it is not sent. */
   ask(item: Item, patience: Patience = patient): Promise<ApiResponse> {
-    let party = this.#waiting.at(-1)
-    if (party === undefined || this.#room === 0) this.#room = this.#options.size
-    if (party === undefined || this.#room === this.#options.size || party.patience !== patience) {
-      party = new Party(patience)
-      this.#waiting.push(party)
+    let group = this.#waiting.at(-1)
+    if (group === undefined || this.#room === 0) this.#room = this.#options.size
+    if (group === undefined || this.#room === this.#options.size || group.patience !== patience) {
+      group = new ItemGroup(patience)
+      this.#waiting.push(group)
       this.#schedule()
     }
     this.#room -= 1
-    return party.join(item)
+    return group.join(item)
   }
 
   #schedule(): void {
@@ -58,15 +58,15 @@ export class MicroBatch<Item, ApiResponse> {
   #send(): void {
     this.#scheduled = false
     while (this.#waiting.length > 0 && this.#underWay < this.#options.concurrency) {
-      const batch = this.#next().filter((party) => !party.isOver())
+      const batch = this.#next().filter((group) => !group.isOver())
       if (batch.length > 0) this.#run(batch)
     }
   }
 
-  #next(): Party<Item, ApiResponse>[] {
+  #next(): ItemGroup<Item, ApiResponse>[] {
     let items = 0
-    const end = this.#waiting.findIndex((party) => {
-      items += party.items.length
+    const end = this.#waiting.findIndex((group) => {
+      items += group.items.length
       return items > this.#options.size
     })
     if (end > 0) return this.#waiting.splice(0, end)
@@ -75,25 +75,25 @@ export class MicroBatch<Item, ApiResponse> {
     return all
   }
 
-  #run(batch: readonly Party<Item, ApiResponse>[]): void {
+  #run(batch: readonly ItemGroup<Item, ApiResponse>[]): void {
     this.#underWay += 1
     const ended = () => {
       this.#underWay -= 1
       if (this.#waiting.length > 0) this.#schedule()
     }
     const [first] = batch
-    const items = batch.length === 1 && first !== undefined ? first.items : batch.flatMap((party) => party.items)
+    const items = batch.length === 1 && first !== undefined ? first.items : batch.flatMap((group) => group.items)
     this.#options.run(items).then(
       (responses) => {
         let at = 0
-        for (const party of batch) {
-          party.answered(responses, at)
-          at += party.items.length
+        for (const group of batch) {
+          group.answered(responses, at)
+          at += group.items.length
         }
         ended()
       },
       (error: unknown) => {
-        for (const party of batch) party.failed(error)
+        for (const group of batch) group.failed(error)
         ended()
       },
     )
@@ -106,7 +106,7 @@ interface Answers<ApiResponse> {
 }
 
 /** Items of one tick whose callers share the same `patience`. They share one promise. */
-class Party<Item, ApiResponse> {
+class ItemGroup<Item, ApiResponse> {
   readonly patience: Patience
   readonly items: Item[] = []
   readonly #answers = Promise.withResolvers<Answers<ApiResponse>>()

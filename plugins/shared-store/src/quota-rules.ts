@@ -8,8 +8,8 @@ export type Kind = 'value' | 'counter' | 'lock' | 'windows' | 'bucket' | 'channe
 /** Namespaces of quotas. An earlier version used `window`, with one window per key, so old entries may exist there. */
 export const quotaKinds = { window: 'windows', bucket: 'bucket' } as const satisfies Record<QuotaAlgorithm, Kind>
 
-const longest = 200
-const hashed = 'sha256:'
+const maxKeyLength = 200
+const hashPrefix = 'sha256:'
 
 /**
  * Returns the stored name of a key. Different keys have different names. Escapes braces, which are hash tags in Redis,
@@ -27,7 +27,7 @@ export const nameOf = (kind: Kind, key: string): string => nameUnder(`${kind}:`,
 export function nameUnder(head: string, key: string): string {
   if (typeof key !== 'string' || !key.isWellFormed())
     throw new RangeError(`A key needs well-formed text, after ${head}`)
-  if (key.length > longest || key.startsWith(hashed)) return `${head}${hashed}${hash('sha256', key)}`
+  if (key.length > maxKeyLength || key.startsWith(hashPrefix)) return `${head}${hashPrefix}${hash('sha256', key)}`
   return head + (special.test(key) ? key.replaceAll(specials, escaped) : key)
 }
 
@@ -73,7 +73,7 @@ interface Ruling<State> {
   readonly decision: QuotaDecision
   /** Absent if the state does not change. */
   readonly state?: State
-  /** Time in milliseconds at which the state can be deleted, because it then equals no state. */
+  /** Time in milliseconds at which the state can be deleted, because it then has the same effect as no state. */
   readonly forgetAt?: number
 }
 
@@ -172,6 +172,6 @@ function refilled(held: BucketState | undefined, { limit, ticks, tickMs }: Bucke
 const fullAt = (level: number, at: number, { limit, ticks, tickMs }: BucketScale) =>
   at + quotientUp(limit * ticks - level, limit) * tickMs
 
-/** Exact up to 2^53. A plain division may round up. */
+/** Returns the whole quotient, exact up to 2^53. A plain division may round up. */
 const quotient = (of: number, by: number) => (of - (of % by)) / by
 const quotientUp = (of: number, by: number) => quotient(of, by) + (of % by > 0 ? 1 : 0)

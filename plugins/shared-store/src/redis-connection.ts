@@ -11,12 +11,12 @@ class AnswerWatch {
   readonly #ms: number
   readonly #giveUp: () => void
   #open = 0
-  /** Time of the last response, or of sending the oldest open command. */
+  /** Time of the last response, or the time at which the oldest command without a response was sent. */
   #since = 0
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * @param ms maximum time without a response to open commands
+   * @param ms maximum time in milliseconds without any response while commands wait for one
    * @param giveUp called when this time has passed
    */
   constructor(ms: number, giveUp: () => void) {
@@ -153,7 +153,7 @@ export class RedisConnection {
     return client
   }
 
-  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`; it does not retry */
+  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE` after one failed attempt */
   connect(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined

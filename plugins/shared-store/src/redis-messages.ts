@@ -110,7 +110,8 @@ export class RedisMessages {
   }
 
   async #listenAgain(): Promise<void> {
-    // After the first connection, `subscribe` subscribes itself.
+    // On the first connection, the method `subscribe` sends the command. Later connections must subscribe to all
+    // channels here.
     const isAgain = this.#hasStood
     this.#hasStood = true
     const channels = [...this.#listeners.channels()]
@@ -127,7 +128,7 @@ export class RedisMessages {
   }
 
   async #beat(): Promise<void> {
-    // If the ping gets no response, the connection is destroyed and opened again, which is its purpose.
+    // If the ping gets no response, the connection is destroyed and opened again, which is the purpose of the ping.
     await this.#connection.send((redis) => redis.ping()).catch(() => {})
   }
 }

@@ -6,8 +6,8 @@ import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
 
 /**
- * Maximum number of requests per script. Such a script blocks Redis for about 0.2 ms, and the index of the terms of a
- * request fits in one byte.
+ * Maximum number of requests per script. Such a script blocks Redis for about 0.2 ms, and an index into the
+ * combinations of limit, window and cost fits in one byte.
  */
 const batchSize = 128
 

@@ -248,7 +248,10 @@ if failed then return answers end
 return struct.pack('<' .. string.rep('d', 2 * #KEYS), unpack(answers))
 `)
 
-/** Takes all costs, or none if one request is denied. Ignores `take`. Returns two results per request. */
+/**
+ * Takes the costs of all requests, or no cost if one request is denied. Ignores `take`. Returns two results per
+ * request.
+ */
 const together = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
 local function decide(index, take)
@@ -276,8 +279,8 @@ return answers
 `)
 
 /**
- * Decides a single request faster than a batch. KEYS: one. ARGV: the terms without `take`, which is true. Returns two
- * results.
+ * Decides a single request faster than a batch. KEYS: the key of the request. ARGV: the terms without `take`, which is
+ * true. Returns two results.
  */
 const alone = (algorithm: QuotaAlgorithm) =>
   script(`

@@ -68,7 +68,7 @@ export class RedisStore implements SharedStore {
 
   async acquire(key: string, leaseMs: number): Promise<Lease | undefined> {
     checkMs('leaseMs', leaseMs)
-    // Both names have the same hash tag, so that a cluster stores both keys on one node.
+    // The names of the lock and of its fence have the same hash tag, so that a cluster stores both keys on one node.
     const tagged = `{${nameOf('lock', key)}}`
     const lock = `${this.redis.keyPrefix}:${tagged}`
     const owner = randomUUID()

@@ -315,7 +315,7 @@ t.test('a Redis that may remove counters is a warning at start and of the health
 })
 
 t.test('a node of a Redis Cluster is rejected', options, async (t) => {
-  // The default cluster port is 10,000 above the other port. The system may give that port to another client.
+  // The default cluster port is 10,000 above the port of the server. The system may give that port to another client.
   const redis = await ownRedis('--cluster-enabled', 'yes', '--cluster-port', `${await freePort()}`)
   t.teardown(() => redis.drop())
   const cluster = { code: 'PLINTH_SHARED_STORE_CLUSTER', message: /is a node of a Redis Cluster/ }

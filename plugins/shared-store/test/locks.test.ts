@@ -33,7 +33,7 @@ onEachDatabase(t, 'a lock is renewed and released while other work holds all con
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and a renewal comes first in its queue, so no connection is blocked there.
+  // On SQLite, the test blocks no connection: there is only one, and a renewal comes first in its queue.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   t.equal(await lease?.renew(120_000), true)
   t.equal(await other?.release(), true)

@@ -13,7 +13,7 @@ export interface FileStat {
 }
 
 export interface OpenFile extends FileStat {
-  /** Must be read to its end or destroyed. */
+  /** Stream with the content, which must be read to its end or destroyed. */
   readonly content: Readable
 }
 

@@ -23,7 +23,7 @@ import { Drafts } from './drafts.ts'
 /** System codes for a path that is not a readable file, for example missing, a symbolic link or a socket. */
 const noFile = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
 
-/** These constants do not exist on Windows, which has no named pipes in its file system. */
+/** `O_NONBLOCK` and `O_NOFOLLOW` do not exist on Windows, which has no named pipes in its file system. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
 
 interface RegularFile {
@@ -61,8 +61,8 @@ const draftsName = '.drafts'
 /** Time in milliseconds for which a successful test write is valid. */
 const proofMs = 5_000
 /**
- * Maximum number of attempts. An attempt fails if another process deletes the last file of the directory and removes
- * the directory.
+ * Maximum number of attempts to move a written file to its path. An attempt fails if another process deletes the last
+ * file of the target directory and removes the directory.
  */
 const attempts = 100
 
@@ -71,7 +71,7 @@ const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
 
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
 
-/** Both arguments must be real paths. */
+/** True if `real` is the root or is below it. Both arguments must be real paths. */
 const isWithin = (root: string, real: string) =>
   real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
 
@@ -149,7 +149,7 @@ export class DirectoryDisk implements Disk {
     if ((await this.#inside(dirname(file))) === undefined) return false
     const found = await orMissing(lstat(file))
     if (found === undefined || found.isDirectory()) return false
-    // Another process may have deleted it first.
+    // Another process may have deleted the file first.
     const isDeleted = (await orMissing(unlink(file).then(() => true))) ?? false
     await this.#prune(dirname(file))
     return isDeleted
@@ -218,7 +218,7 @@ export class DirectoryDisk implements Disk {
         throw code !== undefined && inTheWay.has(code) ? businessError('path-taken') : error
       }
     }
-    // The path is a symbolic link without a target.
+    // If all attempts fail, the path is a symbolic link without a target.
     throw businessError('path-taken')
   }
 
@@ -243,7 +243,7 @@ export class DirectoryDisk implements Disk {
       try {
         await rmdir(next)
       } catch {
-        // Not empty, or already removed.
+        // The directory is not empty, or another process has removed it.
         return
       }
     }

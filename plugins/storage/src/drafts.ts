@@ -18,7 +18,9 @@ const leaseMs = 120_000
 
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT'
 
-/** Unfinished files, in a separate directory. Each has a lease of its writer. */
+/**
+ * Unfinished files, in a separate directory. The writer of each file holds a lease and renews it with a heartbeat file.
+ */
 export class Drafts {
   readonly directory: string
   readonly #clock: Clock

@@ -11,7 +11,8 @@ const isShown = (type: string) =>
 /** Types that a page of the product could load as a script or a style sheet, because the file has the same origin. */
 const isLoadable = (type: string) => /javascript|ecmascript|^text\/(?:css|jscript|livescript)/.test(type)
 
-const shared = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+const commonPolicy =
+  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 /**
  * Returns headers that make a file from any source harmless. The type depends on the extension. Browsers must save
@@ -29,7 +30,8 @@ export function fileHeaders(path: string, name: string | undefined): Readonly<Re
     'content-disposition': disposition(isAttachment ? 'attachment' : 'inline', name ?? basename(path)),
     'x-content-type-options': 'nosniff',
     // PDF viewers of browsers do not work in a sandbox.
-    'content-security-policy': type === 'application/pdf' ? `${shared}; object-src 'self'` : `${shared}; sandbox`,
+    'content-security-policy':
+      type === 'application/pdf' ? `${commonPolicy}; object-src 'self'` : `${commonPolicy}; sandbox`,
     // Pages of other origins may embed the file, because only the URL decides about access.
     'cross-origin-resource-policy': 'cross-origin',
   }
@@ -60,8 +62,8 @@ interface RequestedFile extends FileStat {
 }
 
 /**
- * Minimum age in milliseconds of a file for ranges by date. `Last-Modified` has a resolution of one second, so a newer
- * file may have changed twice with the same date.
+ * Minimum age in milliseconds of a file for range requests that refer to its date. `Last-Modified` has a resolution of
+ * one second, so a newer file may have changed twice with the same date.
  */
 const settledMs = 60_000
 

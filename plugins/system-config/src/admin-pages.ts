@@ -28,7 +28,7 @@ const effectTones = {
 const user = { labels: 'iam.user', page: 'iam.user' }
 const userTitle = text('User', '用户')
 
-/** Effects of a rollback, before and after it. */
+/** Effects of a rollback. The page shows them for the preview and for the result. */
 const rollbackEffects = (it: Row<Operations['postAdminSystemConfigRollback']['data']>) => [
   it.flag('restartRequired'),
   it.rows('effects', (effect) => [

@@ -58,7 +58,7 @@ const declared: readonly Command[] = [
       }
       if (given === undefined && process.stdin.isTTY) output.progress('The value, then Enter and Ctrl+D:')
       const text = given ?? (await readAll(process.stdin)).replace(/\r?\n$/, '')
-      const change: ConfigChange = { key, action: 'set', value: written(declaration, key, text) }
+      const change: ConfigChange = { key, action: 'set', value: valueFromText(declaration, key, text) }
       return carryOut(runtime, [change], { options, output, signal })
     },
   },
@@ -172,7 +172,7 @@ async function textOfFile(file: string): Promise<string> {
   }
 }
 
-function written(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
+function valueFromText(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
   // No plugin declares the key. The config centre rejects the change.
   if (declaration === undefined) return text
   const read = readText(declaration, text)

@@ -105,7 +105,7 @@ export class StoredConfigCentre implements ConfigCentre {
   async preview(changes: readonly ConfigChange[], locale = 'en'): Promise<Preview> {
     await this.refresh()
     const found = this.#problemsOf(changes, { locale })
-    // The other changes were not checked.
+    // The list of problems is full. The changes after it were not checked, so no effects are returned.
     if (found.length >= maxProblems) return { effects: [], plugins: [], faults: found, version: this.version }
     const without = (faults: readonly KeyProblem[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))

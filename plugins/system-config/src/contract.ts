@@ -76,7 +76,7 @@ export interface Preview {
 
 export interface SaveOptions {
   readonly actor: Actor
-  /** At most 200 code points; a longer text is cut. */
+  /** Reason of the change. At most 200 code points; a longer text is cut. */
   readonly reason?: string
   /** If false, values are stored without asking their plugins. */
   readonly verify?: boolean
@@ -276,7 +276,7 @@ export interface ConfigCentre {
    */
   rollbackChanges(toVersion: number, keys?: readonly string[]): Promise<readonly ConfigChange[]>
 
-  /** Restores the values of a version, as a new version. Throws like `rollbackChanges` and `save`. */
+  /** Restores the values of a version, as a new version. Throws the errors of `rollbackChanges` and `save`. */
   rollback(toVersion: number, options: SaveOptions & { readonly keys?: readonly string[] }): Promise<SaveResult>
 
   /** Returns the stored values without secrets and without state of plugins, which belongs to this installation. */
@@ -288,7 +288,7 @@ export interface ConfigCentre {
    */
   importChanges(document: ImportDocument, mode: ImportMode): Promise<readonly ConfigChange[]>
 
-  /** Throws like `save`. */
+  /** Throws the errors of `save`. */
   import(document: ImportDocument, options: SaveOptions & { readonly mode: ImportMode }): Promise<SaveResult>
 
   /** Returns the processes that were seen recently. */

@@ -60,13 +60,13 @@ export function parseQuery(query: string): Matches {
 
 function filter(part: string): Matches {
   const [name = '', value] = part.slice(1).toLowerCase().split(/:(.*)/s)
-  const matches = value === undefined ? own(flags, name) : own(valued, name)?.(value)
+  const matches = value === undefined ? ownProperty(flags, name) : ownProperty(valued, name)?.(value)
   if (matches !== undefined) return matches
   const known = [...Object.keys(flags).map((flag) => `@${flag}`), ...Object.keys(valued).map((key) => `@${key}:...`)]
   throw businessError('filter-unknown', { params: { filter: part, known: known.join(', ') } })
 }
 
-const own = <T>(table: Readonly<Record<string, T>>, name: string) =>
+const ownProperty = <T>(table: Readonly<Record<string, T>>, name: string) =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
 const word =
@@ -120,7 +120,8 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     isSet: effective !== undefined && effective.source !== 'default',
     sources: sources.map(({ withheld, ...source }) => {
       const unused = withheld === undefined ? {} : { withheld: [...withheld] }
-      // The place of a stored value contains the name of the operator. Only `stored` shows it, to callers with access.
+      // The place of a stored value contains the name of the operator. It is replaced here, because only the field
+      // `stored` shows the name, to callers with access.
       const place = source.source === 'database' ? `stored value of ${key}` : source.place
       return { ...source, ...unused, place, active: source.place === effective?.place }
     }),

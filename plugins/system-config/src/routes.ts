@@ -119,7 +119,10 @@ export const routes = [
     handler: async (request, { centre }) => {
       const { key, value } = request.body as { key: string; value: JsonValue }
       const verification = await centre.verify(key, value)
-      return { ...verification, ...given({ isStored: await centre.isStoredSecret(key, value, actorOf(request)) }) }
+      return {
+        ...verification,
+        ...withoutUndefined({ isStored: await centre.isStoredSecret(key, value, actorOf(request)) }),
+      }
     },
   }),
   route({
@@ -136,7 +139,7 @@ export const routes = [
         historyOrder,
         async (window) => {
           const { version, key, actor, actorUserId } = query
-          const found = await centre.history(given({ version, key, actor, actorUserId }), window)
+          const found = await centre.history(withoutUndefined({ version, key, actor, actorUserId }), window)
           return { ...found, items: found.items.map(historyView) }
         },
         schema.historyRange,
@@ -184,7 +187,9 @@ export const routes = [
       const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun)
         return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys), request.locale))
-      return resultView(await centre.rollback(toVersion, { ...saveOptions(request, options), ...given({ keys }) }))
+      return resultView(
+        await centre.rollback(toVersion, { ...saveOptions(request, options), ...withoutUndefined({ keys }) }),
+      )
     },
   }),
   route({
@@ -254,12 +259,17 @@ export const routes = [
 const historyView = ({ changedAt, ...entry }: HistoryEntry) => ({
   id: `${entry.version}:${entry.key}`,
   versionBefore: entry.version - 1,
-  ...given(entry),
+  ...withoutUndefined(entry),
   changedAt: changedAt.toISOString(),
 })
 
 function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
-  return { actor: actorOf(caller), verify, locale: caller.locale, ...given({ reason: reason ?? caller.reason }) }
+  return {
+    actor: actorOf(caller),
+    verify,
+    locale: caller.locale,
+    ...withoutUndefined({ reason: reason ?? caller.reason }),
+  }
 }
 
 function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest: number) {
@@ -283,25 +293,25 @@ function changesOf(
   const errors = missing.map(({ key }) => problem(key, 'required', bilingual('needs a value', '需要一个值'), locale))
   if (errors.length > 0) throw businessError('invalid', { data: { errors } })
   return changes.map(({ key, action, value, expectedVersion }) => {
-    const common = { key, ...given({ expectedVersion }) }
+    const common = { key, ...withoutUndefined({ expectedVersion }) }
     return action === 'set' ? { ...common, action, value: value as JsonValue } : { ...common, action }
   })
 }
 
-type Given<T> = { [N in keyof T as undefined extends T[N] ? never : N]: T[N] } & {
+type WithoutUndefined<T> = { [N in keyof T as undefined extends T[N] ? never : N]: T[N] } & {
   [N in keyof T as undefined extends T[N] ? N : never]?: Exclude<T[N], undefined>
 }
 
 /** Removes members whose value is undefined. */
-function given<T extends object>(members: T): Given<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<T>
+function withoutUndefined<T extends object>(members: T): WithoutUndefined<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>
 }
 
 function previewView({ effects, plugins, faults, version }: Preview) {
   return {
     dryRun: true,
     version,
-    effects: effects.map(given),
+    effects: effects.map(withoutUndefined),
     plugins: [...plugins],
     restartRequired: effects.some(({ outcome }) => outcome === 'pendingRestart'),
     errors: faults.map((problem) => ({ ...problem })),

@@ -162,7 +162,8 @@ onEachDatabase(t, 'at the upgrade a stored secret is bound to the destination in
   const config = { 'platform.system-config.master-key': masterKey.bytes.toString('base64') }
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
-  // Rows as an earlier version stored them: secrets without a destination, and a directory.
+  // Rows as an earlier version stored them: secrets without a destination, and a value of the key `directory`, which is
+  // now set per process.
   const earlier = await start(t, db, { config })
   const em = earlier.running.service(database).fork()
   const members = { version: 0, updatedAt: new Date(0), updatedBy: 'alice', stateOf: null }

@@ -1,4 +1,4 @@
-/** Tests more stored values than one request may change. */
+/** Tests a product with more stored values than one request may change. */
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { definePlugin, type JsonValue, key } from '@plinth/kernel'

@@ -48,9 +48,9 @@ interface Connections {
 const minRestMs = 100
 
 /**
- * Distributes due runs with a queue in Redis. The id of a job is the turn, so all instances together create only one
- * job per run. The job schedulers of BullMQ are not used, because they start runs at fixed times. Here the delay begins
- * when a run ends.
+ * Distributes due runs with a queue in Redis. The id of a job is the turn, which identifies one due run, so all
+ * instances together create only one job per run. The job schedulers of BullMQ are not used, because they start runs at
+ * fixed times. Here the delay begins when a run ends.
  *
  * If the queue does not accept a run in time, or if no instance begins the job, this instance runs the task directly.
  * The lease in the database decides who may run a task, so a duplicate job is harmless.

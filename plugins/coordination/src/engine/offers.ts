@@ -9,11 +9,14 @@ interface Offer {
   isUnderWay: boolean
 }
 
-/** Stores when each turn was first offered, and which offers are still waiting for the queue. */
+/**
+ * Stores when each turn (one due run) was first offered to the queue, and which offers still wait for a response of the
+ * queue.
+ */
 export class Offers {
   readonly #clock: Clock
   readonly #patienceMs: number
-  /** In the order of the last check, oldest first. */
+  /** Offers by turn, in the order of their last check, oldest first. */
   readonly #byTurn = new Map<string, Offer>()
 
   /** @param patienceMs time in milliseconds after which an offered turn that has not begun is overdue */

@@ -31,7 +31,7 @@ export function engineOf({ engine, server, ...settings }: EngineSettings): Engin
 }
 
 /**
- * Checks that the product has what the engine requires.
+ * Checks that the product has Redis if the engine requires it.
  *
  * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
  */

@@ -64,7 +64,7 @@ export function callerRowsSql(
 
 type Limited = Exclude<Reach, { readonly kind: 'all' }>
 
-/** @param depth nesting level, so that each level has its own table alias */
+/** @param depth nesting level of the subquery, so that each level has its own table alias */
 function condition(
   alias: string,
   owner: RowOwner,

@@ -91,7 +91,8 @@ export class UserRules {
   }
 
   /**
-   * Checks that an enabled administrator remains without the user `without`.
+   * Checks that at least one enabled administrator remains if the user `without` is disabled, deleted or loses the
+   * role.
    *
    * @throws BusinessError "409" `iam.last-administrator`
    */

@@ -19,8 +19,8 @@ interface Holders {
 export async function holdersOf(db: Database, roleId: number): Promise<Holders> {
   const holders = { table: 'iam_user_role', where: 'role_id = ?', parameters: [roleId], orderBy: 'user_id' }
   const count = await countRows(db, holders)
-  // If few users have the role, their ids are listed in the query. If many users have it, the database checks each user
-  // in the order of the list and soon finds enough users for a page.
+  // If few users have the role, the database reads these users first (`in`). If many users have the role, the database
+  // checks each user in the order of the list (`exists`) and soon finds enough users for a page.
   const held = (alias: string) =>
     count.isCapped
       ? `exists (select 1 from iam_user_role held where held.user_id = ${alias}.id and held.role_id = ?)`

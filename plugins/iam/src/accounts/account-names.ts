@@ -37,41 +37,41 @@ const recommended = [
 ]
 
 /** Groups of scripts that count as one script (Unicode UTS 39, 5.1): Japanese, Korean, and Chinese with Bopomofo. */
-const together = [
+const scriptGroups = [
   ['Han', 'Hiragana', 'Katakana'],
   ['Han', 'Hangul'],
   ['Han', 'Bopomofo'],
 ]
 
 /** Returns a pattern that matches letters of these scripts, the digits 0 to 9, and `_`, `.` and `-`. */
-const writtenIn = (scripts: readonly string[]) =>
+const patternOf = (scripts: readonly string[]) =>
   new RegExp(`^[[[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]&&\\p{L}]0-9_.\\-]+$`, 'v')
 
-let writings: readonly RegExp[] | undefined
+let namePatterns: readonly RegExp[] | undefined
 /** The patterns are compiled for the first name that is checked, because compiling them takes 7 ms. */
-const allWritings = () => {
-  writings ??= [...together, ...recommended.map((script) => [script])].map(writtenIn)
-  return writings
+const allNamePatterns = () => {
+  namePatterns ??= [...scriptGroups, ...recommended.map((script) => [script])].map(patternOf)
+  return namePatterns
 }
 
 /**
  * Returns whether a name uses only one script (Unicode UTS 39, 5.2). Otherwise a name could imitate another name, for
  * example `admin` with a Cyrillic `а`. Digits other than 0 to 9 are not allowed.
  */
-const isOfOneScript = (name: string): boolean => allWritings().some((writing) => writing.test(name))
+const isOfOneScript = (name: string): boolean => allNamePatterns().some((pattern) => pattern.test(name))
 
 const load = createRequire(import.meta.url)
 let library: typeof phoneNumbers | undefined
 
 /** Loads the phone number library for the first number, because loading the rules of all countries takes 65 ms. */
-function numbers(): typeof phoneNumbers {
+function phoneLibrary(): typeof phoneNumbers {
   const loaded: typeof phoneNumbers = library ?? load('libphonenumber-js/min')
   library = loaded
   return loaded
 }
 
 const mobileSeparators = /[\s().-]/g
-const written = /^(?:\+|00)?\d{5,15}$/
+const phoneDigits = /^(?:\+|00)?\d{5,15}$/
 
 /**
  * Returns a mobile number in E.164 format, or `undefined` for an impossible number. For example, returns
@@ -82,10 +82,10 @@ const written = /^(?:\+|00)?\d{5,15}$/
  */
 export function mobileNumber(text: string, country?: string): string | undefined {
   const bare = text.replace(mobileSeparators, '')
-  if (!written.test(bare)) return undefined
-  const { isSupportedCountry, parsePhoneNumberFromString } = numbers()
+  if (!phoneDigits.test(bare)) return undefined
+  const { isSupportedCountry, parsePhoneNumberFromString } = phoneLibrary()
   const defaultCountry = country !== undefined && isSupportedCountry(country) ? { defaultCountry: country } : {}
-  // Each country has its own prefix for international calls. In written numbers, `00` is usual.
+  // Each country has its own prefix for international calls. `00` is the most usual one, so it is treated like `+`.
   const number = parsePhoneNumberFromString(bare.replace(/^00/, '+'), { extract: false, ...defaultCountry })
   return number?.isPossible() ? number.number : undefined
 }
@@ -95,7 +95,7 @@ export function mobileNumber(text: string, country?: string): string | undefined
  * for an unknown calling code.
  */
 export const callingCodeOf = (number: string): string | undefined =>
-  numbers().parsePhoneNumberFromString(number)?.countryCallingCode
+  phoneLibrary().parsePhoneNumberFromString(number)?.countryCallingCode
 
 /** A user name must not contain `@`, so that one field of the login form can accept user names and e-mail addresses. */
 const usernamePattern = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u

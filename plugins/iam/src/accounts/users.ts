@@ -64,7 +64,8 @@ export class Users {
   }
 
   /**
-   * Creates a user. If no organisation is given, an actor with scope `org` passes on its own.
+   * Creates a user. If no organisation is given and the actor has scope `org`, the user gets the organisation of the
+   * actor.
    *
    * @throws BusinessError the errors of `Accounts.create`, "403" `iam.beyond-own-authority` for roles that grant more
    *   than the actor has, `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`
@@ -286,7 +287,8 @@ export class Users {
         return work(em)
       })
     } catch (error) {
-      // This can only happen if the caller read rows in its transaction before it took the lock.
+      // A unique constraint can only be violated here if the caller read rows in its transaction before it took the
+      // lock.
       if (error instanceof UniqueConstraintViolationException) throw taken('username', error)
       throw error
     }
@@ -294,8 +296,8 @@ export class Users {
 }
 
 /**
- * Deletes an account with its roles, sessions and external identities. The caller must hold the lock and must have
- * checked the rules.
+ * Deletes an account with its roles, sessions and external identities. The caller must hold the lock of `Authority` and
+ * must have checked the rules of `UserRules`.
  */
 export async function removeAccount(
   em: SqlEntityManager,

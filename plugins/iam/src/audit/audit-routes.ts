@@ -125,7 +125,7 @@ export const auditRoutes = [
       return newest<LoginAuditRow, ReturnType<typeof viewOfLoginAudit>>(
         db,
         LoginAuditRow,
-        { $and: [given({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
+        { $and: [withoutUndefined({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
         query,
         viewOfLoginAudit,
       )
@@ -154,7 +154,7 @@ export const auditRoutes = [
       const { actor, action, targetType, targetId, targetName } = query
       const where = {
         $and: [
-          given({ actor, action, targetType, targetId, targetName }),
+          withoutUndefined({ actor, action, targetType, targetId, targetName }),
           rowsInScope(requirePrincipal(request), 'actor_user_id'),
         ],
       }
@@ -163,5 +163,5 @@ export const auditRoutes = [
   }),
 ]
 
-const given = (where: Readonly<Record<string, unknown>>) =>
+const withoutUndefined = (where: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(where).filter(([, value]) => value !== undefined))

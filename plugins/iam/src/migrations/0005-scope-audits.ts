@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** In `actor`, a user is `user:<id>`; the id starts here. */
+/** Position of the id in the column `actor`, which contains `user:<id>` for a user. Positions in SQL start at 1. */
 const idStart = 'user:'.length + 1
 
 /**

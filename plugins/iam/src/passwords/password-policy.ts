@@ -81,7 +81,7 @@ function signsOf(source: string): readonly { readonly at: number; readonly sign:
 }
 
 /** Maximum length, because hashing longer passwords costs time and memory without benefit. */
-const longest = 128
+const maxPasswordLength = 128
 
 const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u]
 const letterAndDigit = [/\p{L}/u, /\p{Nd}/u]
@@ -144,7 +144,8 @@ export class PasswordPolicy implements Passwords {
     const faults: PasswordProblem[] = []
     if (length < shortest)
       faults.push({ rule: 'too-short', limit: shortest, message: `at least ${shortest} characters` })
-    if (length > longest) faults.push({ rule: 'too-long', limit: longest, message: `at most ${longest} characters` })
+    if (length > maxPasswordLength)
+      faults.push({ rule: 'too-long', limit: maxPasswordLength, message: `at most ${maxPasswordLength} characters` })
     if (policy === 'medium' && count(letterAndDigit, password) < 2) {
       faults.push({ rule: 'needs-letter-and-digit', message: 'a letter and a digit' })
     }
@@ -154,10 +155,10 @@ export class PasswordPolicy implements Passwords {
         message: 'three of: small letters, capital letters, digits, other characters',
       })
     }
-    if (rejectsWellKnown && length <= longest && isWellKnown(password, username)) {
+    if (rejectsWellKnown && length <= maxPasswordLength && isWellKnown(password, username)) {
       faults.push({ rule: 'well-known', message: 'not a well-known password or the user name' })
     }
-    if (policy === 'custom' && length <= longest) {
+    if (policy === 'custom' && length <= maxPasswordLength) {
       const pattern = this.#config.get('platform.iam.password.pattern')
       if (!this.#matches(password)) faults.push({ rule: 'pattern', message: `the pattern ${pattern}` })
     }

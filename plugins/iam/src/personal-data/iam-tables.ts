@@ -7,7 +7,10 @@ const evidence = bilingual(
   '管理操作的证据，保留至审计保留时间结束。用户编号不再指向任何人。',
 )
 
-/** The erasure deletes these rows together with the account, in its last transaction. */
+/**
+ * Returns the table with an `erase` that does nothing. The last transaction of an erasure deletes these rows together
+ * with the account.
+ */
 const withAccount = (table: PersonalTable): PersonalTable => ({ ...table, erase: async () => 0 })
 
 export const iamTables = (db: Database): readonly PersonalTable[] => [
@@ -24,7 +27,8 @@ export const iamTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, Audit, {
     title: bilingual('Actions of the user', '用户的操作'),
     owner: 'actor_user_id',
-    // These columns describe the target, which may be another user.
+    // These columns describe the target of the action, which may be another user. The export must not contain that
+    // user's data.
     omit: ['targetName', 'summary'],
     erasure: 'anonymised',
     set: { clientIp: '' },
@@ -33,7 +37,7 @@ export const iamTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, Audit, {
     title: bilingual('Actions on the account', '对账户的操作'),
     owner: { type: 'target_type', id: 'target_id' },
-    // These columns describe the actor, who may be another user.
+    // These columns describe the actor, who may be another user. The export must not contain that user's data.
     omit: ['actor', 'actorUserId', 'clientIp'],
     erasure: 'anonymised',
     set: { targetName: null, summary: {}, reason: null },

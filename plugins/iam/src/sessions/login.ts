@@ -22,8 +22,9 @@ const accountKey = (userId: number | null, identifier: string) =>
   hash('sha256', userId === null ? `name ${foldedIdentifier(identifier)}` : `user ${userId}`)
 
 /**
- * Limits attempts per account and per client address (document 1, "Login limiter"). If one limit rejects an attempt,
- * the attempt does not count for the other limit. If the rate limiter fails, the attempt is rejected.
+ * Limits attempts per account and per client address (document 1 of the specification, "Login limiter"). If one limit
+ * rejects an attempt, the attempt does not count for the other limit. If the rate limiter fails, the attempt is
+ * rejected.
  */
 export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
   const root = 'platform.iam.auth.login.rate-limit'

@@ -27,7 +27,7 @@ export const openedSession = Type.Object({
 type Choice = Static<typeof sessionChoice> | undefined
 
 /**
- * Called before the login. Only pages of this site may request a cookie.
+ * Checks before a login whether the request may get a session cookie. Only pages of this site may request one.
  *
  * @throws BusinessError "403" `iam.origin-unproven`
  */
@@ -35,7 +35,7 @@ export function assertSessionAnswerable(choice: Choice, request: Parameters<type
   if (choice === 'cookie') assertOwnPage(request)
 }
 
-/** Called after the login. Returns the session as a token or as a cookie. */
+/** Returns the new session of a login as a token or as a cookie. */
 export function respondWithSession(
   opened: Session,
   choice: Choice,
@@ -76,7 +76,7 @@ const placeOf = ({ contextPath, isHttps }: Browser) =>
     ? { name: `__Host-${sessionCookie}${suffixOf(contextPath)}`, path: '/', secure: '; Secure' }
     : { name: sessionCookie, path: `${contextPath}/api`, secure: '' }
 
-const rest = ({ path, secure }: { readonly path: string; readonly secure: string }) =>
+const attributesOf = ({ path, secure }: { readonly path: string; readonly secure: string }) =>
   `Path=${path}; HttpOnly; SameSite=Strict${secure}`
 
 /**
@@ -125,13 +125,13 @@ export function assertOwnPage(request: Caller): void {
 /** Sets the session cookie. Returns the session without the token. */
 export function answerByCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
   const place = placeOf(request)
-  reply.header('set-cookie', `${place.name}=${accessToken}; ${rest(place)}`)
+  reply.header('set-cookie', `${place.name}=${accessToken}; ${attributesOf(place)}`)
   return { ...session, accessToken: null }
 }
 
 export function clearCookie(request: Browser, reply: HttpReply): void {
   const place = placeOf(request)
-  reply.header('set-cookie', `${place.name}=; Max-Age=0; ${rest(place)}`)
+  reply.header('set-cookie', `${place.name}=; Max-Age=0; ${attributesOf(place)}`)
 }
 
 /** Maximum number of paths and of parent domains for which cookies are deleted. */
@@ -156,7 +156,7 @@ export function clearAllCookies(
   const isName = labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? '')
   const domains = isName ? labels.slice(0, -1).map((_, at) => `; Domain=${labels.slice(at).join('.')}`) : []
   const cleared = ['', ...(request.isHttps ? [] : domains.slice(-maxDomains))].flatMap((domain) =>
-    paths.map((path) => `${name}=; Max-Age=0; ${rest({ path, secure })}${domain}`),
+    paths.map((path) => `${name}=; Max-Age=0; ${attributesOf({ path, secure })}${domain}`),
   )
   reply.header('set-cookie', cleared)
 }

@@ -19,7 +19,7 @@ interface CheckedToken {
   /** Epoch of `Authority` before the token was read. */
   readonly epoch: number
   readonly expiresAt: number
-  /** As stored in the database, in milliseconds since the epoch. */
+  /** Time of the last use as stored in the database, in milliseconds since the epoch. */
   lastSeenAt: number
   /** Monotonic time until which the token cannot expire and its use need not be stored. */
   restingUntil: number
@@ -166,7 +166,7 @@ export class TokenCheck {
     try {
       await this.#db.execute(statement, [moment, checked.principal.sessionId, moment])
     } catch (error) {
-      // The request continues. The use of the token is stored again after a minute.
+      // The request continues. After a minute, the next request with the token tries again to store its use.
       this.#log.warn({ reason: reasonOf(error) }, 'use of a token could not be recorded')
     }
   }

@@ -17,7 +17,7 @@ import { type ChannelSettings, dayMs, type Limit, type Settings } from './settin
 
 interface Recipient {
   readonly address: string
-  /** Identifies the recipient. It is the same for all spellings, so that they share one limit. */
+  /** Identifies the recipient. All spellings of one address have the same key, so that they share one limit. */
   readonly key: string
   /** Calling code of a mobile number, such as `86`. */
   readonly callingCode?: string

@@ -7,7 +7,10 @@ export interface VerificationSubject {
   readonly channel: VerificationChannel
   /** Mobile number or e-mail address, as the user typed it. */
   readonly recipient: string
-  /** Purpose of the code: 1 to 32 lower-case letters, digits and hyphens. Default: the configured scene. */
+  /**
+   * Scene, that is the purpose of the code: 1 to 32 lower-case letters, digits and hyphens. Default: the configured
+   * scene.
+   */
   readonly scene?: string
 }
 
@@ -26,8 +29,9 @@ export interface SentCode {
 }
 
 /**
- * Sends and checks one-time codes by text message and e-mail (document 1, "Verification-code limiter"). The number of
- * codes and checks is limited per recipient and per client address. Every method throws BusinessError
+ * Sends and checks one-time codes by text message and e-mail (document 1 of the specification, "Verification-code
+ * limiter"). The number of codes and checks is limited per recipient and per client address. Every method throws
+ * BusinessError
  * - `403` `verification.disabled` if the channel is disabled
  * - `400` `verification.country-not-allowed` if the calling code is not in the configured list
  * - `400` `verification.mobile-invalid`, `verification.email-invalid`, `verification.scene-invalid`
@@ -69,7 +73,7 @@ export interface VerificationMessage {
   readonly locale: string
   readonly traceId: string
   readonly subject?: string
-  /** Code of a template in the product. */
+  /** Code of a message template that is stored in the product. */
   readonly template?: string
   /** Code of a text message template at the provider. */
   readonly templateCode?: string

@@ -22,7 +22,7 @@ import { businessError, messages } from './failures.ts'
 import { proofRoutes, routes } from './routes.ts'
 import { settingsOf } from './settings.ts'
 
-const own = ['file', 'log']
+const builtInSenders = ['file', 'log']
 
 /**
  * Verification codes by text message and e-mail. This is a separate plugin, because the notification plugins that
@@ -44,7 +44,8 @@ export default definePlugin({
     contribute(verificationCodeSender, 'file', fileSender(directory, clock))
     contribute(verificationCodeSender, 'log', logSender(log))
     const all = contributions(verificationCodeSender)
-    // Only web instances warn. A command sends no codes, and a warning would mix with its output.
+    // Only web instances log warnings about the sender. A command sends no codes, and a warning would mix with its
+    // output.
     const warn = (facts: object, text: string) => (roles.has('web') ? log.warn(facts, text) : undefined)
     const senderOf = (channel: VerificationChannel) => {
       const name = `platform.iam.auth.login.verification.${channel}.sender` as const
@@ -86,7 +87,7 @@ function chooseSender(
     iamError('PLINTH_IAM_VERIFICATION_SENDER', { channel, reason, senders: fitting.sort().join(', ') })
   if (configured !== '') {
     if (!fitting.includes(configured)) throw reject(`is "${configured}", which is not available`)
-    if (own.includes(configured)) {
+    if (builtInSenders.includes(configured)) {
       warn(
         { channel, sender: configured },
         'verification codes are stored without encryption: use this sender for development only',
@@ -94,7 +95,7 @@ function chooseSender(
     }
     return all.get(configured)
   }
-  const [name = '', ...others] = fitting.filter((candidate) => !own.includes(candidate))
+  const [name = '', ...others] = fitting.filter((candidate) => !builtInSenders.includes(candidate))
   if (others.length > 0) throw reject('is empty, but several plugins bring one')
   if (name === '') warn({ channel }, 'no plugin delivers verification codes, so no codes can be sent')
   return all.get(name)

@@ -86,7 +86,7 @@ function routesOf(channel: VerificationChannel, by: string) {
   ]
 }
 
-/** Scene of the codes that confirm the e-mail address of an account. */
+/** Scene (purpose) of the codes that confirm the e-mail address of an account. */
 const proofScene = 'confirm-email'
 
 /**

@@ -62,7 +62,7 @@ export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Setti
       alertAfter: 0,
       send: { recipient: perMobile(''), ip: perAddress('sms', '') },
       check: { recipient: perMobile('verify-'), ip: perAddress('sms', 'verify-') },
-      texts: given({
+      texts: nonEmpty({
         template: get(`${root}.sms.template`),
         templateCode: get(`${root}.sms.template-code`),
         signName: get(`${root}.sms.sign-name`),
@@ -74,10 +74,10 @@ export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Setti
       alertAfter: get(`${root}.email.alert-after`),
       send: { recipient: perEmail(''), ip: perAddress('email', '') },
       check: { recipient: perEmail('verify-'), ip: perAddress('email', 'verify-') },
-      texts: given({ template: get(`${root}.email.template`), subject: get(`${root}.email.subject`) }),
+      texts: nonEmpty({ template: get(`${root}.email.template`), subject: get(`${root}.email.subject`) }),
     }),
   }
 }
 
-const given = (texts: Readonly<Record<string, string>>) =>
+const nonEmpty = (texts: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''))

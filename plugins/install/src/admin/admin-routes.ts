@@ -85,8 +85,8 @@ const diagnosticsView = Type.Object({
   executionLogs: Type.Array(view.recordView),
 })
 /**
- * The phrase is optional in the schema. A missing phrase is handled like a wrong phrase: the response reports that
- * nothing changed.
+ * The confirmation phrase is optional in the schema. A missing phrase is handled like a wrong phrase: the response
+ * reports that nothing changed.
  */
 const stateBody = Type.Object({
   confirmation: Type.Optional(Type.String({ maxLength: 256 })),

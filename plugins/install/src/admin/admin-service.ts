@@ -89,8 +89,8 @@ export class AdminService {
   }
 
   /**
-   * Checks the phrase first, then the state, then whether reinstalling is allowed (decision B56). A dry run needs no
-   * phrase.
+   * Checks the confirmation phrase first, then the state, then whether reinstalling is allowed (decision B56). A dry
+   * run needs no phrase.
    */
   async #tryReset(request: ResetRequest, caller: Caller) {
     const isDry = request.dryRun === true
@@ -116,7 +116,8 @@ export class AdminService {
     if (!sameText(request.confirmation, confirmations.mark)) return 'not-confirmed'
     const seen = await this.#parts.state.read()
     if (seen.name === 'installed') return 'already-installed'
-    // If the database has lost the state, the operator may decide. If the database cannot be read, nothing is changed.
+    // If the database contains no state although the product was installed (`lost`), the operator may mark the product
+    // as installed. If the database cannot be read, nothing is changed.
     if (seen.doubt === 'unreadable') return 'state-unknown'
     if (!(await this.#change(true, seen, request, caller))) return 'changed-meanwhile'
     return (await this.#parts.administrator.exists()) ? 'marked' : 'marked-empty'
@@ -127,7 +128,7 @@ export class AdminService {
   }
 
   #change(installed: boolean, seen: Reading, request: StateRequest, caller: Caller) {
-    const reason = kept(request.reason)
+    const reason = storedReason(request.reason)
     const change = { by: caller.operator, traceId: caller.traceId }
     return this.#parts.state.change(installed, seen, reason === '' ? change : { ...change, reason })
   }
@@ -140,7 +141,7 @@ export class AdminService {
     caller: Caller,
   ): Promise<string> {
     const status = isDone ? 'passed' : 'failed'
-    await this.#parts.audit.note(caller, { action, status, summary: { finding, reason: kept(reason) } })
+    await this.#parts.audit.note(caller, { action, status, summary: { finding, reason: storedReason(reason) } })
     return this.#parts.translate(caller.locale, `state.${finding}`)
   }
 }
@@ -151,4 +152,4 @@ function sameText(given: string | undefined, phrase: string): boolean {
   return given !== undefined && fold(given) === fold(phrase)
 }
 
-const kept = (reason = '') => columnText(reason.trim(), maxReasonLength)
+const storedReason = (reason = '') => columnText(reason.trim(), maxReasonLength)

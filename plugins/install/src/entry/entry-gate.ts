@@ -9,7 +9,8 @@ import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry
 
 /**
  * Rejects requests that a page of another site sends through a browser. Most installer operations need no body, so
- * without a token nothing else would stop such requests. Programs do not send the checked headers and are not affected.
+ * without a token nothing else would stop such requests. Programs other than browsers do not send the headers that this
+ * guard checks, and are not affected.
  */
 export function crossSiteGuard(plugin: string): RouteGuard {
   return {

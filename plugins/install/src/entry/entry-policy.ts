@@ -11,8 +11,8 @@ import type { FailedAttempts, InstallToken } from './install-token.ts'
 const trustedProxiesKey = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
 
 /**
- * Returns a function that tells whether an address is a proxy that an operator has configured. The default of the key
- * does not count, because it trusts whole networks, which also contain browsers.
+ * Returns a function that tells whether an address is a proxy that an operator has configured. The default value of the
+ * key for trusted proxies does not count, because it trusts whole networks, which also contain browsers.
  */
 export function namedProxies(
   { trustedProxies, trustForwardedHeaders }: ClientIpRules,
@@ -48,8 +48,8 @@ type EntryPolicyParts = Pick<InstallServices, 'config' | 'site' | 'http' | 'cloc
 }
 
 /**
- * Decides who may install (document 3, "Authentication"). Every request is checked, even if an earlier one was
- * accepted.
+ * Decides who may install (document 3 of the specification, "Authentication"). Every request is checked, even if an
+ * earlier one was accepted.
  */
 export class EntryPolicy {
   readonly #parts: EntryPolicyParts

@@ -4,7 +4,9 @@ import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 
 const windowMs = 60_000
-/** Maximum number of failures per window for one client network, and for one peer network. */
+/**
+ * Maximum number of failures per window for one client network, and for one network at the other end of the connection.
+ */
 const maxPerCaller = 5
 /** Maximum number of failures per window for all callers together. */
 const maxTotal = 50
@@ -22,7 +24,10 @@ interface Attempt {
 /** Remaining waiting times of a caller; 0: none. */
 interface Waits {
   readonly ownMs: number
-  /** Caused by failures of other callers, from the same peer or in total. */
+  /**
+   * Waiting time because of failures of other callers: those with the same network at the other end of the connection,
+   * or all callers together.
+   */
   readonly sharedMs: number
 }
 

@@ -34,7 +34,10 @@ export interface ExecutionRequest {
   /** Id of the session that this run repeats, or empty. */
   readonly retriedSessionId: string
   readonly signal: AbortSignal
-  /** Called after the run has taken the lock, because another run may have finished in the meantime. */
+  /**
+   * Returns whether the installer is still open. Called after the run has taken the lock, because another run may have
+   * finished in the meantime.
+   */
   readonly isOpen: () => Promise<boolean>
   readonly onRecord?: (record: RecordView) => void
 }
@@ -66,7 +69,7 @@ export class Execution {
       }
       const takeMigrated = async () => {
         await takeDatabase()
-        // While the tables did not exist, there was no shared lock. So another run may have finished.
+        // While the tables did not exist, there was no shared lock. So another run may have installed the product.
         if (!(await request.isOpen())) throw new StepFailure('failure.closed')
         await own()
       }

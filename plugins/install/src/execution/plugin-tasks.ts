@@ -31,7 +31,8 @@ const baseIdentity: Task = {
   dependencies: [tableReadiness.code],
   required: true,
   retryable: true,
-  // Running the task costs less than checking it, and changes nothing if the data exists.
+  // The task always runs. Running it costs less than checking whether it is completed, and changes nothing if the data
+  // exists.
   isCompleted: () => false,
   async run({ services, note }) {
     note('seed')

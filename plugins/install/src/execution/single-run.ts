@@ -95,8 +95,8 @@ export class SingleRun {
   }
 
   /**
-   * A run that loses its row is not stopped, because another run only starts when this process has died or its lease
-   * has expired.
+   * Keeps renewing the lease of the lock row. A run that loses the row is not stopped, because another run only starts
+   * when this process has died or its lease has expired.
    */
   #keepLease(): KeptLease {
     const { database, clock, log } = this.#parts

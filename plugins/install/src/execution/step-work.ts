@@ -52,7 +52,10 @@ export class AdministratorCreation {
     }
   }
 
-  /** Hides the user name from an unproven caller, because it is half of the credentials. */
+  /**
+   * Hides the user name from a remote caller without an install token, because the user name is half of the
+   * credentials.
+   */
   async #existing({ isProven }: Caller): Promise<CreatedAdministrator> {
     const [first] = isProven ? await this.#accounts.findByRole(superAdminRole) : []
     return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }

@@ -15,7 +15,7 @@ export interface StepEnd {
   readonly status: Outcome
   readonly text: string
   readonly params?: TextParams
-  /** For `failed`: form field to correct, or empty. */
+  /** Form field to correct if the step failed, or empty. */
   readonly field?: string
   readonly restart?: boolean
 }
@@ -41,7 +41,7 @@ export interface RunRequest {
   /** Absent if a step runs alone. */
   readonly session?: Session
   /**
-   * Called when the database is migrated.
+   * Takes the lock in the database. Called after the migration, because the lock table may not exist before.
    *
    * @throws StepFailure if the installer was closed in the meantime
    */

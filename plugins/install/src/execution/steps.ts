@@ -27,7 +27,10 @@ type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
   readonly translate: Translate
 }
 
-/** The steps of an installation (document 3, "Behaviour by endpoint", points 4 and 5; decision D23). */
+/**
+ * The steps of an installation (document 3 of the specification, "Behaviour by endpoint", points 4 and 5; decision
+ * D23).
+ */
 export class InstallSteps {
   readonly #parts: StepParts
   readonly #entry = builtInStep(builtIn.entry, async () => passed('entry'))

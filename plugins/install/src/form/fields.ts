@@ -38,7 +38,7 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
    * readable problem.
    */
   readonly accepts?: number
-  /** Only applies while the field is visible. */
+  /** True if the field must not be empty. Only checked while the field is visible. */
   readonly required?: boolean
   /** Returns true if the required field may be empty. */
   readonly mayBeEmpty?: (form: FormValues) => boolean
@@ -111,8 +111,8 @@ const newPassword = { input: 'password', autocomplete: 'new-password', maxLength
 const knownPassword = { input: 'password', autocomplete: 'off', maxLength: 1024 } as const
 
 /**
- * All fields by group, in display order (document 3, "Configuration form"). This table defines the request bodies, the
- * checks, the settings, the answers of the command and the form of the page.
+ * All fields by group, in display order (document 3 of the specification, "Configuration form"). This table defines the
+ * request bodies, the checks, the settings, the answers of the command and the form of the page.
  */
 export const fields = {
   site: {
@@ -289,8 +289,8 @@ const schemas = {
   boolean: (): TSchema => Type.Boolean(),
 }
 /**
- * Fields of the defaults that are not form values. They are allowed and ignored, so that a caller may send the defaults
- * back unchanged.
+ * Properties that the response with the default values has in addition to the form values. They are allowed and ignored
+ * in requests, so that a caller may send the default values back unchanged.
  */
 const unused = Type.Optional(Type.Unknown({ description: 'Of the defaults. Not used.' }))
 const factsOf: Readonly<Record<string, Readonly<Record<string, typeof unused>>>> = {

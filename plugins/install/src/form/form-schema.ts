@@ -6,7 +6,7 @@ import type { Translate } from '../texts.ts'
 import { allFields, fields, sqliteName } from './fields.ts'
 import { type Running, usualPort } from './form-values.ts'
 
-/** Names of database types in the form, as the documents define them. */
+/** Names of database types in the form, as the specification defines them. */
 const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mysql' }
 
 /**

@@ -71,7 +71,7 @@ export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: 
  */
 export type Running = (key: string) => unknown
 
-/** @param secrets the two unmasked passwords by key */
+/** @param secrets passwords of the database and of Redis in plain text, by key */
 export function runningValues(
   configAdmin: Pick<ConfigAdmin, 'explain'>,
   secrets: Readonly<Record<string, ConnectionSecret | undefined>>,

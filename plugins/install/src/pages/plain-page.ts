@@ -50,7 +50,7 @@ interface PageContext {
 
 /**
  * Returns the page that replaces the installation page if it was not built, or if it is disabled although the product
- * is not installed (document 3, "Access protection, root route and pages", point 4).
+ * is not installed (document 3 of the specification, "Access protection, root route and pages", point 4).
  */
 export function fallbackPage(
   { locale, nonce, translate, siteTitle }: PageContext,

@@ -4,16 +4,16 @@ import { type EntryName, entryNames, installPath } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 
 /** Paths that browsers could resolve to another host. */
-const treacherous = /^\/(?:[\\/]|%2f|%5c)|[\p{Cc}\\]/iu
+const ambiguousPath = /^\/(?:[\\/]|%2f|%5c)|[\p{Cc}\\]/iu
 
 const anyOrigin = 'http://plinth.invalid'
 
 /** Returns a configured path if it leads to this product, or else `/` (decision D37). */
 export function ownPath(path: string): string {
-  if (!path.startsWith('/') || treacherous.test(path)) return '/'
+  if (!path.startsWith('/') || ambiguousPath.test(path)) return '/'
   const url = URL.parse(path, anyOrigin)
   // Browsers resolve `.` and `..` in paths. The resolved path must not begin with two slashes either.
-  return url?.origin === anyOrigin && !treacherous.test(url.pathname) ? path : '/'
+  return url?.origin === anyOrigin && !ambiguousPath.test(url.pathname) ? path : '/'
 }
 
 /** Returns a path that is valid in a header: characters outside ASCII are percent-encoded. */
@@ -34,7 +34,7 @@ export class ProductPages {
   readonly #http: Pick<HttpServer, 'inject' | 'routes'>
   readonly #config: InstallConfig
   readonly #configAdmin: Pick<InstallServices['configAdmin'], 'explain'>
-  /** Whether the product has each page. Only certain results are cached. */
+  /** Whether the product has each page. A result that may change later is not cached. */
   readonly #own = new Map<EntryName, boolean>()
 
   constructor({ http, config, configAdmin }: Pick<InstallServices, 'http' | 'config' | 'configAdmin'>) {

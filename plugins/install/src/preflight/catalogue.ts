@@ -8,8 +8,8 @@ const disk = {
 } as const
 
 /**
- * All environment checks (document 3, "Behaviour by endpoint", point 1; decision D.19), with their possible results and
- * the status of each result. The texts have the same names in `messages/`.
+ * All environment checks (document 3 of the specification, "Behaviour by endpoint", point 1; decision D.19), with their
+ * possible results and the status of each result. The texts have the same names in `messages/`.
  */
 export const catalogue = {
   'node-version': { group: 'runtime', findings: { passed: 'passed', unsupported: 'failed' } },

@@ -16,7 +16,7 @@ export interface RuntimeFacts {
 }
 
 export type DirectoryRole = 'run' | 'storage' | 'public' | 'log'
-/** A role without a directory is not checked. */
+/** Directories to check. A role without a directory is not checked. */
 export type Directories = Readonly<Partial<Record<DirectoryRole, string>>>
 
 /** Functions of the storage service that the checks use. */
@@ -38,7 +38,7 @@ export interface Probes {
   directory(path: string, mayWrite: boolean): Promise<'writable' | 'creatable'>
   /** Returns the free bytes at the path. */
   freeSpace(path: string): Promise<number>
-  /** Checks the `.env` file like its writer. */
+  /** Checks the `.env` file with the rules of the code that writes it. */
   envFile(path: string): Promise<{ readonly exists: boolean; readonly isReadableByOthers: boolean }>
   /** Returns the names in the example file, or `undefined` if it is missing. */
   exampleKeys(path: string): Promise<readonly string[] | undefined>

@@ -4,7 +4,7 @@ import { type CheckCode, type Finding, item, type PreflightItem } from './catalo
 import { type CheckContext, type DirectoryRole, problemOf } from './context.ts'
 
 const mebibyte = 2 ** 20
-/** With less heap, some plugins cannot start. */
+/** Minimum heap size in bytes. With less heap, some plugins cannot start. */
 const minHeap = 128 * mebibyte
 const usualHeap = 256 * mebibyte
 /** If the clock is outside this range, sessions, certificates and signatures fail. */

@@ -14,8 +14,9 @@ const probeDeadlineMs = 10_000
 const groups = [runtimeChecks, fileChecks, databaseChecks, cacheChecks, storageChecks, policyChecks]
 
 /**
- * Checks the requirements of an installation (document 3, "Behaviour by endpoint", point 1). Runs no migration, writes
- * no configuration and creates no user. A failed or timed-out probe is a result and not an exception.
+ * Checks the requirements of an installation (document 3 of the specification, "Behaviour by endpoint", point 1). Runs
+ * no migration, writes no configuration and creates no user. A failed or timed-out probe is a result and not an
+ * exception.
  *
  * @throws the reason of `context.signal` if it aborts
  */

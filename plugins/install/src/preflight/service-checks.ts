@@ -4,7 +4,10 @@ import { isPlinthError } from '@plinth/kernel'
 import { type Finding, item, type PreflightItem } from './catalogue.ts'
 import type { CheckContext, StorageFacts } from './context.ts'
 
-/** If clocks differ more, leases and expiry times become wrong. */
+/**
+ * Maximum difference between two clocks in milliseconds. With a larger difference, leases and expiry times become
+ * wrong.
+ */
 const maxDifferenceMs = 5_000
 
 const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
@@ -22,7 +25,7 @@ export const findingOf = (code: string): Finding<'database-connection'> => findi
  */
 export async function databaseChecks(context: CheckContext): Promise<PreflightItem[]> {
   const { database, databaseFailure, mayWrite, within } = context
-  // Only a warning, because the person who installs can correct the connection in the form.
+  // The check only warns, because the person who installs can correct the connection in the form.
   if (databaseFailure !== undefined)
     return [{ ...item('database-connection', findingOf(databaseFailure)), status: 'warning' }]
   if (database === undefined) return [item('database-connection', 'none')]
@@ -125,8 +128,8 @@ export async function policyChecks({ policy, database, cache, listener }: CheckC
   const isLite = (database === undefined || database.dialect === 'sqlite') && !cache.isEnabled
   return [
     item('https-policy', isHttps ? 'passed' : plain),
-    // Only a warning: the product always runs in lite mode before the form is complete. If lite mode is not allowed,
-    // the form is rejected.
+    // Lite mode only causes a warning, because the product always runs in lite mode before the form is complete. If
+    // lite mode is not allowed, the form is rejected.
     item('lite-mode', !isLite ? 'passed' : allowLite ? 'lite' : 'refused'),
     item('listener', isLoopback(listener.host) ? 'loopback' : 'passed', { port: listener.port }),
   ]

@@ -65,7 +65,7 @@ export class Journal {
       const rows = await this.#parts.database.fork().find(RecordRow, where, { orderBy: newestFirst, limit })
       if (rows.length > 0) return rows.map(viewOf).reverse()
     } catch {
-      // The database is not available or has no such table.
+      // The database is not available or has no such table, so the records are read from the file.
     }
     return this.#newestLines(limit, sessionId)
   }
@@ -84,7 +84,7 @@ export class Journal {
       await this.#insert(waiting)
     } catch (error) {
       const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
-      // The database is not available. The file contains all records.
+      // The database is not available, so these records are kept for the next attempt. The file contains all records.
       this.#waiting = [...left, ...this.#waiting].slice(-maxWaiting)
     }
   }

@@ -66,8 +66,8 @@ function fingerprintOf(settings: readonly PlannedSetting[]): string {
 }
 
 /**
- * Time limit of a probe in milliseconds. It is longer than each timeout inside, so that the more exact error is
- * reported. A caller without a token waits this long for every failure, so that the duration reveals nothing.
+ * Time limit of a probe in milliseconds. It is longer than each timeout within the probe, so that the more exact error
+ * is reported. A caller without a token waits this long for every failure, so that the duration reveals nothing.
  */
 const deadlineMs = 10_000
 /** Maximum number of concurrent probes, including probes whose caller no longer waits. */
@@ -95,7 +95,7 @@ export class ConnectionProbes {
     return this.#try(() => this.#parts.database.probe(target), databaseProblems, place, asking)
   }
 
-  /** Connects to a Redis server. Throws like `database`. */
+  /** Connects to a Redis server. Throws the errors of `database`. */
   async cache(target: RedisTarget, asking: Asking): Promise<void> {
     const { redis } = this.#parts
     if (redis === undefined) return

@@ -14,7 +14,8 @@ export interface PlannedSetting extends Setting {
 
 /**
  * Returns where each setting will be written. Only keys of loaded plugins are written, because an unknown name in the
- * file would stop the product from starting. The name must also be in the example file (document 3, "Write rules").
+ * file would stop the product from starting. The name must also be in the example file (document 3 of the
+ * specification, "Write rules").
  */
 export function planSettings(
   settings: readonly Setting[],

@@ -68,8 +68,9 @@ const inMemory: Readonly<Record<string, string>> = {
 }
 
 /**
- * Lets a product start although its database cannot be used, so that the installer can show the problem. Only if the
- * product was never installed on this machine, its connection is set in `.env`, and the installer is open to someone.
+ * Lets a product start although its database cannot be used, so that the installer can show the problem. The fallback
+ * is only used if the product was never installed on this machine, its connection is set in `.env`, and the installer
+ * is open to someone.
  */
 export async function fallbackStart({ code, root, explain, get }: FailedStart) {
   if (!connectionFailures.includes(code)) return undefined

@@ -91,7 +91,8 @@ export class InstallState {
 
   async #find(): Promise<Reading & { readonly reason?: string }> {
     try {
-      // A query would create the SQLite file, for example during `plinth doctor`.
+      // Does not query a missing SQLite file, because the query would create the file, for example during `plinth
+      // doctor`.
       const get = this.#isFileMissing() ? undefined : this.#parts.configCentre.get(installedKey)
       const { explanation, stored } = (await get) ?? {}
       if (explanation?.effective.value === true) return { name: 'installed', version: stored?.version ?? 0 }
@@ -109,7 +110,10 @@ export class InstallState {
     return dialect === 'sqlite' && place !== ':memory:' && !existsSync(place)
   }
 
-  /** Only logs changes, because every call reads the state. */
+  /**
+   * Logs that the state has become unknown, or known again. Only changes are logged, because every call reads the
+   * state.
+   */
   #report({ doubt, reason }: Reading & { readonly reason?: string }): void {
     const { log } = this.#parts
     if (doubt === undefined) log.info('the install state can be read again')

@@ -36,7 +36,7 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   /** Relative to the root of the installer API. */
   readonly path: string
   readonly summary: string
-  /** See `RouteDeclaration` of @plinth/http. */
+  /** Whether the response may be compressed; see `RouteDeclaration` of @plinth/http. */
   readonly compress?: boolean
   readonly request?: S
   readonly response: R
@@ -73,8 +73,8 @@ export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Tra
   closed === undefined || !isOfCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
 
 /**
- * The token is only accepted in the header (document 3, "Authentication" 1). Fields with these names in the query or
- * body are ignored.
+ * The token is only accepted in the header (document 3 of the specification, "Authentication" 1). Fields with these
+ * names in the query or body are ignored.
  */
 const tokenNames = ['token', 'x-install-token']
 const withoutToken = <S extends RequestSchemas>(request: S) =>

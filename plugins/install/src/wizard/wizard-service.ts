@@ -125,7 +125,9 @@ export class WizardService {
     return this.#oneByOne(() => this.runMigration(caller, auditActions.migrate))
   }
 
-  /** Also used by the routes for operators, which do not need an open installer. */
+  /**
+   * Migrates the database. The routes for operators also call this method, so it does not require an open installer.
+   */
   async runMigration(caller: Caller, action: AuditAction): Promise<view.MigrateView> {
     const run = this.#newRun({}, caller)
     const { status, message } = await this.#parts.runner.run(this.#parts.steps.migration, run)

@@ -7,7 +7,7 @@ export const alertWindowMs = 60_000
 
 /**
  * Maximum number of alerts in the cache of an instance. Above it, the cache is cleared, and the shared store decides
- * again.
+ * again which alerts may be published.
  */
 const maxKnown = 10_000
 

@@ -77,7 +77,7 @@ export class Applications {
     const { db, clock, secrets } = this.#parts
     const appKey = newAppKey()
     const secret = newSecret()
-    // Not in the transaction, because sealing the first secret stores a new key.
+    // The secret is sealed outside of the transaction, because sealing the first secret stores a new key.
     const secretEnc = await secrets.seal(appKey, secret)
     const now = new Date(clock.now())
     const app = await db.transactional(async (em) => {
@@ -121,8 +121,9 @@ export class Applications {
   }
 
   /**
-   * Enables or disables an application. All instances reject requests of a disabled application immediately. Throws
-   * like `update`.
+   * Enables or disables an application. All instances reject requests of a disabled application immediately.
+   *
+   * @throws BusinessError the errors of `update`
    */
   async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<AppRow> {
     const verb = status === 'active' ? 'enable' : 'disable'
@@ -163,7 +164,11 @@ export class Applications {
     return { app, secret }
   }
 
-  /** Deletes the application. Its usage records and audit records are kept. Throws like `update`. */
+  /**
+   * Deletes the application. Its usage records and audit records are kept.
+   *
+   * @throws BusinessError the errors of `update`
+   */
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const app = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
@@ -260,7 +265,7 @@ export class SecretBox {
     })
   }
 
-  /** Throws like `seal`, and for a text that was altered. */
+  /** @throws BusinessError the error of `seal`, also for a text that was altered */
   async open(appKey: string, sealed: string): Promise<string> {
     return this.#box.open(appKey, sealed).catch((error: unknown) => {
       throw this.#unusable(error)

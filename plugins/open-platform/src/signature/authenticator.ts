@@ -26,8 +26,10 @@ export class Nonces {
   }
 
   /**
-   * Rejects a request whose nonce was already used, without storing anything. Throws like `use`. Of two concurrent
-   * requests, only `use` rejects one.
+   * Rejects a request whose nonce was already used, without storing anything. Two concurrent requests with the same
+   * nonce both pass; then `use` rejects one of them.
+   *
+   * @throws BusinessError the errors of `use`
    */
   async assertUnused(appKey: string, nonce: string): Promise<void> {
     if ((await this.#reach(() => this.#store.get(keyOf(appKey, nonce)))) !== undefined)
@@ -107,6 +109,8 @@ export class Authenticator {
   }
 
   /**
+   * Returns the application that signed a request.
+   *
    * @throws BusinessError "401" `open-platform.signature-invalid` for an unknown or disabled application or a wrong
    *   signature
    */

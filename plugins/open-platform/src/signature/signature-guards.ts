@@ -94,7 +94,7 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
       if (rule === undefined) return undefined
       return async (request) => {
         const sent = readSignedHeaders(request.headers)
-        // Checked again, because receiving the body may have taken long.
+        // The timestamp is checked again, because receiving the body may have taken long.
         assertFresh(sent, clock.now())
         const canonical = canonicalRequest({
           method: request.method,

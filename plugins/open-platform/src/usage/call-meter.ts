@@ -57,7 +57,10 @@ export class CallRecords {
 
 type DaySums = Omit<CallDayRow, 'id'>
 
-/** Sorted, so that processes that update the same rows cannot cause a deadlock. */
+/**
+ * Returns the sums of calls by day, application, route and method. They are sorted, so that processes that update the
+ * same rows cannot cause a deadlock.
+ */
 function sumsOf(calls: readonly CallRecord[]): DaySums[] {
   const sums = new Map<string, DaySums>()
   for (const { day, appId, appKey, method, route, cost, code } of calls) {

@@ -19,9 +19,9 @@ interface QuotaParts {
 }
 
 /**
- * Returns a guard that takes quota, marks the nonce as used and records the call (document 1, "Open-platform limiter").
- * Runs after validation, so that invalid input uses no quota. The nonce is marked last. Among concurrent copies of a
- * request, only one is served, and the others store nothing.
+ * Returns a guard that takes quota, marks the nonce as used and records the call (document 1 of the specification,
+ * "Open-platform limiter"). Runs after validation, so that invalid input uses no quota. The nonce is marked last. Among
+ * concurrent copies of a request, only one is served, and the others store nothing.
  */
 export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: QuotaParts): RouteGuard {
   return {

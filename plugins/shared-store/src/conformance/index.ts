@@ -365,7 +365,8 @@ export function sharedStoreCases(
     const [one, two] = harness.instances
     return {
       instances: [boundedStore(one, bounds), boundedStore(two, bounds)] as const,
-      // A timer may fire a millisecond early, and a store may use whole milliseconds.
+      // A timer may fire a millisecond early, and a store may use whole milliseconds. So each wait is one millisecond
+      // longer.
       pass: (ms: number) => harness.pass(ms + 1),
       settle: () => harness.settle(),
       stop: () => harness.stop(),

@@ -43,7 +43,7 @@ export const skipRedis: false | string = await skipRedisOn(port)
 export function redisSpace() {
   const keyPrefix = `plinth-test-${randomBytes(6).toString('hex')}`
   const client = new Redis({ port })
-  // Also finds keys with the prefix in a hash tag.
+  // The pattern also finds keys with the prefix in a hash tag.
   const keys = async () => {
     const found: string[] = []
     for await (const page of client.scanStream({ match: `*${keyPrefix}*`, count: 1000 })) found.push(...page)

@@ -130,7 +130,7 @@ export class Destinations {
   }
 }
 
-/** True if a secret for `own` may also be sent to `other`. */
+/** True if a secret that was entered for the destination `own` may also be sent to `other`. */
 const isSame = (own: BoundDestination | undefined, other: BoundDestination): boolean =>
   own !== undefined && differing(own, other).length === 0
 

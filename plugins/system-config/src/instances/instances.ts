@@ -69,8 +69,8 @@ export class Announcements {
 }
 
 /**
- * An instance is listed until it was not seen for this time. The poll interval is at most one minute. Its row is
- * deleted after a day.
+ * An instance is listed while its last heartbeat is less than `aliveMs` old. This is longer than two poll intervals,
+ * which are at most one minute. The row of an instance is deleted after `forgottenMs`.
  */
 const aliveMs = 150_000
 const forgottenMs = 24 * 60 * 60 * 1000

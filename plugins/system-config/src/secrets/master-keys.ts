@@ -8,7 +8,7 @@ export interface Keyring {
   /** Key for encryption. `undefined` if no key exists or the keys are unusable. */
   readonly current: MasterKey | undefined
   readonly byId: ReadonlyMap<string, MasterKey>
-  /** Why the keys are unusable, without any key. */
+  /** Why the keys are unusable. The text contains no key. */
   readonly problem: string | undefined
 }
 

@@ -120,7 +120,7 @@ async function reencryptHistory(
   return { count: renewal.count, last }
 }
 
-/** Returns a function that encrypts values with the current key. Must be called under the lock. */
+/** Returns a function that encrypts values with the current key. The caller must hold the lock of `lockVersion`. */
 async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: Set<string>) {
   const keyring = await masterKeys.read()
   const key = await encryptionKey(database, masterKeys, keyring)

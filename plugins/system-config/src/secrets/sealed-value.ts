@@ -19,6 +19,8 @@ const boundMark = 'bound:'
 const boundPurpose = (configKey: string) => `${configKey} with its destination`
 
 /**
+ * Returns a value in its stored form.
+ *
  * @param key master key for a secret; `undefined`: the value is not encrypted
  * @param destination destination for which the secret was entered; it is encrypted together with the secret
  */
@@ -40,7 +42,7 @@ type Opened =
   | { readonly value: JsonValue; readonly destination: BoundDestination | undefined }
   | { readonly problem: string }
 
-/** Returns the value of a row, or why it cannot be read, without value and ciphertext. */
+/** Returns the value of a row, or why it cannot be read. The reason contains neither the value nor the ciphertext. */
 export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
   const key = masterKeyId === null ? undefined : byId.get(masterKeyId)
   if (masterKeyId !== null && key === undefined) {

@@ -15,7 +15,7 @@ export class SealedBox {
 
   /**
    * @param purpose must be the same for decryption, so that encrypted texts cannot be swapped
-   * @throws like `PluginKey.get`
+   * @throws the errors of `PluginKey.get`
    */
   async seal(purpose: string, text: string): Promise<string> {
     return encrypt({ bytes: await this.#key.get() }, purpose, text)
@@ -37,7 +37,7 @@ const pluginKeyLength = 32
 
 export interface PluginKeyParts {
   readonly plugin: string
-  /** Configuration key that stores it, declared with `pluginKeySetting`. */
+  /** Configuration key that stores the plugin key, declared with `pluginKeySetting`. */
   readonly name: string
   readonly centre: Pick<ConfigCentre, 'saveState' | 'refresh'>
   /** Returns the stored text, as known to this instance. */
@@ -73,8 +73,9 @@ export class PluginKey {
   }
 
   /**
-   * Returns the key, and creates it if it does not exist. If several instances create it, all use the same one. Throws
-   * like `find`.
+   * Returns the key, and creates it if it does not exist. If several instances create it, all use the same one.
+   *
+   * @throws the errors of `find`
    */
   async get(): Promise<Buffer> {
     const known = await this.find()
@@ -100,7 +101,7 @@ export class PluginKey {
     return this.#key.bytes.length === pluginKeyLength ? this.#key.bytes : undefined
   }
 
-  /** Another instance may have just created the key. */
+  /** Reads the stored values again, because another instance may have just created the key. */
   async #ofOthers(): Promise<Buffer | undefined> {
     await this.#parts.centre.refresh()
     return this.#now()

@@ -176,7 +176,7 @@ export class ConfigStore {
         version,
         changedAt,
       ])
-      // Only actions of operators are audited, and a change of plugin state is not one.
+      // Only actions of operators are audited. A plugin that changes its own state is not an operator.
       if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
       return version
     })
@@ -293,7 +293,7 @@ export async function lockVersion(database: Database): Promise<number> {
 
 /**
  * Returns the key for encryption. Creates a key only if no stored secret needs an existing one. Otherwise a key file
- * that is temporarily missing would be replaced. Must be called under the lock.
+ * that is temporarily missing would be replaced. The caller must hold the lock of `lockVersion`.
  *
  * @throws BusinessError `503`, reason `system-config.master-key`
  */
