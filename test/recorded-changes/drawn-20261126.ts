@@ -212,9 +212,9 @@ export const drawn20261126: readonly RecordedChange[] = [
     file: 'plugins/database/src/rows/find-page.ts',
     fragment: `    .where(conditionOf(em, stretch))
     .orderBy(orderOf<T>(em, stretch))
-    .limit(searched)`,
+    .limit(maxSearchedRows)`,
     replacement: `    .orderBy(orderOf<T>(em, stretch))
-    .limit(searched)`,
+    .limit(maxSearchedRows)`,
     effect: 'A search looks at the first rows of a table again on each page.',
     breaks: [],
     noticedBy: ['plugins/database/test/keyset.test.ts'],

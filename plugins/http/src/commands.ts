@@ -109,7 +109,7 @@ export function operationSteps(routes: readonly RouteInfo[], recorded: ManifestE
 }
 
 function printSteps(server: HttpServer, method: string, path: string, output: CommandOutput): void {
-  const route = server.routes.find((one) => one.method === method.toUpperCase() && takes(one.path, path))
+  const route = server.routes.find((one) => one.method === method.toUpperCase() && matches(one.path, path))
   if (route === undefined) throw httpError('PLINTH_HTTP_ROUTE_UNKNOWN', { method, path })
   const { access, plugin, summary } = route
   const steps = server.stepsOf(route)
@@ -132,7 +132,7 @@ function writeClient(folder: string, text: string, output: CommandOutput): void 
 }
 
 /** Returns true if `path` equals the pattern or matches it. */
-function takes(pattern: string, path: string): boolean {
+function matches(pattern: string, path: string): boolean {
   const given = path.split('/')
   const parts = pattern.split('/')
   const isOpen = parts.at(-1) === '*'

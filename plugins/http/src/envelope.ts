@@ -95,13 +95,13 @@ export function bareResponse({ status, code, message, data }: Failure) {
 }
 
 /** Returns a response that also closes the connection, because the server cannot find the start of the next request. */
-function last(failure: Failure) {
+function closingResponse(failure: Failure) {
   const { status, headers, body } = bareResponse(failure)
   return { status, headers: { ...headers, connection: 'close' }, body }
 }
 
 export function answerBare(response: ServerResponse, failure: Failure): void {
-  const { status, headers, body } = last(failure)
+  const { status, headers, body } = closingResponse(failure)
   response.writeHead(status, headers).end(body)
 }
 
@@ -114,7 +114,7 @@ export function answerConnection(socket: Socket, failure: Failure): void {
     socket.destroy()
     return
   }
-  const { status, headers, body } = last(failure)
+  const { status, headers, body } = closingResponse(failure)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }

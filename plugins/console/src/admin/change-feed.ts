@@ -11,20 +11,20 @@ import { Publications } from './publications.ts'
 class MergedNames {
   readonly #waitMs: number
   readonly #clock: Pick<Clock, 'sleep'>
-  readonly #hand: (names: readonly string[]) => void
+  readonly #report: (names: readonly string[]) => void
   readonly #stopped = new AbortController()
   #names = new Set<string>()
 
-  constructor(waitMs: number, clock: Pick<Clock, 'sleep'>, hand: (names: readonly string[]) => void) {
+  constructor(waitMs: number, clock: Pick<Clock, 'sleep'>, report: (names: readonly string[]) => void) {
     this.#waitMs = waitMs
     this.#clock = clock
-    this.#hand = hand
+    this.#report = report
   }
 
   add(name: string): void {
     if (this.#stopped.signal.aborted) return
     this.#names.add(name)
-    if (this.#names.size === 1) void this.#handLater()
+    if (this.#names.size === 1) void this.#reportLater()
   }
 
   /** Discards waiting names. */
@@ -32,12 +32,12 @@ class MergedNames {
     this.#stopped.abort()
   }
 
-  async #handLater(): Promise<void> {
+  async #reportLater(): Promise<void> {
     const { signal } = this.#stopped
     await this.#clock.sleep(this.#waitMs, signal)
     const names = [...this.#names]
     this.#names = new Set()
-    if (!signal.aborted) this.#hand(names)
+    if (!signal.aborted) this.#report(names)
   }
 }
 
@@ -64,7 +64,7 @@ const channel = 'console.changes'
 const publishMs = 500
 const tellMs = 1_000
 /** Interval in milliseconds at which an instance announces that it has open pages. */
-const looksMs = 30_000
+const announceMs = 30_000
 /** Milliseconds after an announcement of open pages during which other instances report their changes. */
 const reportPeriodMs = 75_000
 /**
@@ -81,13 +81,13 @@ export class ChangeFeed {
   readonly #parts: ChangeFeedParts
   readonly #own = randomUUID()
   readonly #failures: FailureLog
-  readonly #toPeople: MergedNames
+  readonly #toBrowsers: MergedNames
   readonly #toOthers: MergedNames
   readonly #others: Publications<Message>
   #tables: ReadonlySet<string> = new Set()
   /** Monotonic time until which this instance reports its changes to other instances. */
   #reportsUntil = Number.NEGATIVE_INFINITY
-  #looksAt = Number.NEGATIVE_INFINITY
+  #announcedAt = Number.NEGATIVE_INFINITY
   /** Time of the last local change by table. */
   readonly #writtenAt = new Map<string, number>()
   #stops: readonly (() => void | Promise<void>)[] = []
@@ -95,7 +95,7 @@ export class ChangeFeed {
   constructor(parts: ChangeFeedParts) {
     const { clock, log, tell } = parts
     this.#parts = parts
-    this.#toPeople = new MergedNames(tellMs, clock, tell)
+    this.#toBrowsers = new MergedNames(tellMs, clock, tell)
     this.#toOthers = new MergedNames(publishMs, clock, (tables) => this.#others.send({ from: this.#own, tables }))
     this.#failures = new FailureLog(log, {
       failing: 'changes do not reach the back office of other instances at once',
@@ -106,17 +106,17 @@ export class ChangeFeed {
 
   /**
    * Starts to watch these tables.
-   * @param hears true for a process that also needs the changes and messages of other processes; false for a command,
-   *   which only sends its changes
+   * @param receives true for a process that also needs the changes and messages of other processes; false for a
+   *   command, which only sends its changes
    */
-  async start(tables: Iterable<string>, hears = true): Promise<void> {
+  async start(tables: Iterable<string>, receives = true): Promise<void> {
     const { db, store, clock } = this.#parts
     // After a start, assume that another instance has open pages. Otherwise changes before its next announcement would
     // be lost.
     this.#reportsUntil = clock.monotonic() + reportPeriodMs
     this.#tables = new Set(tables)
     this.#stops = [db.onWritten(this.#tables, (table) => this.#written(table))]
-    if (!hears) return
+    if (!receives) return
     try {
       const stop = await store?.subscribe(
         channel,
@@ -132,13 +132,13 @@ export class ChangeFeed {
   /** Announces that a page is open on this instance. The caller repeats this call as long as a page is open. */
   wanted(): void {
     const now = this.#parts.clock.monotonic()
-    if (now - this.#looksAt < looksMs) return
-    this.#looksAt = now
+    if (now - this.#announcedAt < announceMs) return
+    this.#announcedAt = now
     this.#others.send({ from: this.#own, looks: true })
   }
 
   async stop(): Promise<void> {
-    this.#toPeople.stop()
+    this.#toBrowsers.stop()
     this.#toOthers.stop()
     for (const stop of this.#stops)
       await Promise.resolve(stop()).catch((error: unknown) => this.#failures.failed(error))
@@ -149,18 +149,18 @@ export class ChangeFeed {
     const now = this.#parts.clock.monotonic()
     for (const table of tables) {
       this.#writtenAt.set(table, now)
-      this.#toPeople.add(table)
+      this.#toBrowsers.add(table)
       if (now < this.#reportsUntil) this.#toOthers.add(table)
     }
   }
 
   #hear(message: Message): void {
     if (message.from === this.#own) return
-    if ('looks' in message) this.#isLookedAt()
-    else for (const table of message.tables) if (this.#tables.has(table)) this.#toPeople.add(table)
+    if ('looks' in message) this.#startReporting()
+    else for (const table of message.tables) if (this.#tables.has(table)) this.#toBrowsers.add(table)
   }
 
-  #isLookedAt(): void {
+  #startReporting(): void {
     const now = this.#parts.clock.monotonic()
     if (now >= this.#reportsUntil)
       for (const [table, at] of this.#writtenAt) if (now - at < lateMs) this.#toOthers.add(table)

@@ -43,7 +43,7 @@ interface MetricHistoryParts {
 }
 
 /** Counts of one chart line for one label value. */
-class Column {
+class LineCounts {
   readonly hour = new Float64Array(spans.hour.steps)
   readonly day = new Float64Array(spans.day.steps)
   /** Counts of the steps that are not yet complete. */
@@ -70,7 +70,7 @@ class Column {
 }
 
 /** Counts of one chart, by label value, then by name of the line. */
-type Columns = Map<string, Map<string, Column>>
+type ChartCounts = Map<string, Map<string, LineCounts>>
 
 /**
  * Counts of the declared charts for the last hour and the last day. They are read from the metrics registry once per
@@ -82,7 +82,7 @@ export class MetricHistory {
   readonly instance = instanceName()
   readonly #parts: MetricHistoryParts
   readonly #failures: FailureLog
-  readonly #columns = new Map<string, Columns>()
+  readonly #columns = new Map<string, ChartCounts>()
   /** Monotonic end times of the steps. Corrections of the system time do not change their order. */
   readonly #ends = { hour: new Float64Array(spans.hour.steps), day: new Float64Array(spans.day.steps) }
   readonly #ended = { hour: 0, day: 0 }
@@ -159,14 +159,14 @@ export class MetricHistory {
   }
 
   #count(chart: MeasuredChart, counters: readonly CounterValue[]): void {
-    const columns: Columns = this.#columns.get(chart.id) ?? new Map()
+    const columns: ChartCounts = this.#columns.get(chart.id) ?? new Map()
     this.#columns.set(chart.id, columns)
     for (const [value, sums] of sumsOf(chart, counters, columns)) {
-      const lines = columns.get(value) ?? new Map<string, Column>()
+      const lines = columns.get(value) ?? new Map<string, LineCounts>()
       columns.set(value, lines)
       for (const [name, sum] of sums) {
         // Counts from before the first reading are not assigned to a step.
-        const column = lines.get(name) ?? new Column(this.#began === undefined ? sum : 0)
+        const column = lines.get(name) ?? new LineCounts(this.#began === undefined ? sum : 0)
         lines.set(name, column)
         column.read(sum)
       }

@@ -33,10 +33,10 @@ type TextParams = Readonly<Record<string, string | number | undefined>>
 export type Translate = (key: TextKey, params?: TextParams) => string
 
 /** The English texts define the type. A text that is missing in another language is therefore a type error. */
-const shared: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
+const commonTexts: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
 const catalogues: Readonly<Record<Language, Map<string, string>>> = {
-  en: flat(shared.en),
-  'zh-CN': flat(shared['zh-CN']),
+  en: flat(commonTexts.en),
+  'zh-CN': flat(commonTexts['zh-CN']),
 }
 
 const voices = new Map<Language, Translate>()

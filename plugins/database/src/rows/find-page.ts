@@ -115,7 +115,7 @@ export interface FoundPage<T> {
 }
 
 /** Maximum number of rows that a search examines. */
-const searched = 3_000
+const maxSearchedRows = 3_000
 
 interface List<T> extends PageOptions<T> {
   readonly em: SqlEntityManager
@@ -174,7 +174,7 @@ async function walk<T extends object>(
     })) as T[]
     found.push(...rows)
     if (found.length === expected) break
-    const last = search === undefined ? undefined : await lastLookedAt(list, stretch, keys)
+    const last = search === undefined ? undefined : await lastExamined(list, stretch, keys)
     if (last !== undefined) return { found, end: positionIn(last, keys) }
     if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch)))
   }
@@ -182,12 +182,12 @@ async function walk<T extends object>(
 }
 
 /** Returns the last row that a search examines; `undefined` if no rows follow it. */
-async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
+async function lastExamined<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
   const [last, another] = await em.find(entity, conditionOf(em, stretch), {
     fields: keys.map(({ property }) => property) as never,
     orderBy: orderOf<T>(em, stretch),
     limit: 2,
-    offset: searched - 1,
+    offset: maxSearchedRows - 1,
   })
   return another === undefined ? undefined : (last as object)
 }
@@ -202,7 +202,7 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
     .select([...new Set<string>([...primaryKeys, ...columns])] as never)
     .where(conditionOf(em, stretch))
     .orderBy(orderOf<T>(em, stretch))
-    .limit(searched)
+    .limit(maxSearchedRows)
   const text = (alias: string) =>
     `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
   return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
@@ -254,7 +254,7 @@ async function counted<T extends object>(list: List<T>, whole: Stretch, count: '
 async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch, isInOrder: boolean) {
   const all = { columns: raw('1 as one'), holds: { sql: '1 = 1', parameters: [] } }
   const { columns, holds } = search === undefined ? all : searchedText({ em, entity }, search)
-  const most = search === undefined ? maxCounted + 1 : searched
+  const most = search === undefined ? maxCounted + 1 : maxSearchedRows
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select(columns as never)

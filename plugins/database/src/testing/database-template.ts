@@ -40,7 +40,7 @@ export async function startMigrated(product: Product, options: StartOptions = {}
  * code of data steps.
  */
 const known = new Map<string, string>()
-const shared = process.env['PLINTH_TEST_TEMPLATES']
+const sharedDirectory = process.env['PLINTH_TEST_TEMPLATES']
 
 /**
  * Time of the migration. It is before the clocks of all tests, so that ids and times of the template are in the past.
@@ -88,8 +88,8 @@ async function migrate(db: Kysely<unknown>, dialect: Dialect, plugins: readonly 
 
 function read(name: string): string | undefined {
   const own = known.get(name)
-  if (own !== undefined || shared === undefined || !existsSync(join(shared, name))) return own
-  const template = readFileSync(join(shared, name), 'utf8')
+  if (own !== undefined || sharedDirectory === undefined || !existsSync(join(sharedDirectory, name))) return own
+  const template = readFileSync(join(sharedDirectory, name), 'utf8')
   known.set(name, template)
   return template
 }
@@ -100,10 +100,10 @@ function read(name: string): string | undefined {
  */
 function keep(name: string, template: string): void {
   known.set(name, template)
-  if (shared === undefined) return
-  const draft = join(shared, `${name}.${process.pid}`)
+  if (sharedDirectory === undefined) return
+  const draft = join(sharedDirectory, `${name}.${process.pid}`)
   writeFileSync(draft, template)
-  renameSync(draft, join(shared, name))
+  renameSync(draft, join(sharedDirectory, name))
 }
 
 async function rowsOf<Row>(db: Kysely<unknown>, sql: string): Promise<Row[]> {

@@ -39,8 +39,8 @@ export interface CallerAddresses {
 const chainHeader = 'x-forwarded-for'
 /** Limits the cost of a forged header. Real proxy chains are shorter. */
 const maxChainLength = 10
-const rememberedTexts = 1024
-const maxRememberedTextLength = 256
+const maxCachedTexts = 1024
+const maxCachedTextLength = 256
 
 /** Address that is used if the connection has already closed. */
 const unknownPeer = '0.0.0.0'
@@ -53,29 +53,29 @@ const unknownPeer = '0.0.0.0'
  */
 export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   const trusted = new AddressSet(rules.trustedProxies)
-  const believed = rules.headers.map((name) => name.toLowerCase())
-  const peers = remember((peer): Peer => {
+  const trustedHeaders = rules.headers.map((name) => name.toLowerCase())
+  const peerOf = cached((peer): Peer => {
     const address = normalizeAddress(peer) ?? unknownPeer
     return { address, isProxy: rules.trustForwardedHeaders && trusted.has(address) }
   })
-  const chains = remember((text) => lastVouched(text, trusted))
-  const singles = remember(normalizeHop)
+  const clientOfChain = cached((text) => clientInChain(text, trusted))
+  const addressIn = cached(normalizeHop)
 
   return {
-    peer: (address) => peers(address ?? unknownPeer),
+    peer: (address) => peerOf(address ?? unknownPeer),
     client(peer, headers) {
-      const { address, isProxy } = peers(peer ?? unknownPeer)
+      const { address, isProxy } = peerOf(peer ?? unknownPeer)
       if (!isProxy) return address
-      for (const name of believed) {
+      for (const name of trustedHeaders) {
         const value = headers[name]
         if (typeof value !== 'string') continue
-        // The first header that is present decides, even if it has an invalid entry. Otherwise a client could send an
-        // invalid entry to choose a later header.
+        // If `X-Forwarded-For` is present, it decides, even if it has an invalid entry. Otherwise a client could send
+        // an invalid entry to choose a later header.
         if (name === chainHeader) {
-          if (hasHop(value)) return chains(value) ?? address
+          if (hasHop(value)) return clientOfChain(value) ?? address
           continue
         }
-        const client = singles(value)
+        const client = addressIn(value)
         if (client !== undefined) return client
       }
       return address
@@ -85,8 +85,8 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
 }
 
 /** Returns the client address in the header, or `undefined` if the rightmost entry is not an address. */
-function lastVouched(chain: string, trusted: AddressSet): string | undefined {
-  let vouched: string | undefined
+function clientInChain(chain: string, trusted: AddressSet): string | undefined {
+  let client: string | undefined
   let end = chain.length
   for (let hops = 0; end > 0 && hops < maxChainLength; ) {
     const comma = chain.lastIndexOf(',', end - 1)
@@ -95,11 +95,11 @@ function lastVouched(chain: string, trusted: AddressSet): string | undefined {
     if (text === '') continue
     hops++
     const hop = normalizeHop(text)
-    if (hop === undefined) return vouched
-    vouched = hop
-    if (!trusted.has(hop)) return vouched
+    if (hop === undefined) return client
+    client = hop
+    if (!trusted.has(hop)) return client
   }
-  return vouched
+  return client
 }
 
 /** Normalises an address that is plain, has a port, or is in brackets or quotes. */
@@ -114,14 +114,14 @@ function normalizeHop(text: string): string | undefined {
 const hasHop = (chain: string) => /[^\s,]/.test(chain)
 
 /** Caches the results for short texts. A full cache drops its oldest entry. */
-function remember<T>(response: (text: string) => T): (text: string) => T {
+function cached<T>(compute: (text: string) => T): (text: string) => T {
   const known = new Map<string, { readonly result: T }>()
   return (text) => {
     const earlier = known.get(text)
     if (earlier !== undefined) return earlier.result
-    const result = response(text)
-    if (text.length > maxRememberedTextLength) return result
-    if (known.size >= rememberedTexts) {
+    const result = compute(text)
+    if (text.length > maxCachedTextLength) return result
+    if (known.size >= maxCachedTexts) {
       const [oldest] = known.keys()
       if (oldest !== undefined) known.delete(oldest)
     }

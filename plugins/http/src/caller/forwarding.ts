@@ -48,7 +48,7 @@ const wellFormed = new RegExp(contextPathPattern)
  * @param configured context path of the product; empty for none
  */
 export function createForwarding(addresses: Pick<CallerAddresses, 'peer'>, configured: string): Forwarding {
-  const said = ({ headers, socket }: Message, name: string): string => {
+  const forwarded = ({ headers, socket }: Message, name: string): string => {
     const value = headers[name]
     if (typeof value !== 'string' || !addresses.peer(socket.remoteAddress).isProxy) return ''
     // Each proxy appends its value. The first value is from the proxy that the browser called.
@@ -56,11 +56,12 @@ export function createForwarding(addresses: Pick<CallerAddresses, 'peer'>, confi
   }
   return {
     contextPath(message) {
-      const prefix = said(message, 'x-forwarded-prefix').replace(/\/+$/, '')
+      const prefix = forwarded(message, 'x-forwarded-prefix').replace(/\/+$/, '')
       return prefix !== '' && wellFormed.test(prefix) ? prefix : configured
     },
-    isHttps: (message) => 'encrypted' in message.socket || said(message, 'x-forwarded-proto').toLowerCase() === 'https',
-    host: (message) => said(message, 'x-forwarded-host') || (message.headers.host ?? ''),
+    isHttps: (message) =>
+      'encrypted' in message.socket || forwarded(message, 'x-forwarded-proto').toLowerCase() === 'https',
+    host: (message) => forwarded(message, 'x-forwarded-host') || (message.headers.host ?? ''),
     strip: configured === '' ? undefined : (url) => withoutPrefix(url, configured),
   }
 }

@@ -23,13 +23,13 @@ function catalogueOf(messages: Plugin['messages']): Catalogue {
 /** Returns a function that finds a title in the messages of a plugin, then in those of `http`. */
 export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]) {
   const catalogues = new Map<string, Catalogue>()
-  const shared = catalogueOf(own)
+  const commonTitles = catalogueOf(own)
   const ownOf = (id: string) => {
     const known = catalogues.get(id) ?? catalogueOf(plugins.find((plugin) => plugin.id === id)?.messages)
     catalogues.set(id, known)
     return known
   }
-  return (plugin: string, name: string): FieldTitle | undefined => ownOf(plugin).get(name) ?? shared.get(name)
+  return (plugin: string, name: string): FieldTitle | undefined => ownOf(plugin).get(name) ?? commonTitles.get(name)
 }
 
 /** Returns the titles for the API description: `title` is in English, `x-title` in all languages. */

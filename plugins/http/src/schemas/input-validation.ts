@@ -90,13 +90,13 @@ function without(names: readonly string[], value: unknown): unknown {
 
 function compilerPair(options: Options) {
   const create = (allErrors: boolean) => {
-    let shared: ReturnType<typeof createAjv> | undefined
+    let common: ReturnType<typeof createAjv> | undefined
     const createOwn = () => createAjv({ ...options, allErrors, verbose: allErrors })
     return (schema: object) => {
       // Two plugins may use the same schema id, for example "Node", so such a schema gets its own Ajv instance.
       if (JSON.stringify(schema).includes('"$id"')) return createOwn().compile(schema)
-      shared ??= createOwn()
-      return shared.compile(schema)
+      common ??= createOwn()
+      return common.compile(schema)
     }
   }
   return { first: create(false), all: create(true) }

@@ -316,11 +316,11 @@ function laidOut(value: unknown): string {
   }
 }
 
-const isThing = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the members of the first object that differ from the second object. */
 const reduced = (one: unknown, other: unknown): unknown =>
-  isThing(one) && isThing(other)
+  isObject(one) && isObject(other)
     ? Object.fromEntries(
         Object.entries(one).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name])),
       )

@@ -26,24 +26,24 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   const { translate } = useSpeech()
   const api = useApi()
   const params = page.param === undefined ? {} : { [page.param]: id }
-  const thing = useQuery({
+  const object = useQuery({
     queryKey: [page.operation, params, {}],
     queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
     refetchInterval: usePolling()(page.live, liveMs),
   })
   const [isChanging, setChanging] = useState(false)
   const [chosen, setChosen] = useState<DetailPage['actions'][number]>()
-  const row = thing.data
+  const row = object.data
   const name = page.name === undefined ? '' : plainText(valueAt(row, page.name))
   useEffect(() => {
     document.title = `${name === '' ? page.title : name} · ${siteName}`
   }, [name, page.title])
-  const isGone = thing.error instanceof CallFailure && thing.error.kind === 'missing'
+  const isGone = object.error instanceof CallFailure && object.error.kind === 'missing'
   if (row === undefined || isGone) {
-    return thing.error === null ? (
+    return object.error === null ? (
       <Skeleton height={28} width="14rem" />
     ) : (
-      <LoadFailure error={thing.error} isPage onRetry={() => void thing.refetch()} />
+      <LoadFailure error={object.error} isPage onRetry={() => void object.refetch()} />
     )
   }
   return (

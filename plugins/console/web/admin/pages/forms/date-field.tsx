@@ -32,7 +32,7 @@ export default function DateField(props: DateFieldProps) {
   const { translate, language } = useSpeech()
   const at = Date.parse(value)
   const shown = !withTime || Number.isNaN(at) ? value : wallClock(at, zone).replace('T', ' ')
-  const shared = {
+  const commonProps = {
     ...field,
     label: children.title,
     // Also names the calendar, which refers to the field. The content of an empty field is no name.
@@ -58,7 +58,7 @@ export default function DateField(props: DateFieldProps) {
   if (!withTime) {
     return (
       <DateInput
-        {...shared}
+        {...commonProps}
         description={children.description}
         valueFormat="YYYY-MM-DD"
         value={value === '' ? null : value}
@@ -68,7 +68,7 @@ export default function DateField(props: DateFieldProps) {
   }
   return (
     <DateTimePicker
-      {...shared}
+      {...commonProps}
       description={
         <>
           {children.description} {translate('admin.zone.shown', { zone })}

@@ -17,14 +17,15 @@ export function sampleOf(text: string): unknown {
   }
 }
 
-type Thing = { [name: string]: unknown }
-const isThing = (value: unknown): value is Thing => typeof value === 'object' && value !== null && !Array.isArray(value)
+type Members = { [name: string]: unknown }
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Builds nested objects from dotted names: `user.name` becomes the member `name` of `user`. Empty fields are omitted.
  */
-export function samplesOf(typed: Readonly<Record<string, string>>): Thing {
-  const made: Thing = Object.create(null)
+export function samplesOf(typed: Readonly<Record<string, string>>): Members {
+  const made: Members = Object.create(null)
   const given = Object.entries(typed).filter(([, text]) => text !== '')
   // Shorter names come first, so that a parent is created before its members.
   for (const [name, text] of given.sort(([a], [b]) => a.length - b.length)) put(made, name.split('.'), sampleOf(text))
@@ -32,12 +33,12 @@ export function samplesOf(typed: Readonly<Record<string, string>>): Thing {
 }
 
 /** Sets a nested member. If a parent is a text, the member is omitted, because a text has no members. */
-function put(thing: Thing, [name = '', ...rest]: readonly string[], value: unknown): void {
+function put(target: Members, [name = '', ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) {
-    thing[name] = value
+    target[name] = value
     return
   }
-  thing[name] ??= Object.create(null)
-  const inner = thing[name]
-  if (isThing(inner)) put(inner, rest, value)
+  target[name] ??= Object.create(null)
+  const inner = target[name]
+  if (isMembers(inner)) put(inner, rest, value)
 }
