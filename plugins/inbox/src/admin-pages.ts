@@ -145,7 +145,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
 
 export const inboxPages = [inbox, receipts, attachments, preferences]
 
-/** Shown next to the page in the navigation. */
+/** Number that is shown next to the page of the inbox in the navigation. */
 export const unreadMessages = adminAttention('getNotificationsInboxUnreadCount', {
   id: 'notification.unread',
   title: text('Unread messages', '未读消息'),

@@ -3,11 +3,11 @@ import { id, instant, nullable, Type, text } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Users can switch each of them off (document 2, "Preferences"). */
+/** Categories of messages. Users can switch each of them off (document 2 of the specification, "Preferences"). */
 export const categories = ['system', 'account', 'todo', 'chat', 'blog', 'forum', 'mall', 'marketing'] as const
 export type Category = (typeof categories)[number]
 
-/** Modules whose name differs from their category. */
+/** Categories of the modules whose name differs from their category. */
 const categoryOfModule = new Map<string, Category>(
   Object.entries({
     social: 'account',
@@ -21,7 +21,10 @@ const categoryOfModule = new Map<string, Category>(
   } as const),
 )
 
-/** @param module attribute of a message, in any case; unknown modules belong to `system` */
+/**
+ * Returns the category of a message. @param module attribute of the message, in upper or lower case; unknown modules
+ * belong to `system`
+ */
 export function categoryOf(module: unknown): Category {
   const name = typeof module === 'string' ? module.trim().toLowerCase() : ''
   return categories.find((category) => category === name) ?? categoryOfModule.get(name) ?? 'system'
@@ -31,7 +34,7 @@ export function categoryOf(module: unknown): Category {
 export interface AttachmentDraft {
   /** 1 to 200 characters. */
   readonly name: string
-  /** By the rules of `Storage`. Set both or neither. */
+  /** Disk of the file, as `Storage` defines it. Set `disk` and `path` together, or neither of them. */
   readonly disk?: string
   readonly path?: string
   /** `type/subtype`, at most 127 characters. */
@@ -42,7 +45,7 @@ export interface AttachmentDraft {
   readonly url?: string
 }
 
-/** What opens when the user selects a message (document 2, "Inbox item view"). */
+/** Fields that tell what opens when the user selects a message (document 2 of the specification, "Inbox item view"). */
 export const jumpFields = {
   module: Type.String({ description: 'Business module, such as `forum`.' }),
   event: nullable(text, { description: 'Event code, such as `reply.created`.' }),
@@ -80,17 +83,17 @@ const attachmentFields = {
   size: Type.Integer({ minimum: 0, description: 'Size in bytes.' }),
 }
 
-/** `url` is computed at each read; null if the file cannot be reached. */
+/** An attachment in a response. `url` is computed at each read; null if the file cannot be reached. */
 export const attachmentView = Type.Object({ ...attachmentFields, url: nullable(text) })
 export type AttachmentView = Static<typeof attachmentView>
 
-/** Stored once for all recipients. */
+/** Content of a message, stored once for all recipients. */
 export const inboxContent = Type.Object({
-  /** Chosen by the sender. A recipient has one item per message. */
+  /** Id that the sender has chosen. A recipient has one item per message. */
   messageId: text,
   subject: text,
   content: text,
-  /** For subject and content that are keys of translations. */
+  /** Values for subject and content, if they are keys of translations. */
   variables: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
   ...jumpFields,
   attachments: Type.Array(Type.Object({ ...attachmentFields, url: nullable(text) })),
@@ -115,32 +118,32 @@ const contentView = {
 
 export const inboxItemView = Type.Object({ id, unread: Type.Boolean(), readAt: nullable(instant), ...contentView })
 export type InboxItemView = Static<typeof inboxItemView>
-/** Equal for all recipients with the same language. */
+/** View of a content. It is equal for all recipients with the same language. */
 export type InboxContentView = Omit<InboxItemView, 'id' | 'unread' | 'readAt'>
 
-/** Also the maximum per transaction. */
+/** Maximum number of recipients in one event, and of items that one transaction writes. */
 export const largestCreatedEvent = 1_000
 
 const recipients = Type.Array(id, { minItems: 1, maxItems: largestCreatedEvent })
 
 /**
- * Event: items were committed. Each item is in one event, with up to 1,000 recipients, of the process that wrote it.
- * Not durable, because the inbox is the history. A client receives `{ id, unread: true, readAt: null, ...await
- * inbox.present(payload.content, locale) }`, an `InboxItemView`.
+ * Event: items were committed. The process that wrote them emits one event for up to 1,000 recipients. The event is not
+ * durable, because clients can read the items from the inbox. A client receives `{ id, unread: true, readAt: null,
+ * ...await inbox.present(payload.content, locale) }`, an `InboxItemView`.
  */
 export const notificationCreated = event(
   'notification.created',
   Type.Object({
     content: inboxContent,
     userIds: recipients,
-    /** In the order of `userIds`. */
+    /** Ids of the items, in the order of `userIds`. */
     itemIds: recipients,
   }),
 )
 
 /**
  * Event: a user has read items, so that other devices can update. If `all` is true, everything up to `readAt` was read
- * and `items` is empty. Otherwise `items` contains up to 200 items. Not durable.
+ * and `items` is empty. Otherwise `items` contains up to 200 items. The event is not durable.
  */
 export const notificationRead = event(
   'notification.read',
@@ -158,18 +161,18 @@ export const notificationRead = event(
 )
 
 export interface InboxMessage {
-  /** 1 to 200 characters. A user gets one item per message, even if it was deleted. */
+  /** 1 to 200 characters. A user gets one item per message. It is not added again, even if the user has deleted it. */
   readonly messageId: string
-  /** Text or key of a translation: `messages.<path>` or `{messages.<path>}`. Cut to 500 characters. */
+  /** Text or key of a translation: `messages.<path>` or `{messages.<path>}`. A longer text is cut to 500 characters. */
   readonly subject: string
   /** Text or key of a translation; at most 65,536 characters. */
   readonly content: string
-  /** For translations. Stored, so they must not contain secrets. */
+  /** Values for translations. They are stored, so they must not contain secrets. */
   readonly variables?: Readonly<Record<string, unknown>>
   /**
-   * `module`, `event` (or `eventType`), `sourceType`, `sourceId`, `targetType`, `targetId`, `targetRoute`,
-   * `targetUserId`, `dedupeKey`, `attachments`, and the ids that `jump-target.ts` reads by event. For conversations
-   * also `conversationType`, `messagePreview`, `sender` and `muted`. Other attributes are not stored.
+   * Attributes of the message: `module`, `event` (or `eventType`), `sourceType`, `sourceId`, `targetType`, `targetId`,
+   * `targetRoute`, `targetUserId`, `dedupeKey`, `attachments`, and the ids that `jump-target.ts` reads by event. For
+   * conversations, also `conversationType`, `messagePreview`, `sender` and `muted`. Other attributes are not stored.
    */
   readonly attributes?: Readonly<Record<string, unknown>>
   readonly userIds: readonly number[]
@@ -183,38 +186,41 @@ export interface AddedItems {
 
 export interface AddOptions {
   readonly signal?: AbortSignal
-  /** The caller has just checked that all users want the message on the channel `database`. */
+  /** True if the caller has just checked that all users want the message on the channel `database`. */
   readonly isWanted?: boolean
 }
 
-/** Only `add` writes items, and it respects the preferences of users. */
+/** Inboxes of users. Only `add` writes items, and it respects the preferences of users. */
 export interface Inbox {
   /**
-   * Joins the current transaction. Without one, commits in chunks; after an interruption, adding the message again
-   * completes it.
+   * Adds a message to the inboxes of users. Joins the current transaction. Without one, it commits the items in chunks.
+   * If it was interrupted, adding the message again completes it.
    *
    * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the reason of the
-   *   signal, between two chunks
+   * signal, if it aborts between two chunks
    */
   add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
-  /** Translates texts. URLs of attachments follow the current configuration. */
+  /** Translates the texts of a content. URLs of attachments follow the current configuration. */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
-  /** Counts up to 1,000. */
+  /** Returns the number of unread items, counted up to 1,000. */
   unreadCount(userId: number): Promise<{ readonly count: number; readonly capped: boolean }>
 }
 
 export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
-/** Users can switch off either. */
+/** Channel and category of a message. Users can switch off both channels and categories. */
 export interface PreferenceQuestion {
   /** Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the category matters. */
   readonly channel: string
   readonly category: Category
 }
 
-/** Which messages users want, and when (document 2, "Preferences"). */
+/** Tells which messages users want, and when (document 2 of the specification, "Preferences"). */
 export interface NotificationPreferences {
-  /** Accepts any number of users. Without saved preferences, a user wants everything. */
+  /**
+   * Returns the users who want a message. Accepts any number of users. A user without saved preferences wants
+   * everything.
+   */
   wanted(userIds: readonly number[], question: PreferenceQuestion): Promise<ReadonlySet<number>>
   /**
    * Returns the end of quiet hours for users who have them now, in milliseconds since the epoch.

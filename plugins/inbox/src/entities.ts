@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { JumpTarget } from './contract.ts'
 
-/** Stored once for all recipients, and deleted with its last item. */
+/** Content of a message, stored once for all recipients, and deleted with the last item that refers to it. */
 export const ContentRow = defineEntity({
   name: 'InboxContent',
   tableName: 'notification_inbox_content',
@@ -14,7 +14,7 @@ export const ContentRow = defineEntity({
     content: column.longText(),
     variables: column.json<Record<string, string | number>>(),
     jump: column.json<JumpTarget>(),
-    /** If it is 0, attachments are not queried. */
+    /** Number of attachments. If it is 0, the table of attachments is not queried. */
     attachments: column.integer(),
     createdAt: column.timestamp(),
   },
@@ -36,7 +36,7 @@ export const ItemRow = defineEntity({
     id: column.primaryKey(),
     contentId: column.id(),
     userId: column.id(),
-    /** Null after deletion. The row stays, so that the message is not added again. */
+    /** Null after deletion. The row remains, so that the same message is not added again. */
     ownerId: column.id().nullable(),
     module: column.text(64),
     unread: column.boolean(),
@@ -45,7 +45,7 @@ export const ItemRow = defineEntity({
 })
 export type ItemRow = InferEntity<typeof ItemRow>
 
-/** The content of the file is not stored here. */
+/** Description of an attachment. The content of the file is not stored here. */
 export const AttachmentRow = defineEntity({
   name: 'InboxAttachment',
   tableName: 'notification_inbox_attachment',
@@ -60,13 +60,13 @@ export const AttachmentRow = defineEntity({
     contentType: column.text(127),
     /** Bytes. */
     size: column.bigint(),
-    /** Set for an external file. */
+    /** URL of an external file; null for a file in a storage. */
     url: column.longText().nullable(),
   },
 })
 export type AttachmentRow = InferEntity<typeof AttachmentRow>
 
-/** Without a row, the user wants everything at any time. */
+/** Preferences of a user. A user without a row wants everything at any time. */
 export const PreferenceRow = defineEntity({
   name: 'NotificationPreference',
   tableName: 'notification_preference',
@@ -84,7 +84,7 @@ export const PreferenceRow = defineEntity({
     forumEnabled: column.boolean(),
     mallEnabled: column.boolean(),
     marketingEnabled: column.boolean(),
-    /** These three columns are all set or all null. */
+    /** The columns `quietTimeZone`, `quietStart` and `quietEnd` are all set or all null. */
     quietTimeZone: column.text(64).nullable(),
     /** Minutes since midnight. */
     quietStart: column.integer().nullable(),

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** For operators (decision B41). Users need none for their own inbox. */
+/** Permissions for operators. Users need no permission for their own inbox. */
 export const permissionCodes = {
   attachmentView: 'notification:attachment:view',
   receiptView: 'notification:receipt:view',

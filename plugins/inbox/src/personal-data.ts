@@ -5,7 +5,10 @@ import { tally } from './tasks.ts'
 
 const items = 'select 1 from notification_inbox_item where notification_inbox_item.content_id'
 
-/** Contents that only the user has, or that others have too. @param contentId column with the id of the content */
+/**
+ * Selects contents that only this user has received, or that others have received too. @param contentId column with the
+ * id of the content
+ */
 const contentOf =
   (contentId: string, isShared: boolean) =>
   (userId: number): PersonalCondition => ({
@@ -24,7 +27,7 @@ const reason = bilingual(
   '其他接收人也收到同一条消息，待最后一个收件箱删除后一并清除。',
 )
 
-/** Content and attachments are removed with the last item that uses them. */
+/** Tables with personal data of a user. Content and attachments are removed with the last item that uses them. */
 export const inboxTables = (db: Database): readonly PersonalTable[] => [
   {
     ...personalTable(db, AttachmentRow, {

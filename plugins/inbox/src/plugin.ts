@@ -25,7 +25,10 @@ import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
 import { itemsOf, purge } from './tasks.ts'
 
-/** Does not depend on `@plinth/notification`, which reads the preferences. The channel `database` adds the messages. */
+/**
+ * Plugin for inboxes. It does not depend on `@plinth/notification`: that plugin reads the preferences, and the channel
+ * `database` adds the messages.
+ */
 export default definePlugin({
   id: 'notification.inbox',
   version: '1.0.0',

@@ -8,7 +8,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 
 const table = 'notification_inbox_item'
 
-/** Also removes contents without items, and their attachments. */
+/** Removes contents that have no items any more, together with their attachments. */
 export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {

@@ -269,7 +269,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       await purge()
     })
     t.ok(others.length >= 9)
-    // For an insert there is no plan, and a purge may scan the few contents of this test.
+    // An insert has no query plan, and a purge may scan the contents, because this test has only few.
     for (const { sql, scans } of others.filter(({ sql }) => !sql.startsWith('insert'))) {
       t.same(
         scans.filter((name) => name !== 'notification_inbox_content'),

@@ -1,17 +1,23 @@
 import { domainToASCII } from 'node:url'
 
-/** RFC 5321, 4.5.3.1.3, without the angle brackets. */
+/** Maximum length of an address without its angle brackets (RFC 5321, 4.5.3.1.3). */
 const longest = 254
 const maxLocalPartLength = 64
 
-/** Letters of any script, like SMTPUTF8 (RFC 6531). Real addresses need no quotes, comments and blanks. */
+/**
+ * A character of an address: letters of any script are allowed, as in SMTPUTF8 (RFC 6531). Quotes, comments and blanks
+ * are not allowed, because real addresses do not need them.
+ */
 const character = '[^\\s@<>()\\[\\]:;,\\\\"\\p{Cc}\\p{Cf}]'
 const shape = new RegExp(`^${character}+@${character}+$`, 'u')
 
 export const isAddress = (text: string): boolean =>
   text.length <= longest && shape.test(text) && text.lastIndexOf('@') <= maxLocalPartLength
 
-/** Converts letters of other scripts in the domain to ASCII (RFC 5891). */
+/**
+ * Returns the address in the form for the server. Letters of other scripts in the domain are converted to ASCII (RFC
+ * 5891).
+ */
 export function onTheWire(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = domainToASCII(address.slice(at + 1))
@@ -27,7 +33,7 @@ export interface Sender {
 const quoted = '"((?:[^"\\\\\\p{Cc}]|\\\\[^\\p{Cc}])*)"'
 const address = `${character}{1,${maxLocalPartLength}}@${character}{1,${longest - maxLocalPartLength - 1}}`
 
-/** An address, or a name, which may be quoted, and an address in angle brackets. */
+/** A sender: an address, or an address in angle brackets after a name, which may be quoted. */
 export const senderPattern = `^(?:(?<name>(?:[^<>"\\p{Cc}]|${quoted})*)<(?<inner>${address})>|\\s*(?<bare>${address}))\\s*$`
 const senderShape = new RegExp(senderPattern, 'u')
 const quotedPart = new RegExp(quoted, 'gu')

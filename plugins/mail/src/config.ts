@@ -63,7 +63,7 @@ export const keys = {
     default: '',
     maxLength: 1024,
     sensitive: true,
-    // These keys decide who can read the password in transit.
+    // These keys decide to which server the password is sent, and who can read it in transit.
     destination: [
       'platform.mail.smtp.host',
       'platform.mail.smtp.port',

@@ -9,7 +9,8 @@ import {
 } from '@plinth/kernel'
 
 /**
- * Addresses are bare, such as `someone@example.com`. They and the subject contain no line breaks or control characters.
+ * A mail. Its addresses have no names, such as `someone@example.com`. Addresses and subject contain no line breaks or
+ * control characters.
  */
 export interface MailMessage {
   /** 1 to 50 addresses. Recipients see all of them. */
@@ -22,12 +23,14 @@ export interface MailMessage {
   readonly replyTo?: string | undefined
   /** For the header `Content-Language`, a BCP 47 tag. */
   readonly locale?: string | undefined
-  /** `https` URL for `List-Unsubscribe`. One `POST` ends the subscription (RFC 8058). */
+  /** `https` URL for the header `List-Unsubscribe`. One `POST` request to it ends the subscription (RFC 8058). */
   readonly unsubscribeUrl?: string | undefined
 }
 
 export interface MailOptions {
-  /** Equal keys give the same `Message-ID`, so that the recipient can detect a duplicate. */
+  /**
+   * Key of the mail. Mails with equal keys have the same `Message-ID`, so that the recipient can detect a duplicate.
+   */
   readonly idempotencyKey: string
   /** Default: `platform.mail.driver`. */
   readonly driver?: string | undefined
@@ -46,27 +49,27 @@ export interface MailDelivery {
   readonly errorMessage?: string | undefined
   /** Such as `550`. */
   readonly replyCode?: string | undefined
-  /** At most 300 characters, without credentials. It may repeat parts of the mail. */
+  /** Text of the reply, at most 300 characters, without credentials. It may repeat parts of the mail. */
   readonly reply?: string | undefined
 }
 
 export interface MailResult {
-  /** `none` if no driver is configured. */
+  /** Code of the driver; `none` if no driver is configured. */
   readonly driver: string
   /** In angle brackets. */
   readonly messageId: string
-  /** In the order of `to`. */
+  /** Results for the addresses, in the order of `to`. */
   readonly deliveries: readonly MailDelivery[]
 }
 
-/** Sends mails with the configured driver (decision A16). */
+/** Sends mails with the configured driver. */
 export interface Mail {
   readonly isReady: boolean
   /** Codes of the loaded drivers that can send. */
   readonly drivers: readonly string[]
-  /** Keys of this plugin and of the configured driver. */
+  /** Configuration keys that this plugin and the configured driver need. */
   needs(): ConfigNeeds
-  /** A failed delivery is returned, never thrown. Takes at most `platform.mail.send-deadline`. */
+  /** Sends a mail. A failed delivery is returned, never thrown. Takes at most `platform.mail.send-deadline`. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**
    * Checks that the driver can send, for example that the server accepts the credentials. Sends nothing. Returns and
@@ -86,20 +89,20 @@ export interface OutgoingMail {
   readonly to: readonly string[]
   readonly subject: string
   readonly messageId: string
-  /** The complete mail (RFC 5322), signed if DKIM is configured. */
+  /** Returns the complete mail (RFC 5322), signed if DKIM is configured. */
   raw(): Promise<Buffer>
 }
 
-/** Contributed under its code: `ctx.contribute(mailDriver, 'acme', driver)`. */
+/** A way to send mails. A plugin contributes it under its code: `ctx.contribute(mailDriver, 'acme', driver)`. */
 export interface MailDriver {
   readonly displayName: LocalizedText
-  /** False while a required key is empty. */
+  /** Returns false while a required key is empty. */
   isConfigured(): boolean
-  /** Absent if the driver has no required keys. */
+  /** Configuration keys that the driver needs. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
-   * Returns a result for each address. If the signal aborts, closes its connections immediately and returns what is
-   * known.
+   * Sends a mail and returns a result for each address. If the signal aborts, it closes its connections immediately and
+   * returns the results that are known.
    */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<readonly MailDelivery[]>
   /** See `Mail.verify`. */

@@ -11,36 +11,41 @@ export interface Dkim {
 }
 
 /**
- * Signed by DKIM. Servers on the way do not change these headers. RFC 8058, 4 requires both `List-Unsubscribe` headers.
+ * Headers that DKIM signs. Servers on the way do not change them. RFC 8058, 4 requires that both `List-Unsubscribe`
+ * headers are signed.
  */
 const signedHeaders =
   'From:To:Reply-To:Subject:Date:Message-ID:MIME-Version:Content-Type:Content-Language:List-Unsubscribe:List-Unsubscribe-Post'
 
-/** Equal keys give the same id, so that a duplicate can be detected. */
+/** Returns the `Message-ID` of a mail. It is the same for equal keys, so that a duplicate can be detected. */
 export function messageIdOf(idempotencyKey: string, { address }: Sender): string {
   const digest = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40)
   return `<${digest}@${address.slice(address.lastIndexOf('@') + 1)}>`
 }
 
-/** Lines of text end with CRLF in base64 (RFC 2045, 6.8). */
+/** Returns a text whose lines end with CRLF, as base64 requires for text (RFC 2045, 6.8). */
 const canonical = (text: string) => text.replace(/\r\n|\r|\n/g, '\r\n')
 
-/** Lines are then shorter than 76 characters (RFC 2047, 2). */
+/** Maximum length of an encoded word. With it, lines are shorter than 76 characters (RFC 2047, 2). */
 const maxWordLength = 52
 
-/** Texts are encoded, so that servers on the way do not change them. Content is never read from a file or URL. */
+/**
+ * Builds the mail. Texts are encoded, so that servers on the way do not change them. Content is never read from a file
+ * or URL.
+ */
 export async function compose(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
   from: Sender,
   messageId: string,
   dkim: Dkim | undefined,
 ): Promise<Buffer> {
-  // Saves memory in a product that sends no mails.
+  // Imported only here, to save memory in a product that sends no mails.
   const [{ default: nodemailer }, { encodeWord }] = await Promise.all([
     import('nodemailer'),
     import('nodemailer/lib/mime-funcs'),
   ])
-  // The library would send such text unchanged, and mail programs would decode it.
+  // The library would send a subject with `=?` unchanged, and mail programs would decode it, so the subject is encoded
+  // here.
   const hasEncodedWord = subject.includes('=?')
   const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await composer.sendMail({
@@ -196,7 +201,7 @@ export class MailService implements Mail {
   }
 }
 
-/** Also one result for each invalid address. */
+/** Returns the results in the order of the addresses, with one result for each invalid address. */
 function inOrder(to: readonly string[], sent: readonly MailDelivery[]): readonly MailDelivery[] {
   const rejected = {
     outcome: 'rejected',
@@ -211,7 +216,7 @@ interface Fault {
   readonly text: string
 }
 
-/** The first rule of `MailMessage` that a mail breaks. Addresses are not checked. */
+/** Returns the first rule of `MailMessage` that a mail breaks. Addresses are not checked. */
 function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
   const problem = (code: string, text: string) => ({ code: `mail.${code}`, text })
   if (to.length > maxRecipients) return problem('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)
@@ -229,7 +234,7 @@ function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeU
   return text.trim() === '' ? problem('empty', 'The mail has no text') : undefined
 }
 
-/** If the signal aborts, the work must return what is known about the mail. */
+/** Runs the work with a deadline. If the signal aborts, the work must return what is known about the mail. */
 async function withSignal<T>(
   clock: Clock,
   ms: number,

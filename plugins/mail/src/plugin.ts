@@ -7,7 +7,7 @@ import { smtp } from './drivers/smtp/smtp.ts'
 import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
-/** Drivers: an SMTP server, files, the log, or one of another plugin (decision A16). */
+/** Sends mails. The driver is an SMTP server, files, the log, or a driver of another plugin. */
 export default definePlugin({
   id: 'mail',
   version: '1.0.0',

@@ -101,7 +101,7 @@ t.test('the sender is an address, or a name that may be quoted and an address (R
     `${'x'.repeat(65)}@b.c`,
   ]
   for (const sender of rejected) {
-    // A value in `.env` is validated by the same rule.
+    // Here the sender is configured in the product. A sender in `.env` is validated by the same rule.
     const start = startMail(t, { 'platform.mail.driver': 'log', [key]: sender })
     const problem = await start.then(
       () => undefined,
@@ -309,7 +309,7 @@ t.test('a certificate that nobody vouches for is refused, one of a configured au
 t.test('a refused sign-in is a matter of the configuration, and no answer or log holds the password', async (t) => {
   const password = 'planted-secret-3/%"\\'
   const server = await startMailServer(t, {
-    // A server that repeats the credentials in its error.
+    // This server repeats the credentials in its error.
     onAuth: ({ username, password }, _session, done) => done(new Error(`No ${username} with ${password}`)),
   })
   const lines: string[] = []

@@ -42,7 +42,8 @@ interface AlertKind {
 }
 
 /**
- * @param keyOf events with the same key are one alert. It must return few distinct keys, because each needs a row.
+ * @param keyOf returns the key of an event. Events with the same key are one alert. There must be few distinct keys,
+ * because each needs a row in the database.
  * @param isAlert selects the events that are alerts
  */
 const kind = <T extends object>(
@@ -77,7 +78,10 @@ const scalarsOf = (payload: object): Readonly<Record<string, string | number | b
     ...Object.entries(payload).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)),
   ])
 
-/** Payload fields that identify what an inbox item opens. The inbox reads them from the attributes of a message. */
+/**
+ * Payload fields that identify the object which opens when the user selects an inbox item. The inbox reads them from
+ * the attributes of a message.
+ */
 const jumpIds = ['topicId', 'reportId', 'orderNo', 'afterSalesNo']
 const idsOf = (payload: object) =>
   Object.fromEntries(Object.entries(payload).filter(([name]) => jumpIds.includes(name)))
@@ -87,7 +91,9 @@ const idsOf = (payload: object) =>
  */
 const isNoNotification = ({ type }: { readonly type: string }) => !type.startsWith('notification.')
 
-/** Events on which notification rules can alert (document 2, "Rule-based alerts are served for"). */
+/**
+ * Events on which notification rules can alert (document 2 of the specification, "Rule-based alerts are served for").
+ */
 export const alertKinds: readonly AlertKind[] = [
   kind(openBalanceLow, ({ appId }) => appId),
   kind(openPackageExhausted, ({ appId }) => appId),

@@ -20,7 +20,7 @@ export interface Notice {
   /** The user who caused the event, and who gets no notice. */
   readonly actorId?: number | undefined
   readonly variables: Readonly<Record<string, string | number>>
-  /** The inbox derives from them what the notice opens. */
+  /** Attributes of the message. The inbox derives from them what the notice opens. */
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
@@ -37,9 +37,7 @@ const switchOf = new Map<string, NonNullable<NoticeKind['switchedBy']>>([
   ['conversation', 'platform.conversation.enabled'],
 ])
 
-/**
- * Ties the type of the payload to the event. The handler receives only events of this kind.
- */
+/** Connects an event with the function for its notice. The function gets the payload type of this event. */
 const kind = <T>(ref: EventRef<T>, noticeOf: (payload: T) => Notice | undefined): NoticeKind => ({
   ref,
   switchedBy: switchOf.get(ref.id.split('.', 1)[0] ?? ''),
@@ -66,12 +64,12 @@ const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUse
     attributes: { module: 'social', sourceType: 'user', sourceId: String(fromUserId), targetUserId: fromUserId },
   }))
 
-/** `pending` is the first status of a report. The reporter already knows it. */
+/** False for `pending`, the first status of a report, because the reporter already knows it. */
 export const isDealtWith = ({ status }: { readonly status: string }) => status !== 'pending'
 
 /**
- * Notices to the author, reporter, buyer or other user (document 2, "Built-in linkage" and "Events"). The inbox derives
- * from event and attributes what a notice opens.
+ * Notices to the author, reporter, buyer or other user (document 2 of the specification, "Built-in linkage" and
+ * "Events"). The inbox derives from event and attributes what a notice opens.
  */
 export const noticeKinds: readonly NoticeKind[] = [
   kind(forumReplyCreated, (event) => {
@@ -97,7 +95,7 @@ export const noticeKinds: readonly NoticeKind[] = [
   fromPerson(friendAccepted),
   fromPerson(friendRejected),
   fromPerson(userFollowed),
-  // A muted conversation gets no inbox item (document 2, "Preferences" 3).
+  // A muted conversation gets no inbox item (document 2 of the specification, "Preferences" 3).
   kind(conversationMessageCreated, ({ recipientId, senderId, senderName, preview, muted, ...conversation }) =>
     muted
       ? undefined

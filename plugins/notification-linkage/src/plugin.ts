@@ -8,7 +8,9 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { type Notice, noticeKinds } from './notices.ts'
 
-/** Channel of notices (document 2, "Events"). In a product without it, the default channel is used. */
+/**
+ * Channel of notices (document 2 of the specification, "Events"). In a product without it, the default channel is used.
+ */
 const inboxChannel = 'database'
 
 /** Names of the handlers. They must not change, because stored events refer to them. */
@@ -17,7 +19,7 @@ const alertHandler = 'notification-linkage.alert'
 
 /**
  * Plugin that turns events of other plugins into notices to users and alerts by rules. Those plugins then need not
- * depend on notifications (N-162).
+ * depend on notifications.
  */
 export default definePlugin({
   id: 'notification-linkage',

@@ -285,7 +285,7 @@ onSqlite(
     for (const [ref, fact] of alerts) {
       t.same(await reported(ref, fact), [], `${ref.id}: without a rule nobody is told`)
     }
-    // For these events, the templates recommend other channels.
+    // Modules whose alerts go to other channels, as their rule templates recommend.
     const either = ['install.', 'cms.', 'short-link.', 'live-code.']
     for (const [ref, fact] of alerts) {
       const isEither = either.some((module) => ref.id.startsWith(module))

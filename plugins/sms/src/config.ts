@@ -26,7 +26,7 @@ const signature = {
   'zh-CN': '显示在短信正文之前，须先在服务商处登记；单条消息可以另行指定。',
 }
 
-/** By the name in the product and the code of the driver. */
+/** Codes of providers by the name in the product and by the code of the driver. */
 export type CompanyNames = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 const companyNames = {

@@ -9,38 +9,42 @@ import {
 } from '@plinth/kernel'
 
 export interface SmsMessage {
-  /** In E.164 format, or as dialled in the country of `platform.sms.country-code`. */
+  /** Number of the recipient in E.164 format, or as dialled in the country of `platform.sms.country-code`. */
   readonly to: string
-  /** For drivers that support free text, if the provider has no template. */
+  /** Text of the message. Drivers that support free text send it if the provider has no template. */
   readonly content: string
-  /** `platform.sms.templates` maps it to the code of each provider. */
+  /** Name of a template in the product. `platform.sms.templates` maps it to the template code of each provider. */
   readonly template?: string
-  /** Overrides `template`: another code to map, or the code of one provider. Other providers do not receive it. */
+  /**
+   * Overrides `template`: another name to map, or the template code of one provider. Other providers do not receive
+   * this code.
+   */
   readonly templateCode?: string
-  /** In the order of the placeholders. Tencent Cloud uses the position, Aliyun the name. */
+  /** Values of the placeholders, in their order. Tencent Cloud uses the position of a value, Aliyun its name. */
   readonly params?: Readonly<Record<string, string>>
   /**
-   * Signature. `platform.sms.sign-names` may map it for each provider. Default: the configured signature of the driver.
+   * Signature of the message. `platform.sms.sign-names` may map it for each provider. Default: the configured signature
+   * of the driver.
    */
   readonly signName?: string
   /** Default: `platform.sms.driver`. */
   readonly driver?: string
-  /** At most 64 characters. The provider returns it in its receipt. */
+  /** Id of the message, at most 64 characters. The provider returns it in its receipt. */
   readonly reference: string
 }
 
-/** Validated: number in E.164 format, template code and signature as the provider knows them. */
+/** A valid message: the number is in E.164 format, and template code and signature are those of the provider. */
 export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'template' | 'templateCode' | 'signName'>> &
   Pick<SmsMessage, 'templateCode' | 'signName'>
 
-/** Contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
+/** A way to send text messages. A plugin contributes it under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
 export interface SmsDriver {
   readonly displayName: LocalizedText
   /** Form of the provider's template codes. An unmapped code of another form is not sent. Default: any form. */
   readonly templateCodes?: RegExp
-  /** False while a required key is empty. */
+  /** Returns false while a required key is empty. */
   isConfigured(): boolean
-  /** Absent if the driver has no required keys. */
+  /** Configuration keys that the driver needs. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
    * Checks the account without sending. Returns and throws like `NotificationChannel.verify`. Absent if the provider
@@ -49,8 +53,8 @@ export interface SmsDriver {
   // biome-ignore lint/suspicious/noConfusingVoidType: as of a channel
   verify?(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
   /**
-   * A failure is returned, never thrown. `unknown`: the provider may have accepted the message. No provider detects
-   * duplicates, so it must not be sent again automatically.
+   * Sends a message. A failure is returned, never thrown. `unknown`: the provider may have accepted the message. No
+   * provider detects duplicates, so it must not be sent again automatically.
    */
   send(request: SmsRequest, signal: AbortSignal): Promise<DeliveryOutcome>
 }
@@ -64,19 +68,25 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
   ),
 })
 
-/** Document 2, channel `sms`. Only that channel writes to the send log. */
+/**
+ * Sends text messages (document 2 of the specification, channel `sms`). Only the channel `sms` writes to the send log.
+ */
 export interface Sms {
   readonly isReady: boolean
   readonly drivers: readonly string[]
-  /** Keys of this plugin and of the configured driver. */
+  /** Configuration keys that this plugin and the configured driver need. */
   needs(): ConfigNeeds
   /**
-   * Checks whether a driver can send, if its provider allows. Returns and throws like `NotificationChannel.verify`.
+   * Checks whether a driver can send, if its provider offers a check. Returns and throws like
+   * `NotificationChannel.verify`.
    *
    * @param driver default: the configured driver
    */
   verify(signal: AbortSignal, driver?: string): Promise<readonly ChannelCheck[]>
-  /** A failure is returned, never thrown. An invalid number or unknown driver is `rejected`. */
+  /**
+   * Sends a message. A failure is returned, never thrown. A message with an invalid number or an unknown driver is
+   * `rejected`.
+   */
   send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome>
 }
 

@@ -14,7 +14,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { twilioReceipts } from './receipts.ts'
 import { SmsService } from './sms-service.ts'
 
-/** Drivers: Aliyun, Tencent Cloud, Twilio, files, the log, or one of another plugin. */
+/** Sends text messages. The driver is Aliyun, Tencent Cloud, Twilio, files, the log, or a driver of another plugin. */
 export default definePlugin({
   id: 'sms',
   version: '1.0.0',

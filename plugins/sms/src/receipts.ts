@@ -10,7 +10,7 @@ export const smsReceipt = event(
   'sms.receipt',
   Type.Object({
     driver: Type.String(),
-    /** `messageId` of the accepted outcome. */
+    /** Id of the message: `messageId` of the accepted outcome. */
     messageId: Type.String(),
     status: Type.Union([Type.Literal('delivered'), Type.Literal('failed')]),
     /** Null if delivered. */
@@ -27,7 +27,9 @@ const ends: Readonly<Record<string, 'delivered' | 'failed' | undefined>> = {
 
 const largestBody = 16_384
 
-/** The signature covers the public URL and the form (Twilio, "Validating requests"). */
+/**
+ * Receives receipts of Twilio. Their signature contains the public URL and the form (Twilio, "Validating requests").
+ */
 export function twilioReceipts(config: SmsConfig, events: Events | undefined, log: Logger): FastifyPluginAsync {
   return async (app) => {
     app.addContentTypeParser(

@@ -17,10 +17,10 @@ const separators = /[\s().-]/g
 const international = /^\+[1-9]\d{4,14}$/
 
 /**
- * E.164 format: `+8613800138000` also for `0086 138-0013-8000` and, with the country code 86, for `13800138000`.
- * Undefined for an invalid number.
+ * Returns a number in E.164 format: `+8613800138000` also for `0086 138-0013-8000` and, with the country code 86, for
+ * `13800138000`. Undefined for an invalid number.
  *
- * @param countryCode for numbers without one; if empty, these are invalid
+ * @param countryCode country code of numbers that have none; if empty, such numbers are invalid
  */
 function internationalNumber(text: string, countryCode: string): string | undefined {
   const bare = text.replace(separators, '').replace(/^00/, '+')
@@ -39,7 +39,7 @@ interface SmsParts {
   readonly log: Logger
 }
 
-/** Tencent Cloud allows 512 bytes, Aliyun 256. */
+/** Maximum length of `reference`. Tencent Cloud allows 512 bytes, Aliyun 256. */
 const maxReferenceLength = 64
 
 export class SmsService implements Sms {
@@ -103,7 +103,10 @@ export class SmsService implements Sms {
     }
   }
 
-  /** Undefined if the message has none, or if the driver cannot use it. */
+  /**
+   * Returns template code and signature for a driver. They are undefined if the message has none, or if the driver
+   * cannot use them.
+   */
   #namesAt(
     code: string,
     { templateCodes = /^/ }: SmsDriver,

@@ -1,6 +1,6 @@
 import { type ChannelCheck, type ConfigNeeds, type DeliveryOutcome, service } from '@plinth/kernel'
 
-/** Message types of document 2, "Attributes of the `social` channel". */
+/** Message types (document 2 of the specification, "Attributes of the `social` channel"). */
 export const socialMessageTypes = ['official-template', 'official-kefu-text', 'miniapp-subscribe'] as const
 export type SocialMessageType = (typeof socialMessageTypes)[number]
 

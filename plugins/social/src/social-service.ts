@@ -75,7 +75,8 @@ export class SocialService implements Social {
       const { name, refused } = checked
       return { outcome: 'rejected', errorCode: `social.${name}`, errorMessage: refused, provider }
     }
-    // Reads endpoint and account together, so that a secret is only sent to its own endpoint.
+    // Reads endpoint and account at the same time, so that a secret is only sent to the endpoint for which it was
+    // configured.
     const account = { ...checked.account, endpoint: endpoint() }
     const used: string[] = []
     const post = async (failed?: string) => {

@@ -11,9 +11,9 @@ export type TemplateValue =
 /** Document 2, "Template rules". */
 export interface TemplateQuery {
   readonly code: string
-  /** In the same language, its template is preferred to one for `all` (N-021, N-022). */
+  /** Channel of the message. In the same language, a template for this channel is preferred to a template for `all`. */
   readonly channel: string
-  /** The search tries this tag, its language, then the default language. */
+  /** BCP 47 tag. The search tries this tag, then its language, then the default language. */
   readonly locale?: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface TemplateInfo {
   readonly channel: string
   readonly locale: string
   readonly version: number
-  /** Paths that the template needs, such as `user.name`, in the order of their first use. */
+  /** Paths that must have a value, such as `user.name`, in the order of their first use. */
   readonly variables: readonly string[]
 }
 
@@ -34,26 +34,26 @@ export interface RenderedTemplate {
   readonly subject: string
   /** Plain text, not escaped. */
   readonly content: string
-  /** Ranges of inserted values, as in `NotificationMessage.valueRanges`. */
+  /** Ranges of inserted values in subject and content, as in `NotificationMessage.valueRanges`. */
   readonly valueRanges: NonNullable<NotificationMessage['valueRanges']>
-  /** With escaped values. Absent if the template has none. */
+  /** HTML with escaped values. Absent if the template has none. */
   readonly html?: string
-  /** Needed paths without a value, rendered as empty text. `null` is a value. */
+  /** Needed paths without a value. They are rendered as empty text. `null` is a value. */
   readonly missingVariables: readonly string[]
 }
 
 /**
- * Operators edit them under `/api/v1/admin/templates` (decision A18). A change takes effect immediately on every
- * instance.
+ * Finds and renders templates. Operators edit templates under `/api/v1/admin/templates`. A change takes effect
+ * immediately on every instance.
  */
 export interface Templates {
   /** Returns the enabled template that fits best. */
   find(query: TemplateQuery): Promise<TemplateInfo | undefined>
   /**
-   * Undefined if no template fits. Time and output are limited for any values.
+   * Renders the template that fits best; undefined if no template fits. Time and output are limited for any values.
    *
    * @throws BusinessError "400" `template.value-refused` if the values are not JSON, too many or too large;
-   *   `template.output-too-large`
+   * `template.output-too-large`
    */
   render(
     query: TemplateQuery & { readonly variables: Readonly<Record<string, TemplateValue>> },

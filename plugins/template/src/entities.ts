@@ -26,13 +26,13 @@ export const TemplateRow = defineEntity({
     htmlFormat: column.text(8).$type<HtmlFormat>().nullable(),
     /** JSON of a `CompiledTemplate`. */
     compiled: column.longText(),
-    /** Lists show them without reading the compiled form. */
+    /** Variables of the template, stored so that lists can show them without reading the compiled form. */
     variables: column.json<string[]>(),
     enabled: column.boolean(),
     version: column.integer(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),
-    /** User name at that time. */
+    /** User name of the operator at the time of the last change. */
     updatedBy: column.text(128),
   },
 })

@@ -3,10 +3,13 @@ import { type Database, findPage } from '@plinth/database'
 import { TemplateRow } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
-/** A code has one row for each channel and language. */
+/** Rows that a search reads. A code has one row for each channel and language, so there are more rows than labels. */
 const window = { orderBy: [{ property: 'code', direction: 'asc' }], size: 100, offset: 0, count: 'none' } as const
 
-/** Templates by code, which messages contain. A search finds the beginning of a code, so that it uses an index. */
+/**
+ * Labels of templates. Their id is the code, because messages contain it. A search finds only the beginning of a code,
+ * so that it uses an index.
+ */
 export const templateLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.view,
   scope: 'none',

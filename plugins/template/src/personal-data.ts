@@ -2,7 +2,7 @@ import { type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { TemplateRow } from './entities.ts'
 
-/** The content is not about the user, so it is not exported. */
+/** Tables with personal data. The content of a template is not about the user, so it is not exported. */
 export const templateTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, TemplateRow, {
     title: bilingual('Templates that the user changed last', '用户最后修改的模板'),

@@ -61,7 +61,9 @@ const htmlFormat = Type.Enum([...htmlFormats], {
   description: 'Format of the content. `mjml` is compiled to HTML when the template is saved, in strict mode.',
 })
 
-/** Databases cannot store NUL and unpaired surrogates. */
+/**
+ * Schema of a text with several lines. NUL and unpaired surrogates are rejected, because databases cannot store them.
+ */
 const lines = (maxLength: number, description: string) =>
   Type.String({ maxLength, pattern: '^[^\\0\\p{Cs}]*$', description })
 
@@ -80,7 +82,7 @@ const previewBody = Type.Object({
   content: Type.Optional(content.properties.content),
   html: content.properties.html,
   htmlFormat: content.properties.htmlFormat,
-  // A tag is incomplete while the user types it.
+  // The tag is not validated, because it is incomplete while the user types it.
   locale: Type.Optional(
     Type.String({ maxLength: 35, description: 'Language that is set as `lang` if the MJML has none.' }),
   ),

@@ -22,10 +22,10 @@ interface PreviewedTemplate {
 export const maxPreviewVariables = 200
 
 /**
- * Does not save the template. The limits of saving and sending apply.
+ * Renders a template without saving it. The same limits apply as for saving and sending.
  *
  * @throws BusinessError "400" `template.html-format` for HTML without a format, `template.value-refused`,
- *   `template.output-too-large`; errors of `Compiler.preview`
+ * `template.output-too-large`; errors of `Compiler.preview`
  */
 export async function previewTemplate(
   source: TemplateSource,
@@ -68,7 +68,7 @@ export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
   readonly enabled: boolean
 }
 
-/** The operator, and the request. */
+/** The operator who changes a template, and the request. */
 export type Author = AuditedRequest & { readonly username: string }
 
 interface TemplateAdminParts {
@@ -78,7 +78,7 @@ interface TemplateAdminParts {
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
-/** A source is compiled before it is stored, so every stored template can be rendered. */
+/** Changes templates. A source is compiled before it is stored, so that every stored template can be rendered. */
 export class TemplateAdmin {
   readonly #parts: TemplateAdminParts
 
@@ -126,7 +126,7 @@ export class TemplateAdmin {
   }
 
   /**
-   * Replaces the content if the version is still `version`.
+   * Replaces the content if the stored version still equals `version`.
    *
    * @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict`; errors of `Compiler.compile`
    */

@@ -7,7 +7,7 @@ import { businessError } from './failures.ts'
 import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
-/** For all channels without their own template. */
+/** Channel of templates that apply to all channels without their own template. */
 const allChannels = 'all'
 
 interface Candidate {
@@ -17,7 +17,7 @@ interface Candidate {
   readonly version: number
 }
 
-/** BCP 47; RFC 5646, 4.5. Undefined for an invalid tag. */
+/** Returns the canonical form of a BCP 47 tag (RFC 5646, 4.5); undefined for an invalid tag. */
 export function canonicalLocale(tag: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(tag)[0]
@@ -27,9 +27,10 @@ export function canonicalLocale(tag: string): string | undefined {
 }
 
 /**
- * Best first (document 2, "Template rules"). Users must be able to read the text, so the language matters more than the
- * channel. Order: the requested tag, its language, the language with another region; then the same for the default
- * language. In one language, the channel is preferred to all channels.
+ * Sorts templates, the best one first (document 2 of the specification, "Template rules"). Users must be able to read
+ * the text, so the language matters more than the channel. Order: the requested tag, its language, the language with
+ * another region; then the same for the default language. In the same language, a template for the channel is preferred
+ * to a template for all channels.
  */
 function byFit(
   candidates: readonly Candidate[],
@@ -70,9 +71,9 @@ function compare(one: readonly (string | number)[], other: readonly (string | nu
 
 interface TemplateServiceParts {
   readonly db: Pick<Database, 'fork' | 'query'>
-  /** Called for each query, because it may change. */
+  /** Returns the default language. Called for each query, because the language may change. */
   readonly defaultLocale: () => string
-  /** Characters of cached templates. */
+  /** Maximum number of characters of all cached templates together. */
   readonly cacheSize: number
 }
 
@@ -82,8 +83,8 @@ interface Loaded {
 }
 
 /**
- * Each call reads from the database which version is current, so a change takes effect immediately on every instance.
- * Only the compiled form of a version is cached, because it never changes.
+ * Finds and renders templates. Each call reads from the database which version is current, so that a change takes
+ * effect immediately on every instance. Only the compiled form of a version is cached, because it never changes.
  */
 export class TemplateService implements Templates {
   readonly #parts: TemplateServiceParts
@@ -123,7 +124,7 @@ export class TemplateService implements Templates {
   }
 
   async #candidates({ code, channel }: TemplateQuery): Promise<readonly Candidate[]> {
-    // With a condition on `enabled`, some databases would choose the wrong index.
+    // `enabled` is not a condition of the query, because some databases would then choose the wrong index.
     const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
       'select id, channel, locale, version, enabled from message_template where code = ? and channel in (?, ?)',
       [code, channel, allChannels],
@@ -133,7 +134,7 @@ export class TemplateService implements Templates {
       .map((row) => ({ ...row, id: exactInteger(row.id), version: exactInteger(row.version) }))
   }
 
-  /** Undefined if the template was deleted meanwhile. */
+  /** Reads a template; undefined if it was deleted in the meantime. */
   async #read(id: number): Promise<Loaded | undefined> {
     const row = await this.#parts.db.fork().findOne(TemplateRow, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined

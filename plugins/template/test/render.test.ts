@@ -30,8 +30,8 @@ const member = fc.letrec<{ value: TemplateValue }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     scalar,
-    // Handlebars prints objects as "[object Object]", and list items as JavaScript does. Separate tests cover these
-    // cases.
+    // Handlebars prints an object as "[object Object]", also in a list, but the product does not. The templates below
+    // therefore print no objects and no lists. Separate tests cover these cases.
     fc.array(tie('value'), { maxLength: 3 }),
     fc.dictionary(fc.constantFrom(...names), tie('value'), { maxKeys: 3 }),
   ),
@@ -44,7 +44,10 @@ const path = fc
     fc.array(fc.constantFrom(...names, 'length', 'constructor', '__proto__'), { minLength: 1, maxLength: 2 }),
   )
   .map(([from, parts]) => `${from}${parts.join('.')}`)
-/** Placeholders that print only values that are not objects. The values above explain why. */
+/**
+ * Placeholders that print only values that are not objects, because Handlebars and the product print objects
+ * differently.
+ */
 const printed = fc.oneof(
   path.map((one) => `{{#if (lookup ${one} "a")}}o{{else}}{{lookup ${one} "length"}}{{/if}}`),
   fc.constantFrom('{{a.length}}', '{{lookup "text" 0}}'),

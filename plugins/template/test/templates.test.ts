@@ -97,7 +97,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
     t.ok(Date.parse(changed.data.updatedAt) - Date.parse(updatedAt) >= 60_000, 'with the time of the change')
     t.equal(await rendered(), 'two')
-    // Changes the row as another instance would.
+    // Changes the row in the database directly, as another instance would.
     await running.service(database).execute(`update message_template set enabled = ? where id = ?`, [false, id])
     t.equal(await rendered(), undefined)
   })

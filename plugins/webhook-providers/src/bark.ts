@@ -40,11 +40,11 @@ function receivers({ attributes, token, endpoint }: WebhookMessage) {
   return { device_key: first }
 }
 
-/** APNs allows 4 KB, including the data around the texts. */
+/** Maximum size of the texts. APNs allows 4 KB, including the data around them. */
 const limit = { max: 3800, unit: 'bytes' } as const
 const title = ({ written: { subject } }: WebhookMessage) => (subject === '' ? {} : { title: subject })
 
-/** Bark (reference 2.7), attribute group one. The secret is a device key, with optional credentials before it. */
+/** Push service Bark. The secret is a device key, with optional credentials before it. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.bark', version: '1.0.0' },
   {

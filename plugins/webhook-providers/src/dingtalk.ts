@@ -28,7 +28,7 @@ function mentions({ attributes }: WebhookMessage) {
 const mentioned = ({ attributes }: WebhookMessage) =>
   [...list(attributes['at-mobiles']), ...list(attributes['at-user-ids'])].map((who) => `@${who}`).join(' ')
 
-/** Custom robot of DingTalk (reference 2.1). */
+/** Custom robot of DingTalk. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.dingtalk', version: '1.0.0' },
   {

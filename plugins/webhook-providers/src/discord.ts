@@ -1,12 +1,10 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { joined, discord as plain } from './plain-texts.ts'
 
-/** Flag SUPPRESS_EMBEDS: no previews of URLs that users have written. */
+/** Flag SUPPRESS_EMBEDS: Discord shows no previews of URLs, because users may have written them. */
 const withoutPreviews = 4
 
-/**
- * Webhook of Discord (reference 2.6). The secret is `<id>/<token>`. Messages never notify the users that they mention.
- */
+/** Webhook of Discord. The secret is `<id>/<token>`. Messages never notify the users that they mention. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.discord', version: '1.0.0' },
   {
@@ -40,7 +38,7 @@ export default webhookProviderPlugin(
       },
     },
     rateLimits: [{ max: 5, windowMs: 2000 }],
-    // Removes `wait`: with it, Discord responds with 200 and the message instead of 204.
+    // Removes the parameter `wait`, because with it Discord responds with status 200 and the message instead of 204.
     address: ({ endpoint }) => {
       endpoint.searchParams.delete('wait')
       return { url: endpoint, headers: {} }

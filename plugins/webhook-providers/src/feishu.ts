@@ -31,10 +31,10 @@ const language = (locale = 'zh'): string =>
 
 /** Feishu allows 20 KB. Time and signature, which are added later, need 80 bytes. */
 const limit = { max: 20_400, unit: 'bytes' } as const
-/** Old robots only send `StatusCode`. */
+/** Returns the result code of a response. Old robots send it only as `StatusCode`. */
 const resultOf = (json: unknown) => memberAt(json, 'code') ?? memberAt(json, 'StatusCode')
 
-/** Custom bot of Feishu and Lark (reference 2.3). */
+/** Custom bot of Feishu and Lark. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.feishu', version: '1.0.0' },
   {

@@ -68,7 +68,10 @@ export function standardSignature({ secret, id, timestampSeconds, body }: Standa
 /** Returns an id without dots, because dots separate id, time and body in the signed text. */
 const webhookId = (id: string) => (id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id)
 
-/** Fields that say what opens when the user selects the notification (document 2, "Inbox item view"). */
+/**
+ * Fields that say what opens when the user selects the notification (document 2 of the specification, "Inbox item
+ * view").
+ */
 const jumpFields = [
   'module',
   'event',
@@ -98,10 +101,7 @@ const typed = (messageType: string) => ({
   },
 })
 
-/**
- * Sends messages in the format of this product to your own servers, signed as in Standard Webhooks (reference 2.14,
- * 6.2).
- */
+/** Sends messages in the format of this product to your own servers, signed as in Standard Webhooks. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.generic', version: '1.0.0' },
   {

@@ -8,7 +8,7 @@ const body = ({ subject, content, attributes }: WebhookMessage) => {
 }
 const shown = { body, plain: googleChat, limit: { max: 4096, unit: 'characters', member: 'text' } } as const
 
-/** Incoming webhook of Google Chat (reference 2.15). The secret is the URL parameter `token`. */
+/** Incoming webhook of Google Chat. The secret is the URL parameter `token`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.google-chat', version: '1.0.0' },
   {

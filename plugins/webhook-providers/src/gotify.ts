@@ -13,7 +13,7 @@ const contentTypeOf = ({ 'client::display': display }: Members) =>
 
 const title = (subject: string) => (subject === '' ? {} : { title: subject })
 
-/** Gotify (reference 2.8), attribute group two. The secret is the token of an application. */
+/** Push server Gotify. The secret is the token of an application. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.gotify', version: '1.0.0' },
   {

@@ -7,7 +7,7 @@ const shown = {
   limit: { max: 16_383, unit: 'characters', member: 'text' },
 } as const
 
-/** Incoming webhook of Mattermost (reference 2.5). The secret is the key after `/hooks/`. */
+/** Incoming webhook of Mattermost. The secret is the key after `/hooks/`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.mattermost', version: '1.0.0' },
   {

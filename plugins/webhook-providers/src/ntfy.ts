@@ -15,7 +15,7 @@ function topicOf({ attributes, endpoint }: WebhookMessage): string {
   return name
 }
 
-/** `tk_...` is a token; `user:password` are credentials. */
+/** Returns the header `authorization`. A secret `tk_...` is a token; a secret `user:password` contains credentials. */
 const authorization = (secret: string) =>
   secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `Bearer ${secret}`
 
@@ -26,7 +26,7 @@ const body = (given: WebhookMessage) => ({
   message: given.content,
 })
 
-/** ntfy (reference 2.9), attribute group three. The secret is an access token, or `user:password`. */
+/** Push service ntfy. The secret is an access token, or `user:password`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.ntfy', version: '1.0.0' },
   {
@@ -83,7 +83,7 @@ export default webhookProviderPlugin(
         '40301': { hint: 'token-invalid' },
         '41301': { hint: 'payload-too-large' },
         '42901': { outcome: 'deferred', hint: 'rate-limited' },
-        // The daily limit is used up.
+        // The daily limit of messages is used up, so the message is sent again after an hour.
         '42908': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 3_600_000 },
       },
     }),

@@ -1,8 +1,9 @@
 import { cutToFit, measure, type WebhookMessage, type WebhookPlainText } from '@plinth/notification-channels/webhook'
 
 /**
- * How to show plain text literally in each service. Tokens are what the service would interpret as a mention, a link
- * with its own text, or a format. A bare URL is not a token: it shows its target and stays unchanged.
+ * Rules to show plain text literally in each service. Tokens are parts of a text that the service would interpret as a
+ * mention, a link with its own text, or a format. A bare URL is not a token and stays unchanged, because it shows its
+ * target.
  */
 
 /** Zero-width space. It is invisible and breaks a token, because no token contains it. */
@@ -16,25 +17,25 @@ const takenApart = (token: string) => token + gap
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const asEntity = (token: string) => entities[token] ?? token
 /**
- * For services without escapes. The full-width form of a character looks alike (Unicode NFKC), but has no special
- * meaning.
+ * Returns the full-width form of a character, for services without escapes. It looks alike (Unicode NFKC), but has no
+ * special meaning.
  */
 const wide = (token: string) => String.fromCodePoint((token.codePointAt(0) ?? 0) - 0x21 + 0xff01)
 
-// A character between blanks, as in "5 * 3", has no special meaning. Nor has an underscore inside a word.
+// A character between blanks, as in "5 * 3", has no special meaning. An underscore inside a word has none either.
 const star = /\*(?=\S)|(?<=\S)\*/
 const underscore = /(?<![\p{L}\p{N}])_(?=\S)|(?<=\S)_(?![\p{L}\p{N}])/u
 const tilde = /(?<!\/)~(?=\S)|(?<=[^\s/])~/
 const backtick = /`/
 const backslash = /\\(?=[!-/:-@[-`{-~]|$)/
-/** Matches the `]` of `[text](address)`. The text stays. */
+/** Matches the `]` in `[text](address)`. The text itself is not matched, so it stays unchanged. */
 const linkMiddle = /\](?=\()/
 /** Also matches the `]` of `[text][label]` and of the definition of a label. */
 const anyLinkMiddle = /\](?=[([:])/
 const tag = /<(?=[a-z/!?])/
 const entity = /&(?=#?\w{1,32};)/
-// These match at the start of a line, also after other list or quote marks. Authors write fewer than 16 of such marks
-// in a row.
+// The following expressions match at the start of a line, also after other list or quote marks. They allow for 16 such
+// marks, because authors write fewer in a row.
 const heading = /#(?<=^[ \t>*+-]{0,16}#)(?=#{0,5}(?:\s|$))/
 const quote = />(?<=^[ \t>*+-]{0,16}>)/
 const bullet = /[-+*](?<=^[ \t>*+-]{0,16}.)(?=\s|$)/
@@ -57,13 +58,16 @@ export const markdownWithHtml: WebhookPlainText = {
 
 export const html: WebhookPlainText = { tokens: /[&<>"]/g, show: asEntity }
 
-/** Mattermost: Markdown, mentions by name, and Slack syntax that the server converts before it reads the Markdown. */
+/**
+ * Rules for Mattermost: Markdown, mentions by name, and Slack syntax that the server converts before it reads the
+ * Markdown.
+ */
 export const mattermost: WebhookPlainText = {
   tokens: anyOf(/(?<!\w)@(?=\w)/, /<(?=[!@#?/a-z]|[a-z0-9]{26}>)/, ...inline, ...blocks),
   show: (token) => (token === '@' || token === '<' ? takenApart(token) : escaped(token)),
 }
 
-/** Discord (support article "Markdown Text 101"; developer documentation, "Message Formatting"). */
+/** Rules for Discord (support article "Markdown Text 101"; developer documentation, "Message Formatting"). */
 export const discord: WebhookPlainText = {
   tokens: anyOf(
     /@(?=everyone|here)/,
@@ -91,8 +95,8 @@ export const discord: WebhookPlainText = {
 const openAddress = /(?::\/\/|[a-z0-9]\.[a-z]{2})\S*$/i
 
 /**
- * Rocket.Chat, by the grammar of `@rocket.chat/message-parser`. A backslash escapes some marks; other tokens are broken
- * with a zero-width space. An email address is not a mention.
+ * Rules for Rocket.Chat, derived from the grammar of `@rocket.chat/message-parser`. A backslash escapes some marks;
+ * other tokens are broken with a zero-width space. An email address is not a mention.
  */
 export const rocketchat: WebhookPlainText = {
   tokens: anyOf(
@@ -115,10 +119,12 @@ export const rocketchat: WebhookPlainText = {
   },
 }
 
-/** Slack without `mrkdwn`. It still interprets entities and text in angle brackets. */
+/** Rules for a Slack text without `mrkdwn`. Slack still interprets entities and text in angle brackets there. */
 export const slack: WebhookPlainText = { tokens: /[&<>]/g, show: asEntity }
 
-/** `mrkdwn` of Slack. Entities are its only escapes. At the start of a line, even an entity starts a quote. */
+/**
+ * Rules for `mrkdwn` of Slack. Entities are its only escapes. At the start of a line, even an entity starts a quote.
+ */
 export const slackMrkdwn: WebhookPlainText = {
   tokens: anyOf(/[&<>]/, star, underscore, tilde, backtick),
   show: (token, before) => {
@@ -127,7 +133,7 @@ export const slackMrkdwn: WebhookPlainText = {
   },
 }
 
-/** Google Chat ("Format messages"). It has no escapes. */
+/** Rules for Google Chat ("Format messages"). It has no escapes. */
 export const googleChat: WebhookPlainText = {
   tokens: anyOf(/<(?=[a-z][\w+.-]*[:/])/, /^(?=[ \t]{0,16}[-*] )/, star, underscore, tilde, backtick),
   show: (token) => (token === '' ? gap : token === '<' ? takenApart(token) : wide(token)),
@@ -136,28 +142,28 @@ export const googleChat: WebhookPlainText = {
 /** Mentions of WeCom. They also work in messages of the type text. */
 export const wecom: WebhookPlainText = { tokens: /<(?=@)/g, show: takenApart }
 
-/** Markdown of WeCom. No escape is documented. */
+/** Rules for Markdown of WeCom. Its documentation describes no escapes. */
 export const wecomMarkdown: WebhookPlainText = {
   tokens: anyOf(/<(?=[@/a-z])/, linkMiddle, star, backtick, /^(?=[ \t]{0,16}(?:#{1,6}\s|>))/),
   show: (token) => (token === '' ? gap : /[<\]]/.test(token) ? takenApart(token) : wide(token)),
 }
 
-/** The types text and post of Feishu: mentions, links and style tags. */
+/** Rules for the message types text and post of Feishu: mentions, links and style tags. */
 export const feishu: WebhookPlainText = {
   tokens: anyOf(/<(?=\/?(?:at|a|b|i|u|s)\b)/, linkMiddle),
   show: takenApart,
 }
 
 /**
- * Markdown of a Feishu card ("Rich text", special characters). A numeric character reference is shown as the character
- * and starts no block.
+ * Rules for the Markdown of a Feishu card ("Rich text", special characters). A numeric character reference is shown as
+ * the character and starts no block.
  */
 export const feishuCard: WebhookPlainText = {
   tokens: anyOf(star, underscore, tilde, backtick, linkMiddle, tag, entity, heading, quote, bullet, ordinal, ruler),
   show: (token) => `&#${token.codePointAt(0)};`,
 }
 
-/** Telegram finds mentions by name in every message type. */
+/** Matches a mention by name, which Telegram finds in every message type. */
 const telegramMention = /(?<![\w@])@(?=[a-z]\w{3})/
 const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookPlainText => ({
   tokens: anyOf(telegramMention, tokens),
@@ -166,10 +172,13 @@ const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookP
 export const telegram: WebhookPlainText = { tokens: anyOf(telegramMention), show: takenApart }
 export const telegramHtml = telegramWith(/[&<>]/, asEntity)
 export const telegramMarkdown = telegramWith(/[_*`[]/, escaped)
-/** Telegram rejects a message that contains one of these characters neither as a mark nor escaped. */
+/**
+ * Rules for MarkdownV2 of Telegram. Telegram rejects a message in which one of these characters is neither a mark nor
+ * escaped.
+ */
 export const telegramMarkdownV2 = telegramWith(/[_*[\]()~`>#+\-=|{}.!\\]/, escaped)
 
-/** Text blocks of adaptive cards: a part of Markdown, and functions in braces. */
+/** Rules for text blocks of adaptive cards: they support a part of Markdown, and functions in braces. */
 export const adaptiveCard: WebhookPlainText = {
   tokens: anyOf(/\{(?=\{)/, backslash, star, underscore, linkMiddle, bullet, ordinal),
   show: (token) => (token === '{' ? takenApart(token) : escaped(token)),

@@ -26,8 +26,7 @@ const typed = (template: string, plain?: WebhookPlainText) =>
   })
 
 /**
- * PushPlus (reference 2.10), attribute group four. The secret is the token of a user. Success only means that PushPlus
- * has accepted the message.
+ * Push service PushPlus. The secret is the token of a user. Success only means that PushPlus has accepted the message.
  */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.pushplus', version: '1.0.0' },
@@ -64,7 +63,7 @@ export default webhookProviderPlugin(
         '403': { hint: 'ip-not-allowed' },
         '500': { outcome: 'deferred', hint: 'provider-busy' },
         '600': { hint: 'payload-invalid' },
-        // Too many requests. Not retried, because further requests lock the account for days.
+        // Too many requests. The message is not sent again, because further requests would lock the account for days.
         '900': { hint: 'rate-limited' },
         '903': { hint: 'token-invalid' },
         '905': { hint: 'token-invalid' },

@@ -2,7 +2,8 @@ import { judgement, memberAt, type WebhookMessage, webhookProviderPlugin } from 
 import { joined, rocketchat as plain } from './plain-texts.ts'
 
 /**
- * A Rocket.Chat server rejects longer texts by its setting "Maximum Allowed Characters Per Message", 5,000 by default.
+ * Maximum length of a text. A Rocket.Chat server rejects longer texts, depending on its setting "Maximum Allowed
+ * Characters Per Message", which is 5,000 by default.
  */
 const shown = {
   body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `*${subject}*`, content) }),
@@ -10,7 +11,7 @@ const shown = {
   limit: { max: 5000, unit: 'utf16', member: 'text' },
 } as const
 
-/** Incoming webhook of Rocket.Chat (reference 2.15). The secret is `<id>/<token>` after `/hooks/`. */
+/** Incoming webhook of Rocket.Chat. The secret is `<id>/<token>` after `/hooks/`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.rocketchat', version: '1.0.0' },
   {

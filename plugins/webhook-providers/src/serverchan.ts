@@ -8,10 +8,7 @@ const typed = (text: (content: string) => string) => ({
   limit: { max: 32_768, unit: 'bytes', member: 'desp' } as const,
 })
 
-/**
- * ServerChan (reference 2.11), attribute group five. The secret is a SendKey. A key of version 3 (`sctp...`) contains
- * its host.
- */
+/** Push service ServerChan. The secret is a SendKey. A key of version 3 (`sctp...`) contains its host. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.serverchan', version: '1.0.0' },
   {

@@ -36,7 +36,7 @@ function sections(content: string): string[] {
 const said = ({ body }: WebhookResponse) => body.trim()
 const word = (response: WebhookResponse) => (/^[a-z_]{1,64}$/.test(said(response)) ? said(response) : undefined)
 
-/** Incoming webhook of Slack (reference 2.4). The secret is the path after `/services/`. */
+/** Incoming webhook of Slack. The secret is the path after `/services/`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.slack', version: '1.0.0' },
   {

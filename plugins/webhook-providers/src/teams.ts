@@ -18,12 +18,14 @@ const card = ({ subject, content }: WebhookMessage) => ({
     },
   ],
 })
-/** Teams documents 28 KB. This smaller size is always displayed. */
+/**
+ * Maximum size of a message. The documentation of Teams allows 28 KB, but only smaller messages are always displayed.
+ */
 const shown = { body: card, plain: adaptiveCard, limit: { max: 21_000, unit: 'bytes' } } as const
 
 /**
- * Microsoft Teams through Power Automate (reference 2.13). The secret is the URL parameter `sig`. Success only means
- * that Power Automate has accepted the message.
+ * Microsoft Teams through Power Automate. The secret is the URL parameter `sig`. Success only means that Power
+ * Automate has accepted the message.
  */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.teams', version: '1.0.0' },

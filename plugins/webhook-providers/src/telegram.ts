@@ -85,7 +85,7 @@ function botPath({ pathname }: URL, token: string | undefined): string {
   return /\/bot[^/]+/.test(path) || token === undefined ? path : `${path}/bot${token}`
 }
 
-/** Bot API of Telegram (reference 2.12), attribute group six. The secret is the token of a bot. */
+/** Bot API of Telegram. The secret is the token of a bot. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.telegram', version: '1.0.0' },
   {

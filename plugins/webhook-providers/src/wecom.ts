@@ -19,7 +19,7 @@ function mentioned({ attributes }: WebhookMessage): string {
   return Array.isArray(users) ? users.map((user) => `<@${String(user).replace(/^@/, '')}>`).join(' ') : ''
 }
 
-/** Group robot of WeCom (reference 2.2). The secret is the key of the robot. */
+/** Group robot of WeCom. The secret is the key of the robot. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.wecom', version: '1.0.0' },
   {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { rows, written } from './fixtures/plain-text-rows.ts'
 import { samples } from './fixtures/samples.ts'
 
-/** Returns the texts of the table that the service would interpret as markup, by message type. */
+/** Returns the texts of the table `rows` that the service would interpret as markup, by message type. */
 function markupOf(code: string): Record<string, readonly string[]> {
   const types = Object.entries(rows).flatMap(([name, row]) => {
     const [provider, type = ''] = name.split(' ')

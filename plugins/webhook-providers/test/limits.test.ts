@@ -1,7 +1,4 @@
-/**
- * Tests the maximum text of each service (requirements, section 2). The text is measured in the sent request, including
- * the signature.
- */
+/** Tests the maximum text of each service. The text is measured in the sent request, including the signature. */
 import t from 'tap'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 

@@ -7,8 +7,8 @@ import { standardSignature } from '../src/generic.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
 /**
- * Signatures of the requirements (section 3, by number), computed with node:crypto. Some were compared with openssl and
- * with the vectors of the specifications.
+ * Expected signatures, computed with node:crypto. Some were compared with openssl and with the vectors of the
+ * specifications.
  */
 t.test('N-052 the signatures of the vectors', (t) => {
   const dingtalk = [

@@ -1,4 +1,4 @@
-/** Tests unexpected behaviour of services (requirements, section 2, "Trap") by the sent requests. */
+/** Tests unexpected behaviour of services, by the requests that the product sends. */
 import { manualClock } from '@plinth/kernel/testing'
 import type { WebhookSample } from '@plinth/notification-channels/webhook-conformance'
 import t from 'tap'

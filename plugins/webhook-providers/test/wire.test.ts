@@ -37,7 +37,7 @@ const teamsBlocks = (content: string) => [
   { type: 'TextBlock', text: content, wrap: true },
 ]
 
-/** Requests that the requirements (section 2) expect for the message "Release <42>", "It is *out*". */
+/** Requests that each service expects for the message "Release <42>", "It is *out*". */
 const wires: Readonly<Record<string, Wire>> = {
   generic: {
     url: '/in/gen-Endp0int-7781',

@@ -18,7 +18,7 @@ interface ContentReaderParts {
   readonly log: Logger
 }
 
-/** For rows that are older than a field. */
+/** Jump target without values, for rows that are older than one of its fields. */
 const noJump = jumpTargetOf({})
 
 export class ContentReader {
@@ -85,7 +85,10 @@ export class ContentReader {
     return Promise.all(attachments.map(async (one) => ({ ...one, url: await this.#urlOf(one) })))
   }
 
-  /** By the current configuration of the disk, or else the `url` of the sender. */
+  /**
+   * Returns the URL of a file by the current configuration of its disk. If that is not possible, returns the `url` of
+   * the sender.
+   */
   async #urlOf({ disk, path, url, messageId }: AttachmentView): Promise<string | null> {
     const { storage, log } = this.#parts
     if (storage === undefined || disk === null || path === null) return url

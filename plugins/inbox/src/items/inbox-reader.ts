@@ -7,7 +7,7 @@ import type { ContentReader } from './content-reader.ts'
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
   readonly module?: string | undefined
-  /** In the stored texts, before translation. */
+  /** Part of the stored texts, before they are translated. */
   readonly keyword?: string | undefined
 }
 
@@ -36,14 +36,14 @@ export class InboxReader {
     return { ...found, items: await this.#viewsOf(found.items, locale) }
   }
 
-  /** Counts through an index, up to `maxUnread`. */
+  /** Counts unread items up to `maxUnread`, through an index. */
   async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
     const unread = { where: 'owner_id = ? and unread = ?', parameters: [userId, true], orderBy: 'id' }
     const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, maxUnread)
     return { count: total, capped: isCapped }
   }
 
-  /** Read receipts (decision B36) of users in the data scope of the caller. */
+  /** Returns when users have read messages. Contains only users in the data scope of the caller. */
   async receipts(principal: Principal, messageId: string | undefined, window: PageWindow) {
     const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
     const where = {
@@ -65,7 +65,9 @@ export class InboxReader {
     return (await this.#db.fork().findOne(ItemRow, where)) !== null
   }
 
-  /** 0 is never an id, so it finds nothing. */
+  /**
+   * Returns the id of a content. Unknown messages give 0, which is never an id, so that a query with it finds nothing.
+   */
   async contentIdOf(messageId: string): Promise<number> {
     return (await this.#contents.find(messageId))?.contentId ?? 0
   }
@@ -82,7 +84,10 @@ export class InboxReader {
   }
 }
 
-/** An item has no time of its own, but its id contains the time of its creation. */
+/**
+ * Converts a range of times to a range of ids. An item has no column for its time, but its id contains the time of its
+ * creation.
+ */
 function byIds({ range, ...window }: PageWindow): PageWindow {
   const bound = (ms: number | undefined) => (ms === undefined ? undefined : firstIdAt(ms))
   return range === undefined

@@ -164,7 +164,7 @@ const removing = [
     reasons: ['notification-inbox.ids-missing'],
     async handler(request, { state }) {
       const { query, body } = request
-      // Too large for an id, so no item has it.
+      // Ids that are too large are removed, because no item can have them.
       const requested = query.ids?.split(',').map(Number) ?? []
       const named = [...(body.ids ?? []), ...requested]
       if (named.length === 0) throw businessError('ids-missing', { data: { field: 'ids' } })

@@ -16,7 +16,9 @@ import { AttachmentRow, ContentRow, ItemRow } from '../entities.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
 
-/** `preference`: the user does not want the message. `muted`: the conversation is muted. */
+/**
+ * Why a recipient gets no item. `preference`: the user does not want the message. `muted`: the conversation is muted.
+ */
 type SkipReason = 'preference' | 'muted'
 
 interface InboxMetrics {
@@ -50,7 +52,7 @@ interface NewItem {
 }
 
 interface AddedChunk extends AddedItems {
-  /** Undefined until the message has a recipient. */
+  /** Content of the message. Undefined until the message has a recipient. */
   readonly content: StoredContent | undefined
 }
 
@@ -64,7 +66,7 @@ interface ItemWriterParts {
   readonly log: Logger
 }
 
-/** Stores the content once, and one small row per recipient. */
+/** Writes messages to inboxes. The content is stored once, and each recipient gets a small row. */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
 
@@ -86,7 +88,7 @@ export class ItemWriter {
       const chunk = userIds.slice(from, from + largestCreatedEvent)
       const work = () => this.#addChunk(checked, chunk, isWanted, stored)
       const { content, added, skipped } = await db.statements(work, signal === undefined ? {} : { signal })
-      // Committed now, so the next chunk need not read it.
+      // The content is committed now, so the next chunk need not read it.
       stored = content
       sum.added += added
       sum.skipped += skipped
@@ -122,7 +124,9 @@ export class ItemWriter {
     return count
   }
 
-  /** @param stored the content, if it is committed @returns the number of new items */
+  /**
+   * Writes the items of a chunk. @param stored the content, if it is already committed @returns the number of new items
+   */
   async #write(
     checked: CheckedMessage,
     userIds: readonly number[],
@@ -146,7 +150,10 @@ export class ItemWriter {
     return { content: shared, added: written.length }
   }
 
-  /** Rows that this call has inserted. The ids of a process increase, so they are in one range. */
+  /**
+   * Returns the rows that this call has inserted. The ids of a process increase, so the new rows are in one range of
+   * ids.
+   */
   async #written(rows: NewItem[], contentId: number): Promise<NewItem[]> {
     const { db } = this.#parts
     const own = [rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0, contentId]
@@ -157,7 +164,7 @@ export class ItemWriter {
     return rows.filter(({ itemId }) => ids.has(itemId))
   }
 
-  /** If another call was faster, returns its content. */
+  /** Stores the content of a message. If another call was faster, returns the content that it has stored. */
   async #content(checked: CheckedMessage): Promise<StoredContent> {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked

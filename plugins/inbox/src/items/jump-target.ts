@@ -3,14 +3,14 @@ import type { JumpTarget } from '../contract.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Decides what opens when the user selects an item. */
+/** Rule that decides what opens when the user selects an item. */
 interface Rule {
   readonly module: string
   readonly targetType: string
-  /** May contain the id of the target. The first with a value is used. */
+  /** Attributes that may contain the id of the target. The first one with a value is used. */
   readonly ids: readonly string[]
   readonly route: string
-  /** The target is a user who is related to the recipient. */
+  /** True if the target is a user who is related to the recipient. */
   readonly isPerson?: true
 }
 
@@ -23,7 +23,7 @@ const profile: Rule = {
 }
 const topic: Rule = { module: 'forum', targetType: 'topic', ids: ['targetId', 'topicId'], route: '/forum/topics' }
 
-/** By module and event (document 2, "Inbox item view"). */
+/** Rules by module and event (document 2 of the specification, "Inbox item view"). */
 const rules: Readonly<Record<string, Rule>> = {
   'social.friend.requested': profile,
   'social.friend.accepted': profile,
@@ -86,14 +86,17 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
   }
 }
 
-/** In lower case: the attribute `module`, or else the module of the event. */
+/** Returns the module of a message in lower case: the attribute `module`, or else the module of the event. */
 export function moduleOf(attributes: Attributes): string {
   const named = textOf(attributes['module'], 64)
   const event = named === null ? (textOf(attributes['event'], 128) ?? textOf(attributes['eventType'], 128)) : null
   return (named ?? (event === null ? undefined : ruleOf(null, event)?.module) ?? 'system').toLowerCase()
 }
 
-/** The event `reply.created` of the module `forum` may use `forum.reply.created`. */
+/**
+ * Returns the rule of an event. In the module `forum`, the event `reply.created` may use the rule
+ * `forum.reply.created`.
+ */
 const ruleOf = (module: string | null, event: string): Rule | undefined =>
   [event, ...(module === null ? [] : [`${module.toLowerCase()}.${event}`])]
     .filter((code) => Object.hasOwn(rules, code))
@@ -107,7 +110,7 @@ function firstOf(names: readonly string[], attributes: Attributes): string | nul
   return null
 }
 
-/** Null for a blank text or another value. */
+/** Returns a text of at most this length; null for a blank text or another value. */
 function textOf(value: unknown, length: number): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
   return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
@@ -118,7 +121,9 @@ function userIdOf(value: unknown): number | null {
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : null
 }
 
-/** Null unless the value is a path of this site. Browsers treat `//host` and `/\host` as another site. */
+/**
+ * Returns the value if it is a path of this site, or else null. Browsers treat `//host` and `/\host` as another site.
+ */
 const routeOf = (value: unknown): string | null =>
   typeof value === 'string' && /^\/(?![/\\])[^\s\\\p{Cc}]{0,499}$/u.test(value) ? value : null
 

@@ -12,7 +12,7 @@ const maxUrlLength = 2_000
 const largestVariables = 16_384
 const maxAttachments = 20
 
-/** In the form in which it is stored. */
+/** A valid message in the form in which it is stored. */
 export interface CheckedMessage {
   readonly messageId: string
   readonly subject: string
@@ -20,9 +20,9 @@ export interface CheckedMessage {
   readonly variables: Readonly<Record<string, string | number>>
   readonly jump: JumpTarget
   readonly attachments: readonly AttachmentDraft[]
-  /** The conversation is muted, so no item is written. */
+  /** True if the conversation is muted, so that no item is written. */
   readonly isMuted: boolean
-  /** Without duplicates; ascending, to prevent deadlocks. */
+  /** Recipients without duplicates, in ascending order to prevent deadlocks. */
   readonly userIds: readonly number[]
 }
 
@@ -54,7 +54,7 @@ function userIdsOf(userIds: readonly number[]): readonly number[] {
   return [...new Set(userIds)].sort((a, b) => a - b)
 }
 
-/** Other texts use no variables, so these are not stored. */
+/** True if a text may be the key of a translation. Other texts use no variables, so their variables are not stored. */
 const mayBeKey = (text: string) => /^\s*\{?messages\./.test(text)
 
 function variablesOf(variables: Readonly<Record<string, unknown>>): Record<string, string | number> {
@@ -113,7 +113,10 @@ function attachmentOf(value: unknown, field: string): AttachmentDraft {
 const isLine = (value: unknown, shortest: number, longest: number): value is string =>
   typeof value === 'string' && value.length >= shortest && value.length <= longest && !/[\p{Cc}\p{Cs}]/u.test(value)
 
-/** Pages use the value as a link, so `javascript:` and other schemes are rejected. */
+/**
+ * True if the value is an `http` or `https` URL. Pages use it as a link, so `javascript:` and other schemes are
+ * rejected.
+ */
 function isWebAddress(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > maxUrlLength || /[\s\p{Cc}\p{Cs}]/u.test(value)) return false
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol)

@@ -15,7 +15,7 @@ interface ReadStateParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Items of other users are not found (decision B34). */
+/** Marks items as read, and removes them. Items of other users are treated as unknown. */
 export class ReadState {
   readonly #parts: ReadStateParts
 
@@ -24,7 +24,7 @@ export class ReadState {
   }
 
   /**
-   * A repeated call has no effect.
+   * Marks an item as read. A repeated call has no effect.
    *
    * @returns the number of changed items
    * @throws BusinessError "404" `notification-inbox.item-unknown`
@@ -34,7 +34,7 @@ export class ReadState {
     return this.readMany(userId, [id])
   }
 
-  /** Ignores ids of other items. */
+  /** Marks several items as read. Ignores ids of items that are unknown or belong to other users. */
   async readMany(userId: number, ids: readonly number[]): Promise<number> {
     const { db, clock } = this.#parts
     const readAt = new Date(clock.now())
@@ -59,7 +59,7 @@ export class ReadState {
   }
 
   /**
-   * In small steps. After an interruption, the next call continues.
+   * Marks all items as read in small steps. If the call is interrupted, the next call continues.
    *
    * @param newestId newer items stay unread
    */
@@ -79,7 +79,8 @@ export class ReadState {
       else if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
       if (ids.length < step) break
     }
-    // With `newestId`, each step has already emitted an event.
+    // Without `newestId`, one event tells that all items were read. With it, each step has already emitted its own
+    // event.
     const isAll = changed > 0 && newestId === undefined
     if (isAll) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
     return changed
@@ -92,7 +93,10 @@ export class ReadState {
     return removed
   }
 
-  /** Rows stay until the purge, as read receipts and to prevent a second delivery. */
+  /**
+   * Removes items from the inbox. Their rows remain until the purge, as read receipts, and so that the message is not
+   * added again.
+   */
   async removeMany(userId: number, ids: readonly number[]): Promise<number> {
     const own = { id: { $in: [...ids] }, ownerId: userId }
     return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
@@ -116,7 +120,7 @@ export class ReadState {
   }
 }
 
-/** The receiver already has the item, so texts are left out. */
+/** Returns the item of an event. Texts are left out, because the receiver of the event already has them. */
 function jumpOf({
   subject: _,
   content: __,

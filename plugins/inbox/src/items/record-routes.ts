@@ -26,12 +26,12 @@ interface RecordRouteParts {
 const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of the message that its sender received.' }))
 const query = Type.Object({ ...listQuery.properties, messageId })
 
-/** In the order of the index. */
+/** Sort order of the index, so that the database need not sort. */
 const byUser = [{ property: 'userId', direction: 'asc' }] as const
 
 const { route } = routesWith<RecordRouteParts>()
 
-/** For operators (document 2, "Endpoints"; decisions B36 and B41). */
+/** Routes for operators (document 2 of the specification, "Endpoints"). */
 export const recordRoutes = [
   route({
     method: 'GET',

@@ -4,11 +4,11 @@ import type { Category, NotificationPreferences, PreferenceQuestion } from '../c
 import { PreferenceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
-/** Allowed lengths, so that few distinct statements are prepared. */
+/** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const
 const largest = 1_000
 
-/** For `column in (...)`. Repeats the last value up to an allowed length. */
+/** Divides values into lists for `column in (...)`. Repeats the last value until a list has an allowed length. */
 export function* inLists(
   values: readonly number[],
 ): Generator<{ readonly places: string; readonly values: readonly number[] }> {
@@ -23,7 +23,7 @@ export function* inLists(
   }
 }
 
-/** Local time. If it ends before it starts, it spans midnight. */
+/** Quiet hours in local time. If they end before they start, they span midnight. */
 export interface QuietHours {
   /** IANA name. */
   readonly timeZone: string
@@ -36,7 +36,7 @@ export interface QuietHours {
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** Creating a format is slow. There are fewer time zones than this limit. */
+/** Formats by time zone, cached because it is slow to create one. The limit is larger than the number of time zones. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 const maxFormats = 600
 
@@ -67,8 +67,8 @@ function offsetAt(timeZone: string, ms: number): number {
 const modulo = (value: number, by: number) => ((value % by) + by) % by
 
 /**
- * Undefined outside quiet hours. If clocks are set forward past the end, quiet hours end then; if set back into them,
- * they start again.
+ * Returns the end of the current quiet hours; undefined outside quiet hours. If the clocks are set forward past the
+ * end, quiet hours end at this moment. If the clocks are set back into quiet hours, quiet hours start again.
  *
  * @param nowMs milliseconds since the epoch, like the result
  */
@@ -87,7 +87,7 @@ export function quietEnd({ timeZone, start, end }: QuietHours, nowMs: number): n
   return isQuiet(intoDayThen) ? changedAt + modulo(endMs - intoDayThen, dayMs) : changedAt
 }
 
-/** First time after `before` at which `holds` is true. It must be true at `after`. */
+/** Returns the first time after `before` at which `holds` is true. It must be true at `after`. */
 function firstMoment(before: number, after: number, holds: (ms: number) => boolean): number {
   let [low, high] = [before, after]
   while (high - low > 1) {
@@ -124,7 +124,7 @@ type Switch = keyof typeof columnOfSwitch
 const switches = Object.keys(columnOfSwitch) as Switch[]
 const allOn = Object.fromEntries(switches.map((name) => [name, true])) as Record<Switch, boolean>
 
-/** Times of day, `HH:MM`. */
+/** Quiet hours as stored. Times of day have the form `HH:MM`. */
 interface SavedQuietHours {
   readonly timeZone: string
   readonly start: string
@@ -140,7 +140,7 @@ interface QuietRow {
   readonly quiet_end: number
 }
 
-/** One statement reads up to 1,000 users. */
+/** Preferences of users. One statement reads up to 1,000 users. */
 export class UserPreferences implements NotificationPreferences {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -166,7 +166,10 @@ export class UserPreferences implements NotificationPreferences {
 
   async quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>> {
     const ends = new Map<number, number>()
-    /** Many users have the same quiet hours, so each period is computed once. */
+    /**
+     * Ends of quiet hours by period. Many users have the same quiet hours, so the end of each period is computed only
+     * once.
+     */
     const known = new Map<string, number | undefined>()
     for (const { places, values } of inLists(userIds)) {
       const rows = await this.#db.query<QuietRow>(
@@ -195,7 +198,7 @@ export class UserPreferences implements NotificationPreferences {
   }
 
   /**
-   * Other fields stay unchanged.
+   * Saves preferences. Fields that are not specified stay unchanged.
    *
    * @throws BusinessError "400" `notification-inbox.time-zone-unknown`, `notification-inbox.quiet-hours-empty`
    */

@@ -39,7 +39,7 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
   }
 }
 
-/** The content may contain sign-in codes, so it is left out. */
+/** Driver that writes mails to the log. The content is left out, because it may contain sign-in codes. */
 export function logged(log: Pick<Logger, 'info'>): MailDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

@@ -15,13 +15,13 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** What an ACS3-HMAC-SHA256 signature covers. */
+/** Data that an ACS3-HMAC-SHA256 signature contains. */
 interface AliyunCall {
   readonly host: string
   readonly action: string
   readonly version: string
   readonly query: Readonly<Record<string, string>>
-  /** RFC 3339 in UTC without fractions, such as `2025-01-01T00:00:00Z`. */
+  /** Time of the request in RFC 3339 form, in UTC without fractions, such as `2025-01-01T00:00:00Z`. */
   readonly date: string
   /** Must be unique. */
   readonly nonce: string
@@ -29,18 +29,21 @@ interface AliyunCall {
 
 const emptyHash = createHash('sha256').digest('hex')
 
-/** RFC 3986. `encodeURIComponent` leaves five characters unencoded. */
+/** Encodes a text as in RFC 3986. `encodeURIComponent` alone leaves five characters unencoded. */
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** Sorted by name. The same text is signed and sent. */
+/** Returns the query string, sorted by name. The signature requires that exactly this text is sent. */
 const aliyunQuery = (query: Readonly<Record<string, string>>): string =>
   Object.entries(query)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
     .join('&')
 
-/** For a POST to `/` without a body (Alibaba Cloud, "V3 request syntax and signature method"). */
+/**
+ * Returns the headers for a POST request to `/` without a body (Alibaba Cloud, "V3 request syntax and signature
+ * method").
+ */
 export function aliyunHeaders(
   { host, action, version, query, date, nonce }: AliyunCall,
   { id, secret }: { readonly id: string; readonly secret: string },
@@ -65,7 +68,7 @@ export function aliyunHeaders(
   }
 }
 
-/** SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
+/** Meanings of the error codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'isv.BUSINESS_LIMIT_CONTROL': rejected('too-frequent'),
   'isv.DAY_LIMIT_CONTROL': rejected('too-frequent'),
@@ -99,7 +102,7 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 const code = 'aliyun'
 const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
-/** Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
+/** Driver for Alibaba Cloud, Short Message Service, operation SendSms of version 2017-05-25. */
 export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.aliyun.access-key-id'),
@@ -114,7 +117,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
       if (templateCode === undefined) return withoutTemplate(code)
       const query = {
-        // Without country code in China; elsewhere with it, but without the plus sign.
+        // A number in China is sent without its country code, any other number with it, but without the plus sign.
         PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
         SignName: signName ?? config.get('platform.sms.aliyun.sign-name'),
         TemplateCode: templateCode,

@@ -18,7 +18,7 @@ import type { SmsConfig, SmsKey } from '../config.ts'
 import en from '../messages/en.json' with { type: 'json' }
 import zhCN from '../messages/zh-CN.json' with { type: 'json' }
 
-/** `hint` is the name of a text in `messages.sms.hints`. */
+/** Meaning of an error code. `hint` is the name of a text in `messages.sms.hints`. */
 export interface CodeMeaning {
   readonly outcome: 'rejected' | 'deferred'
   readonly hint: SmsHint
@@ -41,7 +41,10 @@ type SmsHint =
 export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', hint })
 export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
 
-/** An unknown code counts as permanent, because another attempt costs money. With status 5xx, it is ignored. */
+/**
+ * Returns the outcome for an error code. An unknown code is treated as permanent, because another attempt costs money.
+ * With status 5xx, the code is ignored.
+ */
 export function refused(
   provider: string,
   { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
@@ -61,8 +64,9 @@ export function refused(
 }
 
 /**
- * 429 and 503 come from a proxy of the provider, which has not accepted the message. After another 5xx status or an
- * unreadable response, the message may have been sent.
+ * Returns the outcome for a response without an error code. The status codes 429 and 503 come from a proxy of the
+ * provider, which has not accepted the message. After another 5xx status or an unreadable response, the message may
+ * have been sent.
  */
 export function withoutCode(provider: string, status: number): DeliveryOutcome {
   const said = { provider, providerCode: String(status) }
@@ -81,7 +85,7 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
   }
 }
 
-/** For a provider that only sends registered templates. No request is sent. */
+/** Outcome for a message without a template, if the provider only sends registered templates. No request is sent. */
 export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   outcome: 'rejected',
   errorCode: 'sms.template-unmapped',
@@ -90,7 +94,7 @@ export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   hint: 'messages.sms.hints.template-unmapped',
 })
 
-/** Undefined if the value is neither a string nor a number. */
+/** Returns the text or number at a path; undefined if the value is neither. */
 export function textAt(response: unknown, path: string): string | undefined {
   const value = memberAt(response, path)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
@@ -104,7 +108,7 @@ export interface DriverParts {
 
 const deadlineMs = 10_000
 
-/** Without a response, the outcome is `unknown`, unless the request cannot have arrived. */
+/** Sends a request. If there is no response, the outcome is `unknown`, unless the request cannot have arrived. */
 export async function post(
   http: OutgoingHttp,
   provider: string,
@@ -124,7 +128,7 @@ export async function post(
 /**
  * Checks the account with a request that changes nothing.
  *
- * @param rejectionOf hint if the provider rejects the account
+ * @param rejectionOf returns a hint if the provider rejects the account
  * @throws ChannelError
  */
 export async function ask(

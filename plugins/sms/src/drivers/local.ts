@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SmsDriver } from '../contract.ts'
 
-/** For development. A message may contain a sign-in code, so only the owner can read its file. */
+/**
+ * Driver for development that writes messages to files. Only their owner can read the files, because a message may
+ * contain a sign-in code.
+ */
 export function file(directory: string): SmsDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
@@ -22,7 +25,9 @@ export function file(directory: string): SmsDriver {
   }
 }
 
-/** For development. The text may contain a sign-in code, so it is left out. */
+/**
+ * Driver for development that writes messages to the log. The text is left out, because it may contain a sign-in code.
+ */
 export function logged(log: Logger): SmsDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

@@ -15,24 +15,24 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** What a TC3-HMAC-SHA256 signature covers. */
+/** Data that a TC3-HMAC-SHA256 signature contains. */
 interface TencentCall {
   readonly service: string
   readonly host: string
-  /** Not signed if absent. */
+  /** Name of the operation. If absent, it is not signed. */
   readonly action?: string
   readonly body: string
   /** Seconds since the epoch. */
   readonly timestamp: number
 }
 
-/** Must be sent exactly as signed. */
+/** Content type of requests. It is part of the signature, so it must be sent exactly in this form. */
 const tencentContentType = 'application/json; charset=utf-8'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
-/** The header `authorization` of a POST to `/` (Tencent Cloud API 3.0, "Signature v3"). */
+/** Returns the header `authorization` for a POST request to `/` (Tencent Cloud API 3.0, "Signature v3"). */
 export function tencentAuthorization(
   { service, host, action, body, timestamp }: TencentCall,
   { id, key }: { readonly id: string; readonly key: string },
@@ -53,7 +53,7 @@ export function tencentAuthorization(
   return `TC3-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=${names}, Signature=${signature}`
 }
 
-/** SendSms (Tencent Cloud, SMS, "Error codes"). */
+/** Meanings of the error codes of SendSms (Tencent Cloud, SMS, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'AuthFailure.SecretIdNotFound': rejected('credentials-refused'),
   'AuthFailure.SignatureFailure': rejected('credentials-refused'),
@@ -85,7 +85,7 @@ const neededKeys = [
   'platform.sms.tencent.app-id',
 ] as const
 
-/** Tencent Cloud, SMS, SendSms of 2021-01-11. */
+/** Driver for Tencent Cloud, SMS, operation SendSms of version 2021-01-11. */
 export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.tencent.secret-id'),
@@ -128,7 +128,7 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   }
 }
 
-/** One number gives one status. A failed call has an error instead. */
+/** Returns the outcome of a call with one number. The response contains one status, or an error if the call failed. */
 function outcomeOf(status: number, body: string): DeliveryOutcome {
   const response = memberAt(jsonOf(body), 'Response')
   const failure = memberAt(response, 'Error')

@@ -15,7 +15,7 @@ import {
   withoutCode,
 } from './call.ts'
 
-/** Covers the URL and then the parameters, sorted by name (Twilio, "Validating requests"). */
+/** Returns the signature of the URL followed by the parameters, sorted by name (Twilio, "Validating requests"). */
 export function twilioSignature(token: string, url: string, params: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(params)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -25,13 +25,13 @@ export function twilioSignature(token: string, url: string, params: Readonly<Rec
     .digest('base64')
 }
 
-/** The duration reveals nothing about the signature. */
+/** Compares signatures in constant time, so that the duration reveals nothing about the expected one. */
 export function isTwilioSignature(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Twilio, "Error and warning dictionary". */
+/** Meanings of error codes (Twilio, "Error and warning dictionary"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   20003: rejected('credentials-refused'),
   20404: rejected('credentials-refused'),
@@ -61,8 +61,8 @@ const maxBodyLength = 1_600
 const contentSid = /^HX[0-9a-fA-F]{32}$/
 
 /**
- * Twilio, Messages resource of 2010-04-01. A content SID (HX...) is sent with the parameters as its variables.
- * Otherwise the text is sent.
+ * Driver for Twilio, resource Messages of version 2010-04-01. If the template code is a content SID (HX...), it is sent
+ * with the parameters as its variables. Otherwise the text is sent.
  */
 export function twilio({ config, http }: DriverParts): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')

@@ -1,4 +1,4 @@
-/** The thread can be ended if a source blocks the parsers. */
+/** Program of the compiler thread. Unlike the main thread, it can be terminated if a source blocks the parsers. */
 import { parentPort } from 'node:worker_threads'
 import { compile } from './compile.ts'
 import type { TemplateSource } from './source.ts'

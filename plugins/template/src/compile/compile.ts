@@ -8,7 +8,7 @@ export type Compilation =
   | { readonly compiled: CompiledTemplate; readonly fault?: undefined }
   | { readonly fault: SourceProblem }
 
-/** Returns the broken rule and its position, or the compiled template. */
+/** Compiles a template. Returns the compiled template, or the rule that the source breaks with its position. */
 export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
   try {
     const programs = {

@@ -8,12 +8,15 @@ import type { SourceProblem, TemplateSource } from './source.ts'
 
 /** Running and waiting compilations. */
 const maxQueueLength = 8
-/** Smaller, so that templates can still be saved while previews wait. */
+/**
+ * Maximum number of waiting calls for a preview. It is smaller than `maxQueueLength`, so that templates can still be
+ * saved while previews wait.
+ */
 const maxPreviewQueueLength = 4
 /** An idle thread ends after this time. */
 const idleMs = 30_000
 
-/** Also next to this file in the built package. */
+/** File of the compiler thread. In the built package it is also next to this file. */
 const workerFile = new URL(import.meta.url.replace(/compiler(\.[jt]s)$/, 'compile-worker$1'))
 
 const workerOptions = {
@@ -23,8 +26,8 @@ const workerOptions = {
 }
 
 /**
- * Compiles one after another in a thread, which ends when a compilation takes too long or when it is idle. Only the
- * thread loads the parsers and MJML.
+ * Compiles one template after another in a thread, which ends when a compilation takes too long or when it is idle.
+ * Only the thread loads the parsers and MJML.
  */
 export class Compiler {
   readonly #clock: Clock
@@ -40,14 +43,16 @@ export class Compiler {
   }
 
   /**
+   * Compiles a template.
+   *
    * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`; "503"
-   *   `template.compiler-busy`
+   * `template.compiler-busy`
    */
   compile(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, maxQueueLength)
   }
 
-  /** Like `compile`, but leaves room in the queue for saving. */
+  /** Like `compile`, but fails earlier if calls are waiting, so that templates can still be saved. */
   preview(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, maxPreviewQueueLength)
   }
@@ -84,7 +89,7 @@ export class Compiler {
       if (compilation.fault === undefined) return compilation.compiled
       throw rejected(compilation.fault)
     } catch (error) {
-      // A late result must not become that of the next compilation.
+      // Ends the thread, because its late result must not be taken for the result of the next compilation.
       if (!isSourceRejected(error)) await this.#end()
       throw isOutOfMemory(error) ? businessError('compile-timeout', { text: 'compile-memory' }) : error
     }
@@ -110,7 +115,7 @@ export class Compiler {
   }
 }
 
-/** @throws if the worker exits first */
+/** Sends a source to the thread and returns its result. @throws if the thread ends first */
 async function responseOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
   const ended = new AbortController()
   const received = { signal: AbortSignal.any([signal, ended.signal]) }

@@ -1,6 +1,6 @@
 /**
- * Where text ends in HTML. Escaping makes a value safe only in text and in quoted attribute values. Elsewhere, values
- * are rejected when the template is saved.
+ * Finds the position in HTML at which a text ends. Escaping makes a value safe only in text and in quoted attribute
+ * values. If a placeholder is at another position, the template is rejected when it is saved.
  */
 import type { SourceRule } from './source.ts'
 
@@ -18,10 +18,10 @@ type Mode =
   | 'after-attribute'
   | 'before-value'
   | 'value'
-  /** In an element whose content is not HTML. */
+  /** Inside an element whose content is not HTML. */
   | 'raw'
 
-/** `safe` if the literal text already proves that a URL is harmless. */
+/** State of a URL. `safe`: the literal text already proves that the URL is harmless. */
 type Address = 'start' | 'undecided' | 'safe'
 
 export interface HtmlState {
@@ -30,7 +30,7 @@ export interface HtmlState {
   readonly attribute: string
   readonly quote: string
   readonly address: Address
-  /** Beginning of an undecided URL, or value of an attribute with allowed values. */
+  /** Beginning of an undecided URL, or of the value of an attribute that has only certain allowed values. */
   readonly begun: string
 }
 
@@ -39,7 +39,7 @@ export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', 
 export class HtmlError extends Error {
   override readonly name = 'HtmlError'
   readonly rule: SourceRule
-  /** Undefined for the placeholder itself. */
+  /** Text at the position of the error. Undefined if the error concerns the placeholder itself. */
   readonly near: string | undefined
 
   constructor(rule: SourceRule, near?: string) {
@@ -49,7 +49,7 @@ export class HtmlError extends Error {
   }
 }
 
-/** They run code, embed other documents, or change the URLs and forms of the document. */
+/** Rejected elements. They run code, embed other documents, or change the URLs and forms of the document. */
 const rejectedElements: ReadonlySet<string> = new Set([
   'script',
   'iframe',
@@ -66,15 +66,18 @@ const rejectedElements: ReadonlySet<string> = new Set([
   'set',
 ])
 /**
- * For attributes that decide what an element does: `refresh`, for example, would open another page. The literal text is
- * compared, so character references (`&#102;`) are rejected too.
+ * Allowed values of attributes that decide what an element does: `refresh`, for example, would open another page. The
+ * literal text is compared, so values with character references (`&#102;`) are rejected too.
  */
 const allowedValues: Readonly<Record<string, readonly string[]>> = {
   'meta http-equiv': ['content-type', 'content-language', 'x-ua-compatible'],
   'link rel': ['stylesheet'],
 }
 const rawElements = ['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes']
-/** Each pattern searches in place. Copying the rest of the text would take quadratic time. */
+/**
+ * Patterns that find the end tag of an element. They search in the whole text, because copying the rest of the text
+ * would take quadratic time.
+ */
 const rawEndTags: ReadonlyMap<string, RegExp> = new Map(
   rawElements.map((name) => [name, new RegExp(`</${name}`, 'gi')]),
 )
@@ -106,7 +109,7 @@ export function advance(state: HtmlState, text: string): HtmlState {
 
 type Advance = (state: HtmlState, text: string, at: number) => readonly [HtmlState, end: number]
 
-/** Without the mark, the state stays unchanged. */
+/** Skips the text up to a mark. If the mark does not occur, the state stays unchanged. */
 function upTo(mark: string, text: string, at: number, state: HtmlState, next: Mode): readonly [HtmlState, number] {
   const found = text.indexOf(mark, at)
   return found < 0 ? [state, text.length] : [{ ...state, mode: next }, found + mark.length]
@@ -155,7 +158,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     return [rawEndTags.has(state.element) ? { ...state, mode: 'raw' } : htmlStart, at + 1]
   },
   attribute(state, text, at) {
-    // A leading `=` is part of the name (HTML, 13.2.5.32).
+    // A `=` at the start belongs to the name of the attribute (HTML Standard, 13.2.5.32).
     const end = skipping(attributeEnd, text, state.attribute === '' && text[at] === '=' ? at + 1 : at)
     const attribute = state.attribute + text.slice(at, end).toLowerCase()
     if (attribute.startsWith('on')) throw new HtmlError('element-refused', attribute)
@@ -193,27 +196,31 @@ const steps: Readonly<Record<Mode, Advance>> = {
   },
 }
 
-/** The previous attribute does not matter any more. */
+/** Returns the state inside a tag, without the attribute that has ended. */
 const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
 
 const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${element} ${attribute}`]
 
 const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
 
-/** Browsers ignore control characters and blanks at the start of a URL. */
+/**
+ * Checks the beginning of a URL. Control characters and blanks are removed, because browsers ignore them at the start.
+ */
 function judgeAddress(state: HtmlState, text: string): HtmlState {
   if (!isAddress(state) || state.address === 'safe') return state
   const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
   if (begun === '') return state
   if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
-  // A character reference (`&#115;`, `&colon;`) could complete a scheme like `javascript:`.
+  // A character reference (`&#115;`, `&colon;`) in a value could complete a scheme like `javascript:`.
   if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlError('address-unsafe', begun)
   return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
 }
 
 /**
+ * Returns the state after a printed value.
+ *
  * @param isSafeUrl true for a value of the helper `safeUrl`
- * @throws HtmlError where escaping is not sufficient
+ * @throws HtmlError at a position where escaping is not sufficient
  */
 export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
   const { mode, element, attribute } = state
@@ -229,7 +236,7 @@ export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
 const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
 
 /**
- * Optional text must not change the meaning of the text around it.
+ * Checks the position of a block. Its text is optional and must not change the meaning of the text around it.
  *
  * @throws HtmlError if it could
  */
@@ -242,7 +249,7 @@ export function assertBlock(state: HtmlState): void {
 }
 
 /**
- * Only one branch is rendered.
+ * Joins the states after two branches of a block, of which only one is rendered.
  *
  * @throws HtmlError if the branches end in different states
  */

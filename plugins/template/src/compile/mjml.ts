@@ -4,12 +4,12 @@ import type { Program } from './program.ts'
 import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
 
 /**
- * Values are inserted later, so they cannot become MJML or HTML.
+ * Compiles MJML. Values are inserted into the result, so they cannot become MJML or HTML.
  *
  * @throws RejectedSource
  */
 export async function parseMjml(source: string, locale: string | null): Promise<Program> {
-  // Errors in placeholders are then reported at their position in the MJML.
+  // Parses the placeholders before MJML is compiled, so that their errors are reported at their position in the MJML.
   const written = placeholdersOf(treeOf(source, 'html'), source)
   const include = /<mj-include\b/i.exec(source)
   if (include !== null) throw rejection('mjml-include', include[0], lineAt(source, include.index))
@@ -26,7 +26,7 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
   const { default: mjml2html } = await import('mjml')
   try {
     const options = { validationLevel: 'strict', ignoreIncludes: true, keepComments: false, minify: false } as const
-    // With its default fonts, MJML would add URLs.
+    // Without this option, MJML would add the URLs of its default fonts.
     const { html } = await mjml2html(inLanguage(source, locale), { ...options, fonts: {} })
     return html
   } catch (error) {
@@ -35,14 +35,14 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
   }
 }
 
-/** Adds no line, so line numbers in errors stay correct. */
+/** Sets the language of the document. It adds no line, so that line numbers in errors stay correct. */
 const inLanguage = (source: string, locale: string | null) =>
   locale === null ? source : source.replace(/<mjml\b(?![^>]*\slang\s*=)/i, `<mjml lang="${locale}"`)
 
 const comments = /<!--[\s\S]*?-->/g
 const mjmlTags = /<(\/?)(mj(?:ml|-[a-z-]+))\b((?:[^>"']|"[^"]*"|'[^']*')*)>/gi
 
-/** The MJML parser closes open tags and ignores extra end tags without an error. */
+/** Rejects open tags and extra end tags, because the MJML parser closes or ignores them without an error. */
 function assertBalanced(source: string): void {
   const open: { readonly name: string; readonly at: number }[] = []
   const written = source.replace(comments, (comment) => comment.replace(/[^\n]/g, ' '))
@@ -56,7 +56,7 @@ function assertBalanced(source: string): void {
     const last = open.pop()
     if (last === undefined) throw wrong(`</${name}>`, index)
     if (last.name === name) continue
-    // Reports the open tag, or an end tag without a start tag.
+    // Reports the tag that is still open, or an end tag that has no start tag.
     const isOpen = open.some((outer) => outer.name === name)
     throw isOpen ? wrong(`<${last.name}>`, last.at) : wrong(`</${name}>`, index)
   }
@@ -69,7 +69,7 @@ const rejection = (rule: SourceRule, near: string, line?: number) =>
 
 const lineAt = (source: string, index: number) => source.slice(0, index).split('\n').length
 
-/** Line numbers of the compiled HTML mean nothing to the author. */
+/** Removes the line number of an error, because the author does not know the lines of the compiled HTML. */
 function withoutPlaces<T>(work: () => T): T {
   try {
     return work()
@@ -80,7 +80,9 @@ function withoutPlaces<T>(work: () => T): T {
   }
 }
 
-/** MJML silently removes some placeholders, so they are compared with its output. */
+/**
+ * Returns the placeholders of the MJML. They are compared with the output, because MJML silently removes some of them.
+ */
 function placeholdersOf(tree: hbs.AST.Program, source: string): ReadonlySet<string> {
   const lines = source.split('\n')
   const found = new Set<string>()

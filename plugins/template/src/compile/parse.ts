@@ -13,7 +13,7 @@ import {
 } from './program.ts'
 import { RejectedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
 
-/** The types of Handlebars do not distinguish these nodes. */
+/** Nodes of the syntax tree. The types of Handlebars do not distinguish them. */
 type SyntaxStatement =
   | hbs.AST.ContentStatement
   | hbs.AST.CommentStatement
@@ -30,7 +30,7 @@ type SyntaxExpression =
   | hbs.AST.NullLiteral
   | hbs.AST.UndefinedLiteral
 
-/** None if the part of a block is absent. */
+/** Returns the statements of a block; none if this part of the block is absent. */
 export const statementsOf = (program: hbs.AST.Program | undefined): readonly SyntaxStatement[] =>
   (program?.body ?? []) as SyntaxStatement[]
 
@@ -44,7 +44,7 @@ export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   }
 }
 
-/** The parser reports the position in properties or in its message. */
+/** Returns the position of a parser error. The parser reports it in properties or only in its message. */
 function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
   const { message = '', lineNumber, column }: Partial<Handlebars.Exception> = Object(error)
   const [head = '', shown = '', marker = ''] = message.split('\n')
@@ -55,10 +55,10 @@ function placeOf(error: unknown): { readonly line: number; readonly column: numb
 /** The blocks around a position. */
 interface Scope {
   readonly depth: number
-  /** Enclosing `each` and `with` blocks. */
+  /** Number of enclosing `each` and `with` blocks. */
   readonly items: number
   readonly loops: number
-  /** Innermost block first. */
+  /** Names that the enclosing blocks declare, the innermost block first. */
   readonly names: readonly (readonly string[])[]
 }
 
@@ -73,13 +73,13 @@ const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope
   names: names.length > 0 ? [names, ...scope.names] : scope.names,
 })
 
-/** Index of the innermost block that declares this name, or -1. */
+/** Returns the index of the innermost block that declares this name; -1 if no block does. */
 const blockNaming = (name: string, { names }: Scope) => names.findIndex((own) => own.includes(name))
 
-/** The path says where it starts: `this.x`, `./x`, `../x`. */
+/** True if the path itself tells where it starts: `this.x`, `./x`, `../x`. */
 const isScoped = ({ depth, original }: hbs.AST.PathExpression) => depth > 0 || /^(?:\.|this\b)/.test(original)
 
-/** A helper is a single word that no block declares. */
+/** Returns the name of a helper: a single word that no block declares. Undefined for other expressions. */
 function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
   const path = expressionIn(node)
   if (path.type !== 'PathExpression') return undefined
@@ -88,20 +88,21 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
 }
 
 /**
- * The grammar is that of Handlebars, which would compile it to code. Here the result is data.
+ * Parses a template. The grammar is that of Handlebars, but the result is data, whereas Handlebars would compile it to
+ * code.
  *
  * @throws RejectedSource
  */
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
-/** Names of an item, and of its index or key. */
+/** Maximum number of names that a block may declare: for its item, and for the index or key of the item. */
 const maxBlockNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
 
 class FieldParser {
   readonly #source: string
   readonly #field: SourceField
   readonly #lines: readonly string[]
-  /** Undefined if the field is not HTML, so nothing is escaped. */
+  /** State of the HTML. Undefined if the field is not HTML, so that nothing is escaped. */
   #html: HtmlState | undefined
   #placeholders = 0
 
@@ -245,7 +246,7 @@ class FieldParser {
     return new RejectedSource({ field: this.#field, rule, line, column: column + 1, near })
   }
 
-  /** Up to the end of its first line. */
+  /** Returns the source text of a node, up to the end of its first line. */
   #writtenAt({ loc: { start, end } }: hbs.AST.Node): string {
     const [first = ''] = this.#lines.slice(start.line - 1, start.line)
     return first.slice(start.column, start.line === end.line ? end.column : undefined)

@@ -1,7 +1,9 @@
-/** Data that `render` interprets, so a manipulated row of the database cannot run code. */
+/**
+ * A compiled template. It is data that `render` interprets, so that a manipulated row of the database cannot run code.
+ */
 export type Program = readonly Step[]
 
-/** Literal text, a printed value, or a block. */
+/** Step of a program: a literal text, a printed value, or a block. */
 export type Step = string | PrintStep | BlockStep
 
 interface PrintStep {
@@ -13,19 +15,22 @@ export interface BlockStep {
   readonly of: Expression
   readonly body: Program
   readonly otherwise: Program
-  /** Names that the block declares (`as |item index|`). Its body refers to them by position. */
+  /** Number of names that the block declares (`as |item index|`). Its body refers to them by position. */
   readonly names: number
 }
 
-/** A path follows only own properties. */
+/** Expression of a template. Its path follows only own properties of values, no inherited ones. */
 export type Expression =
   /** The item of the block `up` levels outside. Outside all blocks, it is the variables. */
   | { readonly from: 'item'; readonly up: number; readonly path: readonly string[] }
   /** The variables (`@root.name`). */
   | { readonly from: 'variables'; readonly path: readonly string[] }
-  /** A loop variable of the innermost `each` (`@index`). */
+  /** A loop variable of the innermost `each`, such as `@index`. */
   | { readonly from: 'loop'; readonly name: LoopName }
-  /** `up` counts only blocks that declare names. */
+  /**
+   * A name that a block declares. `up` is the number of enclosing blocks to skip, and counts only blocks that declare
+   * names.
+   */
   | { readonly from: 'name'; readonly up: number; readonly at: number; readonly path: readonly string[] }
   | { readonly value: string | number | boolean | null }
   | { readonly call: HelperName; readonly with: readonly Expression[] }
@@ -33,7 +38,7 @@ export type Expression =
 export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
-/** With their number of arguments. */
+/** Helpers with their number of arguments. */
 export const helpers = { lookup: 2, safeUrl: 1 } as const
 export type HelperName = keyof typeof helpers
 
@@ -48,5 +53,5 @@ export interface CompiledTemplate {
   readonly variables: readonly string[]
 }
 
-/** Paths in the body of these blocks start at another item. */
+/** True if paths in the body of the block start at another item. */
 export const entersItem = (block: BlockName): boolean => block === 'each' || block === 'with'

@@ -5,20 +5,20 @@ export interface TemplateSource {
   readonly subject: string
   readonly content: string
   readonly html: string | null
-  /** `mjml` is compiled when the template is saved. Null without `html`. */
+  /** Format of `html`. `mjml` is compiled when the template is saved. Null if the template has no `html`. */
   readonly htmlFormat: HtmlFormat | null
-  /** `lang` of MJML that has none, a BCP 47 tag. */
+  /** BCP 47 tag that is set as `lang` if the MJML has none. */
   readonly locale: string | null
 }
 
 export type SourceField = 'subject' | 'content' | 'html'
 
-/** Maximum characters of each field, and limits per field. */
+/** Maximum number of characters of each field, and other limits for each field. */
 export const sourceLimits = {
   subject: 500,
   content: 20_000,
   html: 200_000,
-  /** Compiled HTML can be 30 times longer than its MJML. */
+  /** Limit for compiled HTML, which can be 30 times longer than its MJML. */
   compiledHtml: 400_000,
   /** Placeholders and blocks. */
   placeholders: 2_000,
@@ -26,7 +26,7 @@ export const sourceLimits = {
   depth: 16,
 } as const
 
-/** Each rule has a text in `messages/`. */
+/** Rules for sources. Each rule has a text in `messages/`. */
 const sourceRules = [
   'syntax',
   'raw-output',
@@ -53,11 +53,11 @@ export type SourceRule = (typeof sourceRules)[number]
 export interface SourceProblem {
   readonly field: SourceField
   readonly rule: SourceRule
-  /** From 1. Absent if the position is only known in the compiled HTML. */
+  /** Line of the error, from 1. Absent if the position is only known in the compiled HTML. */
   readonly line?: number
   /** From 1. */
   readonly column?: number
-  /** Text at this position, or message of the compiler; at most 120 characters. */
+  /** Source text at this position, or the message of the compiler; at most 120 characters. */
   readonly near: string
 }
 

@@ -1,24 +1,25 @@
 import { type Expression, entersItem, type Program } from './program.ts'
 
-/** Items around a step, and paths that a condition has checked. */
+/** Context of a step: the number of enclosing items, and the paths that a condition has checked. */
 interface Around {
   readonly items: number
   readonly given: readonly string[]
 }
 
-/** In the order of their first use. */
+/** Returns the variables that the programs need, in the order of their first use. */
 export const variablesOf = (programs: readonly Program[]): readonly string[] =>
   [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
 
 /**
- * Variables in the order of their first use, and whether they are needed. Fields of list items and names of blocks are
- * not variables. A variable that only decides a condition is not needed, nor are its fields inside that branch.
+ * Returns all variables in the order of their first use, and whether they are needed. Fields of list items and names of
+ * blocks are not variables. A variable that only decides a condition is not needed, and neither are its fields inside
+ * the branch of this condition.
  */
 export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolean> {
   const found = new Map<string, boolean>()
   const note = (path: string, isNeeded: boolean) => {
     if (found.get(path) === true) return
-    // The order is that of the first use that needs the variable.
+    // Moves the variable to the end, because the order is that of the first use that needs the variable.
     found.delete(path)
     found.set(path, isNeeded)
   }

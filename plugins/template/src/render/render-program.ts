@@ -3,14 +3,14 @@ import type { BlockStep, CompiledTemplate, Expression, Program } from '../compil
 import type { RenderedTemplate, TemplateValue } from '../contract.ts'
 import { type Variables, valueAt } from './values.ts'
 
-/** For all fields of one template together. */
+/** Limits for all fields of one template together. */
 export const renderLimits = {
-  /** Printed values, items of printed lists, blocks, and iterations of `each`. */
+  /** Maximum number of printed values, items of printed lists, blocks, and iterations of `each`. */
   steps: 20_000,
   characters: 500_000,
 } as const
 
-/** What is left of the limits. */
+/** Steps and characters that are left until the limits are reached. */
 export class Budget {
   #steps: number = renderLimits.steps
   #characters: number = renderLimits.characters
@@ -56,9 +56,9 @@ interface Frame {
 }
 
 /**
- * Tests prove that the output equals that of Handlebars.
+ * Renders a program. Tests prove that the output equals that of Handlebars.
  *
- * @param variables from `plainVariables`
+ * @param variables values from `plainVariables`
  * @param encode escapes a printed value
  * @returns the parts of the text
  * @throws RenderedTooMuch
@@ -146,16 +146,19 @@ const keysOf = (value: Value): readonly (string | number)[] => {
   return Array.isArray(value) ? [...value.keys()] : Object.keys(value)
 }
 
-/** Unlike a value that is not empty, 0 is false. */
+/** True if a condition holds. 0 is false, although it is not an empty value. */
 const holds = (value: Value) => value !== 0 && !isEmpty(value)
 
-/** As in Handlebars, 0 is not empty, but a list without items is. */
+/** True for an empty value. As in Handlebars, 0 is not empty, but a list without items is. */
 function isEmpty(value: Value): boolean {
   if (value === 0) return false
   return !value || (Array.isArray(value) && value.length === 0)
 }
 
-/** A list prints its items, as in JavaScript. The text form of an object is useless. */
+/**
+ * Returns the printed text of a value. A list prints its items, as in JavaScript. An object prints nothing, because its
+ * text form is useless.
+ */
 function textOf(value: Value, budget: Budget): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -168,7 +171,7 @@ function textOf(value: Value, budget: Budget): string {
     .join(',')
 }
 
-/** As in Handlebars, looking up in an empty value returns that value. */
+/** Returns a member of a value. As in Handlebars, the result for an empty value is this value itself. */
 function lookup(from: Value, name: Value): Value {
   if (!from) return from
   return name === undefined || name === null || typeof name === 'object' ? undefined : valueAt(from, [String(name)])
@@ -176,7 +179,10 @@ function lookup(from: Value, name: Value): Value {
 
 const safeProtocols: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:'])
 
-/** Returns `#` for other protocols. `javascript:`, for example, would run code when opened. */
+/**
+ * Returns the URL, or `#` if its protocol is not safe. `javascript:`, for example, would run code when the link is
+ * opened.
+ */
 function safeUrl(value: Value): string {
   if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return '#'
   const { protocol, href } = new URL(value)
@@ -193,7 +199,7 @@ const escapes: Readonly<Record<string, string>> = {
   '=': '&#x3D;',
 }
 
-/** For text and quoted attribute values. */
+/** Escapes a text for HTML text and for quoted attribute values. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'`=]/g, (character) => escapes[character] ?? character)
 
@@ -202,9 +208,9 @@ export const asItIs = (text: string): string => text
 const maxSubjectLength = 500
 
 /**
- * All fields share one budget.
+ * Renders all fields of a template. They share one budget.
  *
- * @param variables from `plainVariables`
+ * @param variables values from `plainVariables`
  * @throws RenderedTooMuch
  */
 export function renderTemplate(
@@ -237,7 +243,7 @@ function joined(parts: readonly RenderedPart[]): RangedText {
   return { text: parts.map(({ text }) => text).join(''), ranges }
 }
 
-/** A value may contain line breaks, and a subject becomes a mail header. */
+/** Joins parts to a single line. A value may contain line breaks, but the subject becomes a mail header. */
 function oneLine(parts: readonly RenderedPart[]): RangedText {
   const spaced = parts.map((part) => ({ ...part, text: part.text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') }))
   const { text, ranges } = joined(spaced)

@@ -7,10 +7,11 @@ export type Variables = Readonly<Record<string, TemplateValue>>
 export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as const
 
 /**
- * Copies without prototypes. Rendering then runs no code of the caller, and paths cannot reach other objects.
+ * Copies variables to objects without prototypes. Rendering then runs no code of the caller, and paths cannot reach
+ * other objects.
  *
  * @throws BusinessError "400" `template.value-refused` for values that are not plain JSON, cycles, and values beyond
- *   the limits
+ * the limits
  */
 export function plainVariables(variables: Variables): Variables {
   let values = 0

@@ -8,10 +8,10 @@ type Mask = (text: string) => string
 
 const maxReplyLength = 300
 
-/** These replies concern the sign-in (RFC 4954, 6), so the configuration is wrong. */
+/** Reply codes about the sign-in (RFC 4954, 6). They mean that the configuration is wrong. */
 const signInReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** For a mail that the server accepted for at least one address. */
+/** Returns the results for a mail that the server accepted for at least one address. */
 export function deliveriesOf(
   to: readonly string[],
   { rejected, rejectedErrors = [] }: Pick<SMTPConnection.SentMessageInfo, 'rejected' | 'rejectedErrors'>,
@@ -40,7 +40,7 @@ export function deliveriesOfFailure(to: readonly string[], error: unknown, mask:
 
 type Failure = Omit<MailDelivery, 'address'>
 
-/** @param isOfMail false if the session could not be opened */
+/** Returns the result for an error. @param isOfMail false if the session could not be opened */
 function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Mask): Failure {
   if (cause.code === 'EAUTH' || signInReplies.has(cause.responseCode || 0)) {
     const said = 'The SMTP server does not accept the sign-in'
@@ -64,10 +64,13 @@ function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Ma
   return deferred('mail.unreachable', 'The SMTP server could not be reached, or did not answer in time')
 }
 
-/** Failed certificates and handshakes are reported as socket errors. */
+/** True for an error of TLS. Failed certificates and handshakes are reported as socket errors. */
 const isOfTls = ({ code, originalCode = '' }: SmtpError) => code === 'ETLS' || /CERT|TLS|SSL/.test(originalCode)
 
-/** Only after a 4xx reply may the mail be sent again (RFC 5321, 4.2.1). */
+/**
+ * Returns the result for an address that the server rejected. Only after a 4xx reply may the mail be sent again (RFC
+ * 5321, 4.2.1).
+ */
 function rejectionOf(cause: SmtpError | undefined, mask: Mask): Failure {
   const code = cause?.responseCode || 0
   const isLasting = code >= 500

@@ -8,7 +8,7 @@ export class PoolExhausted extends Error {
 
 interface Loan {
   readonly session: SmtpSession
-  /** The server may have closed a used session meanwhile. */
+  /** True if the session has sent a mail before. The server may have closed it since then. */
   readonly isUsed: boolean
 }
 
@@ -25,9 +25,9 @@ export class SmtpPool {
   }
 
   /**
-   * If the work fails, the session is closed.
+   * Runs the work with a session. If the work fails, the session is closed.
    *
-   * @param fresh true: opens a new session
+   * @param fresh true to open a new session
    * @throws SmtpFailure, PoolExhausted, the reason of the signal, or the error of the work
    */
   async use<T>(signal: AbortSignal, fresh: boolean, work: (loan: Loan) => Promise<T>): Promise<T> {
@@ -47,7 +47,7 @@ export class SmtpPool {
     }
   }
 
-  /** Closes idle sessions now, others after their current work. */
+  /** Closes idle sessions now, and the other sessions after their current work. */
   retire(): void {
     this.#isClosed = true
     for (const session of this.#idle.splice(0)) session.close()
@@ -82,7 +82,7 @@ export class SmtpPool {
     })
   }
 
-  /** The session that was used last, so that others can time out. */
+  /** Returns the session that was used last, so that the other sessions can time out. */
   #takeIdle(): SmtpSession | undefined {
     for (;;) {
       const session = this.#idle.pop()

@@ -39,7 +39,10 @@ export const smtpSettings = (config: Pick<MailConfig, 'get'>): SmtpSettings => (
 
 const thisMachine: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
-/** RFC 8314, 3.3 defines port 465. A password is only sent over TLS, except to this machine. */
+/**
+ * Returns when TLS is used. RFC 8314, 3.3 defines port 465 for TLS. A password is only sent over TLS, except to this
+ * machine.
+ */
 function tlsOf({ host, port, security, username }: SmtpSettings): { secure: boolean; requireTLS: boolean } {
   const secure = security === 'tls' || (security === 'auto' && port === 465)
   const isLocal = thisMachine.has(host)
@@ -53,7 +56,7 @@ export const errorOf = (error: unknown): SmtpError => (error instanceof Error ? 
 
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
-  /** The server had accepted the start of the data, so it may have the mail. */
+  /** True if the server had accepted the start of the data. It may then have the mail. */
   readonly begun: boolean
   override readonly cause: SmtpError
 
@@ -64,10 +67,12 @@ export class SmtpFailure extends Error {
   }
 }
 
-/** Milliseconds. The signal of the caller usually aborts earlier. `socket` also closes an idle session. */
+/**
+ * Time limits in milliseconds. The signal of the caller usually aborts earlier. `socket` also closes an idle session.
+ */
 const timeouts = { connection: 15_000, greeting: 15_000, dns: 10_000, socket: 30_000 } as const
 
-/** A signed-in session, for one mail after another. */
+/** A session after the sign-in. It sends one mail after another. */
 export class SmtpSession {
   readonly #connection: SMTPConnection
   #sent = 0
@@ -76,7 +81,7 @@ export class SmtpSession {
     this.#connection = connection
   }
 
-  /** @throws SmtpFailure, or the reason of the signal */
+  /** Opens a session. @throws SmtpFailure, or the reason of the signal */
   static async open(settings: SmtpSettings, signal: AbortSignal): Promise<SmtpSession> {
     const { default: Connection } = await import('nodemailer/lib/smtp-connection')
     const { host, port, username: user, password: pass, ca } = settings
@@ -88,12 +93,13 @@ export class SmtpSession {
       greetingTimeout: timeouts.greeting,
       dnsTimeout: timeouts.dns,
       socketTimeout: timeouts.socket,
-      // Even if the server keeps its side open.
+      // Closes the socket immediately, even if the server keeps its side of the connection open.
       socketCloseTimeout: 0,
       tls: { minVersion: 'TLSv1.2', ...(ca === '' ? {} : { ca }) },
       logger: false,
     })
-    // Errors go to the waiting caller. Between two mails, nobody waits.
+    // Ignores error events: an error during a mail also goes to the caller that waits for it, and between two mails no
+    // caller waits.
     connection.on('error', () => {})
     const session = new SmtpSession(connection)
     await session.#step(signal, (done) => connection.connect(done))
@@ -110,7 +116,7 @@ export class SmtpSession {
   }
 
   /**
-   * After a failure, the session is closed.
+   * Sends a mail. After a failure, the session is closed.
    *
    * @throws SmtpFailure, also when the signal aborts
    */
@@ -135,7 +141,7 @@ export class SmtpSession {
     }
   }
 
-  /** @throws if the server does not respond */
+  /** Resets the session before the next mail. @throws if the server does not respond */
   async reset(signal: AbortSignal): Promise<void> {
     await this.#step(signal, (done) => this.#connection.reset(done))
   }
@@ -144,7 +150,7 @@ export class SmtpSession {
     this.#connection.close()
   }
 
-  /** If it fails or the signal aborts, the session is closed. */
+  /** Runs one step of the session. If the step fails or the signal aborts, the session is closed. */
   async #step<T>(signal: AbortSignal, work: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> {
     const connection = this.#connection
     let settle: (() => void) | undefined

@@ -10,7 +10,7 @@ interface SmtpParts {
 }
 
 interface SmtpDriver extends MailDriver {
-  /** Running work keeps the old settings. */
+  /** Applies changed settings. Mails that are being sent use the old settings until they are done. */
   renew(): void
   close(): void
 }
@@ -54,7 +54,7 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   }
 }
 
-/** Servers close idle sessions. A mail that fails for this reason is sent in a new session. */
+/** Sends a mail. Servers close idle sessions, so a mail that fails for this reason is sent again in a new session. */
 async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal) {
   const raw = await mail.raw()
   let wasUsed = false
@@ -73,7 +73,7 @@ async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal)
 
 const lostCodes: ReadonlySet<string> = new Set(['ECONNECTION', 'ESOCKET', 'ETIMEDOUT'])
 
-/** A server may end a session with reply 421 (RFC 5321, 3.8). */
+/** True if the server has ended the session, for example with reply 421 (RFC 5321, 3.8). */
 function isLostSession(error: unknown): boolean {
   if (!(error instanceof SmtpFailure) || error.begun) return false
   const { code = '', responseCode }: SmtpError = error.cause
@@ -94,7 +94,7 @@ const unreachable = bilingual(
   '无法连接 SMTP 服务器，或服务器未及时应答',
 )
 
-/** Why a session cannot be opened. */
+/** Returns the reason why a session cannot be opened. */
 function problemOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelError {
   const reason = Object.entries(problems).find(([code]) => code === errorCode)?.[1] ?? unreachable
   return errorCode === 'mail.sign-in-refused'
