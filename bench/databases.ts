@@ -178,7 +178,7 @@ const settingsQueries = {
     'select name, setting from (select lower(variable_name) as name, variable_value as setting from information_schema.session_variables) s',
 } as const
 
-/** Returns the values of these settings on the database connection of a product, by name. */
+/** Returns the values of the settings in `decisive` on the database connection of a product, by name. */
 export async function settingsOf(db: Database, dialect: TestDialect): Promise<ReadonlyMap<string, string>> {
   const names = decisive[dialect]
   if (dialect === 'sqlite') {

@@ -62,7 +62,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     with: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
-    /** True if the peers are already installed, so they are not installed again. */
+    /** True if the packages that are compared with Plinth are already installed, so they are not installed again. */
     installed: { type: 'boolean', default: false },
   },
 })

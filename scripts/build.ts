@@ -14,8 +14,8 @@ import { writePublished } from './package-modules.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const output = join(root, '.build')
 /**
- * Folder in `dist` that this build does not remove. Another build updates it, and a running product may serve its
- * files.
+ * Folder in `dist` that this build does not remove. The build of the browser pages updates it, and a running product
+ * may serve its files.
  */
 const pagesOfBrowser = 'web'
 

@@ -45,7 +45,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth money reconcile': 'npx plinth money reconcile',
 }
 
-/** Examples that this test does not run, each with the reason. */
+/** Examples that `test/cli-page.test.ts` does not run, each with the reason. */
 export const notRun: Readonly<Record<string, string>> = {
   'plinth plugins verify': 'needs minutes; `test/verify/verify.test.ts` runs the command on other plugins',
 }

@@ -57,7 +57,7 @@ export async function runTests(words) {
     collect(child, outcome)
   })
   parser.on('assert', ({ ok, name, time, diag }) => {
-    // The output of a file that ended before its first test contains no results.
+    // If a file ended before its first test, `outcome` still belongs to another file.
     if (outcome.file !== name) outcome = newOutcome(name)
     const isEmpty = outcome.passed + outcome.failures.length + outcome.skips.length === 0
     if (!ok && outcome.failures.length === 0) outcome.failures.push(JSON.stringify(diag ?? {}, null, 2))

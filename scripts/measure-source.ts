@@ -68,7 +68,10 @@ function read(root: string, workspace: string, path: string): SourceFile {
   }
 }
 
-/** Minimum number of column names in a list that is counted. The order of such a list must match another list. */
+/**
+ * Minimum number of column names in a counted list. Such lists are error-prone, because the names must be in the same
+ * order as in another list.
+ */
 const minColumns = 6
 const columnName = /^(?:[a-z]\w*\.)?[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
 const isColumns = (names: readonly string[]) =>

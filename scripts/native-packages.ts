@@ -81,7 +81,8 @@ function productionFolders(root: string, lock: Readonly<Record<string, Locked>>)
     found.add(folder)
     const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} } = lock[folder] ?? {}
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
-      // The only optional peer dependencies of this repository are the drivers of database servers.
+      // Skips optional peer dependencies of third-party packages. Those of this repository are drivers of database
+      // servers.
       if (peerDependenciesMeta[name]?.optional === true && !own.includes(folder)) continue
       const target = resolve(lock, folder, name)
       if (target !== undefined) pending.push(target)

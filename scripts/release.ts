@@ -1,12 +1,14 @@
 /**
  * Checks before a release.
  *
- * `npm run audit` queries the registry for known vulnerabilities of the runtime dependencies. It fails from the severity "moderate" on.
+ * `npm run audit` queries the registry for known vulnerabilities of the runtime dependencies. It fails from the
+ * severity "moderate" on.
  *
- * `npm run --silent release -- api-compat --previous-version <version>` prints a shell script that compares each public module
- * with its previous release (document 1, "Public library compatibility"). It writes nothing. With `--check` it compares: an
- * export, a class member or a package that is gone is a binary incompatibility and fails; a changed declaration is a source
- * incompatibility and is reported for the maintainers to judge; a module without a previous release is new public API.
+ * `npm run --silent release -- api-compat --previous-version <version>` prints a shell script that compares each public
+ * module with its previous release (document 1 of the specification, "Public library compatibility"). It writes
+ * nothing. With `--check` it compares: an export, a class member or a package that is gone is a binary incompatibility
+ * and fails; a changed declaration is a source incompatibility and is reported for the maintainers to judge; a module
+ * without a previous release is new public API.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -53,7 +53,7 @@ async function seed() {
 type Work = (hand: Hand, page: Page) => Promise<unknown>
 const row = (page: Page, text: string) => page.locator('tbody tr', { hasText: text }).first()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).last()
-/** The page and its drawer may each have a button with this name. The last one is in front. */
+/** The page and its drawer may each have a button "Save". The last one is in front, so it is the one to click. */
 const saves = (page: Page) => page.getByRole('button', { name: 'Save', exact: true, disabled: false }).last()
 const area = (page: Page, path: string) => page.locator(`a[href$="/admin/${path}"]`).first()
 

@@ -3,7 +3,7 @@ import type { Sizes } from './sizes.ts'
 
 const dayMs = 86_400_000
 /** Number of rows per statement. Such a statement stays far below its deadline, even on a busy host. */
-const together = 50_000
+const rowsPerStatement = 50_000
 /** The oldest quarter of each table is older than every retention time. */
 const pastRetention = 4
 const pastMs = 4_000 * dayMs
@@ -24,7 +24,7 @@ const preferenceSwitches = [
   'mall',
   'marketing',
 ]
-/** Number of reviews that may be retried. One call processes as many. */
+/** Number of reviews that may be retried. One call of the retry processes this number of reviews. */
 const openReviews = 500
 /** Number of failed events that block the later events of their key. A tenth of all events waits behind them. */
 const headsOf = ({ events }: Sizes) => Math.ceil(events / 500)
@@ -103,8 +103,8 @@ export async function fillTables(db: Database, sizes: Sizes): Promise<void> {
     const columns = Object.entries(row(word, rows))
     const names = columns.map(([name]) => name).join(', ')
     const values = columns.map(([, value]) => value).join(', ')
-    for (let from = 1; from <= rows; from += together) {
-      const series = word.series(from, Math.min(rows, from + together - 1))
+    for (let from = 1; from <= rows; from += rowsPerStatement) {
+      const series = word.series(from, Math.min(rows, from + rowsPerStatement - 1))
       await db.execute(`insert into ${table} (${names}) select ${values} from ${series}`, [])
     }
   }
@@ -312,8 +312,8 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Of ten events, six are delivered, one waits for the next attempt, one waits for its time, one waits behind a
-      // failed event, and one is failed.
+      // Of ten events, six are delivered, one waits for the next attempt, one is not due yet, one waits behind a failed
+      // event, and one is failed.
       table: 'outbox_event',
       rows: events,
       row: (word, rows) => ({
@@ -731,8 +731,8 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
 }
 
 /**
- * Returns the SQL of the account of a movement. The second account belongs to the calling user and has a tenth of all
- * movements.
+ * Returns the SQL of the account of a movement. The second account belongs to the user who calls the API and has a
+ * tenth of all movements.
  */
 const accountOf = (movement: string, users: number) =>
   `case when ${movement} % 10 = 0 then 2 else 3 + ${movement} % ${users - 1} end`

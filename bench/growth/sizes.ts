@@ -1,7 +1,7 @@
 /** Number of rows of each growing table. */
 export interface Sizes {
   readonly sendLog: number
-  /** Number of inbox items. A tenth of them belongs to the calling user. */
+  /** Number of inbox items. A tenth of them belongs to the user who calls the API. */
   readonly inbox: number
   /** Number of rows of the audit, and of the login audit. */
   readonly audits: number
@@ -21,7 +21,7 @@ export interface Sizes {
   readonly entries: number
 }
 
-/** Sizes with a thousand rows per table. The inbox of the calling user also has a thousand rows. */
+/** Sizes with a thousand rows per table. The inbox of the user who calls the API also has a thousand rows. */
 export const small: Sizes = {
   sendLog: 1_000,
   inbox: 10_000,

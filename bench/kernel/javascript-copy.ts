@@ -14,7 +14,7 @@ const copy = join(root, 'bench/dist', String(process.pid))
  * extension.
  */
 export const javascriptProgram = (name: string) => programAt(join(copy, 'bench/kernel', name))
-/** Returns the path of the same program in the repository. Node.js removes its types at every start. */
+/** Returns the path of a program of this benchmark in TypeScript. Node.js removes its types at every start. */
 export const sourceProgram = (name: string) => programAt(join(import.meta.dirname, name))
 /** Returns the path of the JavaScript form of a file. `path` is its path in the repository. */
 export const javascriptFile = (path: string) => join(copy, path.replace(/\.ts$/, '.js'))
@@ -32,9 +32,9 @@ const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(fo
 
 /**
  * Copies this benchmark, every package in its published form, and the examples as JavaScript to `bench/dist`. Users of
- * published packages and of the peers run JavaScript, so removing types at the start would distort the comparison.
- * Everything in the copy, including bare Fastify, uses the dependencies that are installed in the repository. Only the
- * peers come from `bench/node_modules`.
+ * published packages and of the compared frameworks run JavaScript, so removing types at the start would distort the
+ * comparison. Everything in the copy, including bare Fastify, uses the dependencies that are installed in the
+ * repository. Only the compared frameworks come from `bench/node_modules`.
  */
 export async function writeJavaScriptCopy(): Promise<void> {
   removeJavaScriptCopy()

@@ -10,7 +10,7 @@ import { asset, hashes } from './filled-books.ts'
 const kind = 'points.expire'
 const monthKey = 202612
 
-/** These ids are above all ids of the product. */
+/** Last id that this file has used. These ids are above all ids of the product. */
 let lastId = 8_500_000_000_000_000
 
 /** Expires the sources of points with these ids. */

@@ -65,7 +65,7 @@ const updateMany = {
     where a.status = 'open' and a.available + v.amount >= 0`,
 } as const
 
-/** These ids are above all ids of the product. */
+/** Last id that this file has used. These ids are above all ids of the product. */
 let lastId = 8_000_000_000_000_000
 let lastKey = 0
 

@@ -115,12 +115,12 @@ interface Comparison {
   readonly atLeast?: number
 }
 
-/** Minimum ratio of the product's speed to the speed of each peer, by elapsed time. */
+/** Minimum ratio of the speed of the ledger to the speed of hand-written SQL, by elapsed time. */
 interface Bars {
   readonly single: number
-  /** Ratios for postings to many accounts: to single commits, and to group commit. */
+  /** Ratios for postings to many accounts: compared with one commit per posting, and with group commit. */
   readonly many: readonly [alone: number, grouped: number]
-  /** Ratios for postings to one account, to the same two peers. */
+  /** Ratios for postings to one account: compared with one commit per posting, and with group commit. */
   readonly hot: readonly [alone: number, grouped: number]
   readonly batch: number
 }

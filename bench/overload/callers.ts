@@ -20,7 +20,7 @@ export interface Job {
    * starts.
    */
   readonly isKept: boolean
-  /** Duration of the writes after the first one in seconds; 0 if each caller writes once. */
+  /** Seconds in which each caller writes again after its first write; 0 if each caller writes once. */
   readonly seconds: number
 }
 

@@ -52,7 +52,10 @@ export async function measureInTurns(
 
 const ask = (child: Child, question: Question) => child.ask<Measured>(question)
 
-/** Returns a second copy of the candidate. The difference between the ratio of both and 1.00 is the noise. */
+/**
+ * Returns a second copy of the candidate. Both copies do the same work, so the difference between their ratio and 1.00
+ * is the noise.
+ */
 export const again = (candidate: Candidate): Candidate => ({ ...candidate, name: `${candidate.name} again` })
 
 /** Returns one figure of a candidate for all rounds. */

@@ -213,7 +213,7 @@ async function ask(calls: readonly Call[]): Promise<unknown[]> {
   }
   return results
 }
-/** Sends the same queries as raw batches and does not process the results. */
+/** Sends the queries of `byViemInBatches` as raw JSON-RPC batches and does not process the results. */
 async function byBatches() {
   let sound = 0
   for (let from = 0; from < hashes.length; from += page) {

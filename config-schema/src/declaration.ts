@@ -141,9 +141,8 @@ export interface KeyDeclaration<T = unknown> {
   /**
    * Only for a secret: the keys that decide where the secret is sent, such as host, endpoint and account. A stored
    * secret applies only while these keys have the values for which it was entered. A change of one of them disables the
-   * secret, so that nobody can redirect it to another server (decision F.2). An empty list means that no other key
-   * decides where the secret is sent. If absent, the planner rejects an editable secret whose plugin also declares an
-   * address key.
+   * secret, so that nobody can redirect it to another server. An empty list means that no other key decides where the
+   * secret is sent. If absent, the planner rejects an editable secret whose plugin also declares an address key.
    */
   readonly destination?: readonly string[]
   /** Group of the key in the catalogue. Default: the second segment of the key. */

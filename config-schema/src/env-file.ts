@@ -12,7 +12,9 @@ export interface EnvFileEntry {
 /** A line that does not set a value although its author probably expected it to. */
 export interface EnvFileProblem {
   readonly line: number
-  /** Clause without a full stop. It never quotes the file, which may contain secrets. */
+  /**
+   * Description of the problem, as a clause without a full stop. It never quotes the file, which may contain secrets.
+   */
   readonly reason: string
 }
 

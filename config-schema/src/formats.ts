@@ -91,8 +91,8 @@ const isHost = (text: string): boolean =>
   isAddress(text) ||
   (text.length <= 253 &&
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(text) &&
-    // A URL parser reads a name whose last label is a number as an IPv4 address (WHATWG URL Standard, "ends in a
-    // number").
+    // URL parsers read a name whose last label is a number as an IPv4 address, so such a name is rejected (WHATWG URL
+    // Standard, "ends in a number").
     !/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(text))
 
 /**
@@ -173,7 +173,7 @@ export const formats: Readonly<Record<string, Format>> = {
     example: 'db.example.com',
   },
   email: {
-    // Grammar of the HTML standard, with the length limit of RFC 5321.
+    // Grammar of e-mail addresses in the HTML standard, with the length limit of RFC 5321.
     validate: (text) =>
       text.length <= 254 &&
       /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(

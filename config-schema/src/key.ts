@@ -31,7 +31,7 @@ export interface KeyOptions<W extends JsonValue> {
   readonly neededWhile?: NeededWhile
   /** See `KeyDeclaration.insecure`. */
   readonly insecure?: InsecureValue
-  /** Only for a sensitive key without `state`. A list with keys must not be combined with `required`. */
+  /** Only for a sensitive key without `state`. A list that is not empty must not be combined with `required`. */
   readonly destination?: readonly string[]
   readonly group?: string
   readonly env?: string

@@ -4,7 +4,8 @@ import { keywords, maxMatchedLength, types } from './keywords.ts'
 
 /*
  * Checks values against the schemas of most keys. Loading ajv takes longer than reading the whole configuration, so ajv
- * is loaded only for schemas with keywords that are not in these tables. Both checks use the same messages.
+ * is loaded only for schemas with keywords that are not in the tables of this file and of `keywords.ts`. ajv and these
+ * checks use the same messages.
  */
 
 /** One keyword of a schema that a value violates. */
@@ -27,7 +28,7 @@ export interface Violation {
 
 export interface SchemaProblem {
   readonly place: string
-  /** Clause that follows the place. */
+  /** Description of the problem, as a clause that follows `place` in error messages. */
   readonly message: string
 }
 

@@ -127,7 +127,10 @@ export function redactError(error: unknown, mask: (text: string) => string): voi
   }
 }
 
-/** Reflect.set does not throw if the error is frozen. The text then stays unchanged. */
+/**
+ * Masks secrets in one text of an error. If the error is frozen, `Reflect.set` does not throw, and the text stays
+ * unchanged.
+ */
 function maskMember(error: Error, member: 'message' | 'stack', mask: (text: string) => string): void {
   const text = memberOf(error, member)
   try {

@@ -6,9 +6,9 @@
 /**
  * Returns a random base. It is odd, because multiplication by an even number would lose information in the lower bits.
  */
-const drawn = () => (Math.random() * 2 ** 32) | 1
-const baseA = drawn()
-const baseB = drawn()
+const randomBase = () => (Math.random() * 2 ** 32) | 1
+const baseA = randomBase()
+const baseB = randomBase()
 
 /** Blocks have at most 2 to this power characters. */
 export const highestPower = 30
@@ -26,7 +26,7 @@ const powersA = powersOf(baseA)
 const powersB = powersOf(baseB)
 
 /** Memory for one text: its UTF-16 units, and the two hashes of each prefix. */
-class Room {
+class TextMemory {
   readonly bytes: Buffer
   readonly units: Uint16Array
   /**
@@ -52,12 +52,12 @@ class Room {
  * hashes are computed.
  */
 const keptLength = 2 ** 20
-let kept = new Room(2 ** 10)
+let kept = new TextMemory(2 ** 10)
 
-function roomFor(length: number): Room {
+function memoryFor(length: number): TextMemory {
   if (length <= kept.units.length) return kept
-  if (length > keptLength) return new Room(length)
-  kept = new Room(2 ** Math.ceil(Math.log2(length)))
+  if (length > keptLength) return new TextMemory(length)
+  kept = new TextMemory(2 ** Math.ceil(Math.log2(length)))
   return kept
 }
 
@@ -68,7 +68,7 @@ function roomFor(length: number): Room {
 export class RunningHash {
   /** The UTF-16 units of the text. Units after the end of the text are left over from other texts. */
   readonly units: Uint16Array
-  readonly #room: Room
+  readonly #memory: TextMemory
   #hashes: Int32Array = none
   #done = 0
   /** First half of the fingerprint that `block` computed last. */
@@ -77,10 +77,10 @@ export class RunningHash {
   b = 0
 
   constructor(text: string) {
-    this.#room = roomFor(text.length)
-    this.units = this.#room.units
+    this.#memory = memoryFor(text.length)
+    this.units = this.#memory.units
     // Reading from the buffer is much faster than from the string, because V8 may store a string as a tree of parts.
-    this.#room.bytes.write(text, 'utf16le')
+    this.#memory.bytes.write(text, 'utf16le')
   }
 
   /**
@@ -103,7 +103,7 @@ export class RunningHash {
    * value does not matter.
    */
   #begin(start: number): void {
-    const { hashes } = this.#room
+    const { hashes } = this.#memory
     hashes[start * 2] = 0
     hashes[start * 2 + 1] = 0
     this.#done = start
@@ -111,7 +111,7 @@ export class RunningHash {
 
   #continue(end: number): void {
     const { units } = this
-    const hashes = this.#room.hashes
+    const hashes = this.#memory.hashes
     let a = hashes[this.#done * 2] ?? 0
     let b = hashes[this.#done * 2 + 1] ?? 0
     for (let at = this.#done; at < end; at++) {

@@ -94,7 +94,7 @@ function loadAjv(): Ajv2020 {
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   // In strict mode, ajv rejects unknown keywords. Otherwise a misspelt keyword would silently have no effect.
   const strictness = { strict: true, strictRequired: false, allowUnionTypes: true, ownProperties: true }
-  // ajv also uses the patterns that reject very long texts.
+  // ajv must use the same patterns as the built-in checks, because they reject very long texts.
   const regExp = Object.assign((source: string) => pattern(source), { code: 'boundedPattern' })
   ajv = new Ajv2020({ ...strictness, allErrors: true, verbose: true, code: { regExp } })
   require('ajv-formats')(ajv)

@@ -48,7 +48,7 @@ export interface SourceReading {
 export type KeyIndex = Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, OwnedKey>>>
 
 /** The result of checking one entry without the other entries of its source. */
-interface Judged {
+interface CheckedEntry {
   readonly findings: readonly SourceFinding[]
   /** The key that the entry sets. Absent if no key has the name of the entry. */
   readonly value?: {
@@ -64,7 +64,7 @@ interface Judged {
 }
 
 /** Cached results for one source. The cache must not be used after the declarations change. */
-export type KnownEntries = WeakMap<ConfigEntry, Judged>
+export type KnownEntries = WeakMap<ConfigEntry, CheckedEntry>
 
 /**
  * Checks all entries of a source. The value of a deprecated key applies to its replacement. An entry without a declared
@@ -86,17 +86,20 @@ export function readSource(
   for (const { place, reason } of unreadable) {
     findings.push({ rule: 'unreadable', isWarning: false, place, details: { reason } })
   }
-  const values: NonNullable<Judged['value']>[] = []
+  const values: NonNullable<CheckedEntry['value']>[] = []
   for (const entry of entries) {
-    const judged = known.get(entry) ?? judge(entry, source, keys)
+    const judged = known.get(entry) ?? checkEntry(entry, source, keys)
     known.set(entry, judged)
     findings.push(...judged.findings)
     if (judged.value !== undefined) values.push(judged.value)
     else if (source === 'database') orphaned.push({ name: entry.name, source, place: entry.place })
   }
   // Values of deprecated keys come first, so that a value of the replacement in the same source overrides them.
-  const inTurn = [...values.filter((value) => value.isDeprecated), ...values.filter((value) => !value.isDeprecated)]
-  for (const { target, layer, invalid, message } of inTurn) {
+  const deprecatedFirst = [
+    ...values.filter((value) => value.isDeprecated),
+    ...values.filter((value) => !value.isDeprecated),
+  ]
+  for (const { target, layer, invalid, message } of deprecatedFirst) {
     const length = layer?.sensitive ? valueLength(layer.written) : 0
     const isTooLong = secretsLength + length > maxSecretsLength
     if (layer !== undefined && !isTooLong) {
@@ -110,7 +113,7 @@ export function readSource(
   return { layers, findings, refused, orphaned }
 }
 
-function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
+function checkEntry(entry: ConfigEntry, source: SourceName, keys: KeyIndex): CheckedEntry {
   const { place, name, by } = entry
   const owned = keys[by].get(name)
   if (owned === undefined) {
@@ -128,7 +131,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   }
   const target = (replacement === undefined ? undefined : keys.key.get(replacement)) ?? owned
   const sensitive = declaration.sensitive || target.declaration.sensitive
-  // A person with access to the database must not be able to change a key that is not editable (decision A14).
+  // A person with access to the database must not be able to change a key that is not editable.
   const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
   const isOfProcess = isForbidden && (declaration.scope === 'process' || target.declaration.scope === 'process')
   const read = isOfProcess
@@ -147,7 +150,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   return { findings, value: { isDeprecated: since !== undefined, target: target.key, layer, invalid, message } }
 }
 
-/** Environment variables without the prefix belong to other programs. */
+/** Returns false for environment variables without the prefix, because they belong to other programs. */
 const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('PLATFORM_')
 
 /** Returns true if the value of the key may come from the database: for editable keys and for the state of plugins. */

@@ -96,14 +96,14 @@ const sparseness = 64
  * or more than `triesPerPlace` indexed texts with different lengths have the same first block.
  */
 export class TextIndex {
-  /** From the first block of a text to the index of its longest length in `#lengths`. */
+  /** Maps the first block of a text to the index of its longest length in `#lengths`. */
   readonly #heads = new FingerprintTable()
   /** Combined fingerprints of first block, last block and length of all texts. */
   readonly #texts = new FingerprintTable()
   /** Linked lists of text lengths for each first block, longest first. Index 0 marks the end of a list. */
   readonly #lengths: number[] = [0]
   readonly #next: number[] = [0]
-  /** From the first four bytes of texts to their values of p, one bit for each value. */
+  /** Maps the first four bytes of texts to their values of p, one bit for each value. */
   readonly #beginnings = new FingerprintTable()
   /** A Bloom filter with one bit for each beginning of a text. The hash of the first four bytes selects the bit. */
   #filter = new Int32Array(2 ** narrowest / 32)
@@ -170,8 +170,8 @@ export class TextIndex {
   }
 
   /**
-   * Returns the length of the longest indexed text at `start`, or 0. `room` is the number of characters from there to
-   * the end.
+   * Returns the length of the longest indexed text at `start`, or 0. `room` is the number of characters from `start` to
+   * the end of the searched text.
    */
   #longestAt(hash: RunningHash, start: number, room: number, candidates: number): number {
     let tries = 0

@@ -57,7 +57,7 @@ export const maxValueLength = 2 ** 16
  * Maximum number of nested lists and objects. Recursive functions process values, and deeper nesting could overflow the
  * stack.
  */
-const deepestValue = 64
+const maxDepth = 64
 
 /**
  * Maximum total length of all secrets of one source, in UTF-16 units. All texts that leave the product are searched for
@@ -79,7 +79,7 @@ export function valueLength(value: JsonValue): number {
       length += String(next).length
       continue
     }
-    if (level === deepestValue) return Number.POSITIVE_INFINITY
+    if (level === maxDepth) return Number.POSITIVE_INFINITY
     const isList = Array.isArray(next)
     for (const [name, part] of Object.entries(next)) {
       length += isList ? 1 : name.length + 1
@@ -96,8 +96,8 @@ function tooLongValue(part: JsonValue): Violation | undefined {
   const rule =
     length === Number.POSITIVE_INFINITY
       ? {
-          en: `have at most ${deepestValue} lists and objects within each other`,
-          'zh-CN': `最多嵌套 ${deepestValue} 层列表和对象`,
+          en: `have at most ${maxDepth} lists and objects within each other`,
+          'zh-CN': `最多嵌套 ${maxDepth} 层列表和对象`,
         }
       : { en: `have at most ${maxValueLength} characters`, 'zh-CN': `最多有 ${maxValueLength} 个字符` }
   return { keyword: 'maxLength', path: '', rule, example: undefined, part }

@@ -42,7 +42,7 @@ export function slidingWindowStore(clock: Clock) {
       keys.set(key, windows.set(windowMs, { hits: [...hits, { atMs: nowMs, cost }], idleAtMs: nowMs + windowMs }))
     }
     let missing = cost - free
-    // The hit after whose expiry the request fits. A cost above the limit never fits.
+    // Finds the hit after whose expiry enough units are free. A cost above the limit never fits.
     const awaited = hits.find((hit) => {
       missing -= hit.cost
       return missing <= 0

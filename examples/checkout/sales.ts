@@ -54,7 +54,7 @@ export const paymentScene = 'checkout.sale'
 /** Value of `provider` in the payment orders. `@plinth/web3-settlement` settles orders with this provider. */
 const provider = 'web3'
 /** Decimal places of a price. */
-const ofPrices = 2
+const priceDecimals = 2
 /** Maximum number of token units that are added to the price, if the token has enough decimals. */
 const maxExtra = 1_000_000n
 /** Maximum number of amounts that are tried before an order is rejected. */
@@ -289,7 +289,7 @@ export class Sales {
       throw businessError('closed')
     }
     const { name: chainName, chainId } = chain
-    const units = 10n ** BigInt(decimals - ofPrices)
+    const units = 10n ** BigInt(decimals - priceDecimals)
     return { chainName, chainId, tokenContract, receiver: to, requiredConfirmations, units }
   }
 }

@@ -46,9 +46,9 @@ interface Payment {
 }
 
 /** Number of orders that are read together when unpaid orders are cancelled. */
-const together = 100
+const readTogether = 100
 
-/** Value of `scene` in the payment orders of the mall. */
+/** Value of `scene` in the payment orders of the mall. It selects the handler that completes a paid order. */
 export const paymentScene = 'mall.order'
 
 /**
@@ -65,7 +65,7 @@ export class Orders {
 
   /**
    * Creates an order and reserves the goods and the coupon. An order without a cash amount is paid immediately.
-   * @throws BusinessError as `Catalogue.take` and `Catalogue.takeCoupon`
+   * @throws BusinessError the errors of `Catalogue.take`, `Catalogue.takeCoupon` and `Credit.hold`
    */
   create(userId: number, { lines: wishes, couponCode, credit: units = 0 }: Basket): Promise<string> {
     const { db, clock, site, catalogue, credit, settings } = this.#parts
@@ -175,7 +175,7 @@ export class Orders {
         .find(
           Order,
           { status: 'unpaid', createdAt: { $lt: before } },
-          { orderBy: { createdAt: 'asc' }, limit: together },
+          { orderBy: { createdAt: 'asc' }, limit: readTogether },
         )
       for (const { orderNo } of old) {
         if (signal.aborted) return cancelled
@@ -186,7 +186,7 @@ export class Orders {
           throw error
         })
       }
-      if (old.length < together) break
+      if (old.length < readTogether) break
     }
     return cancelled
   }
@@ -261,7 +261,8 @@ export class Orders {
 
   async #cancelIfUnpaid(orderNo: string): Promise<number> {
     const { db, catalogue, credit, payments } = this.#parts
-    // A settlement locks in the same order: first the payment order, then the order.
+    // The payment order is locked first and the order of the mall second, as in a settlement. Otherwise both could
+    // deadlock.
     if ((await payments.find(orderNo))?.status === 'pending') await payments.close(orderNo)
     const moved = await db.execute(
       "update mall_order set status = 'cancelled' where order_no = ? and status = 'unpaid'",

@@ -34,8 +34,8 @@ const placeOf = ({ nameFrom, plugin }: OwnedTask) =>
   nameFrom === undefined ? `a task of plugin "${plugin}"` : `the one named by ${nameFrom}`
 
 /**
- * Returns a problem for each key that gives a scheduled task the name of another task. If only one of the two names was
- * configured, the problem belongs to the key of that name.
+ * Returns a problem for each key whose value gives a scheduled task the same name as another task. If a configured name
+ * equals the default name of another task, only the key of the configured name is reported.
  */
 export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[]): readonly Problem[] {
   const named = tasksOf(plugins).map((task) => {

@@ -16,7 +16,10 @@ export const nodeRange = manifest.engines.node
 const deadline = (title: LocalizedText, description: LocalizedText, initial: string) =>
   key.duration({ title, description, default: initial, minimum: '1s', reload: 'live' })
 
-/** The declarations of the kernel as a plugin, so that the same rules apply to them. This plugin has no setup. */
+/**
+ * The declarations of the kernel in the form of a plugin, so that the planner checks them like those of plugins. This
+ * plugin has no setup.
+ */
 export const kernelPlugin = definePlugin({
   id: 'kernel',
   version: kernelVersion,
@@ -63,7 +66,7 @@ export const kernelPlugin = definePlugin({
       },
       values: ['auto', 'json', 'pretty'],
       default: 'auto',
-      // The logger is created before values from the database can be read.
+      // The database cannot set this key, because the logger is created before the stored values are read.
       scope: 'process',
     }),
   },

@@ -50,7 +50,9 @@ function englishTexts({ title, permissions = [], installTasks = [], scheduledTas
 interface BrokenReference {
   readonly place: string
   readonly value: unknown
-  /** Follows "It", for example "is undefined instead of a reference". */
+  /**
+   * Completes a sentence of an error message that begins with "It", for example "is undefined instead of a reference".
+   */
   readonly found: string
 }
 
@@ -108,7 +110,7 @@ export function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
 
 interface Entry {
   readonly id: string | undefined
-  /** Follows "Entry 1 of the plugin list", for example "is undefined". */
+  /** Completes an error message that begins with "Entry 1 of the plugin list", for example "is undefined". */
   readonly found: string
   /** Package or file to import the plugin from. */
   readonly origin: string

@@ -209,8 +209,8 @@ export interface MessageCatalogues {
 }
 
 /**
- * The same properties without type inference: the compiler infers the types from the other properties of the
- * declaration.
+ * The properties of a declaration without type inference. Tasks and commands do not determine these types: the compiler
+ * infers them from the other properties of the plugin.
  */
 type Settled<D extends Declared> = { readonly [Member in keyof D]: NoInfer<D[Member]> }
 

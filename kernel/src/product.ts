@@ -51,7 +51,7 @@ export function isProduct(value: unknown): value is Product {
 export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set' | 'fallback'> {
   /** Roles of this process. Default: `web` and `worker`. */
   readonly roles?: readonly Role[]
-  /** Reports keys that no plugin declares as warnings, for commands that explain them. */
+  /** If true, keys that no plugin declares are reported as warnings. Used by commands that explain such keys. */
   readonly toleratesUnknownKeys?: boolean
 }
 

@@ -26,8 +26,8 @@ export class MapView<T> implements ReadonlyMap<string, T> {
 }
 
 /**
- * Returns a frozen object with some properties of another object and some additional ones. Methods stay bound to that
- * object, and its other properties are not accessible.
+ * Returns a frozen object with the properties of `target` in `names` and the properties of `own`. Methods stay bound to
+ * `target`. Its other properties are not accessible.
  */
 export function facade<T extends object, N extends keyof T, O extends object>(
   target: T,

@@ -12,7 +12,10 @@ export type Unchecked = any
 interface Ref<Kind extends string, T> {
   readonly kind: Kind
   readonly id: string
-  /** Package that usually provides it. Only used in messages about a missing package. */
+  /**
+   * Package that usually provides the service or owns the extension point. Only used in messages about a missing
+   * package.
+   */
   readonly from?: string
   /** Contains the referenced type for the compiler. The property is never set. */
   readonly '~type'?: (value: T) => T
@@ -46,7 +49,7 @@ export interface Optional<Reference> {
 }
 export type OptionalRef<T> = Optional<ServiceRef<T>>
 
-/** Returns the reference, whether it is optional or not. */
+/** Returns the reference itself, without the wrapper that `optional` creates. */
 export const refOf = <Reference extends { readonly kind: string }>(need: Reference | Optional<Reference>): Reference =>
   isOptional(need) ? need.ref : need
 
@@ -88,7 +91,7 @@ export function extensionPoint<T>(
   return Object.freeze({ kind: 'extension-point', id, ...options })
 }
 
-/** The plugin that uses a service. Its provider receives this object. */
+/** The plugin that uses a service. The provider of the service receives this object. */
 export interface Consumer {
   readonly id: string
   readonly version: string

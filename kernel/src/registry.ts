@@ -14,7 +14,7 @@ import {
 import { assertContribution } from './shapes/declaration-shapes.ts'
 
 /**
- * Name under which the scope of a plugin stores that plugin. It is a symbol, so it cannot equal the id of a service.
+ * Name under which the awilix scope of a plugin stores the plugin itself. A symbol cannot equal the id of a service.
  */
 const consumerName = Symbol('consumer')
 

@@ -350,7 +350,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
 
 /**
  * Returns a function that reads contributions for plugins. It only gives access to the extension points of the kernel,
- * because only its owner may read the contributions to an extension point of a plugin.
+ * because only the plugin that owns an extension point may read its contributions.
  */
 const kernelContributions = (registry: Registry) =>
   (<T>(point: ExtensionPoint<T>) => {

@@ -17,8 +17,8 @@ import { faultyStores, storeKit } from './fixtures/faulty-stores.ts'
 t.setTimeout(600_000)
 
 /**
- * Checks that the kit accepts the correct implementation and rejects every broken one in the case that tests this
- * error.
+ * Checks that the kit accepts the correct implementation. Also checks that it rejects every broken one, in the case
+ * that tests for the mistake of that implementation.
  */
 async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table: FaultTable<F>, atLeast: number) {
   const { faults, share, ...result } = await judgeKit(kit, table)

@@ -39,7 +39,10 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
         return start(signal)
       },
     })
-  /** Advances the clock each time a timer is set, because files are read between the timers. */
+  /**
+   * Waits until a timer is set, and then advances the clock. The code reads files between two timers, so a timer may be
+   * set late.
+   */
   const pass = async (ms: number) => {
     await until(() => clock.sleepers !== 0, 'a timer is set', 0)
     await clock.advance(ms)

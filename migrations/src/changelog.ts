@@ -132,7 +132,7 @@ export async function readTableNames(db: ChangelogDb, dialect: Dialect): Promise
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Returns `undefined` if the table does not exist. */
+/** Returns the result of `read`, or `undefined` if the table that it reads does not exist. */
 export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()
@@ -291,8 +291,8 @@ export async function countApplied(db: ChangelogDb, plugin: string): Promise<num
 }
 
 /**
- * Drops tables, the last created first, and deletes the records of a plugin's change sets. After a crash, call it
- * again.
+ * Drops tables, the last created first, and deletes the records of a plugin's change sets. If the process crashes
+ * meanwhile, call this function again.
  */
 export async function dropTables(db: ChangelogDb, dialect: Dialect, plugin: string, tables: readonly string[]) {
   const { schema } = compilerFor(dialect)

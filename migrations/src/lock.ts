@@ -133,7 +133,7 @@ export class MigrationLock {
       .where('holder', '=', this.#self.token)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) throw migrationError('PLINTH_MIGRATION_LOCK_LOST', { changeSet })
-    // A renewal in a transaction takes effect only at the commit.
+    // A renewal in a transaction takes effect only at the commit, so it is not recorded here.
     if (db === this.#db) this.#renewedAt = begunAt
   }
 

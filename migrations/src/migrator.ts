@@ -60,15 +60,17 @@ export interface MigrationStatus {
   readonly tableExists: boolean
   readonly applied: readonly AppliedChangeSet[]
   readonly pending: readonly PendingChangeSet[]
-  /** Change sets that were changed after they were applied. `migrate` fails. */
+  /** Change sets that were changed after they were applied. If there are any, `migrate` fails. */
   readonly changed: readonly AppliedChangeSet[]
-  /** Change sets whose `data` was changed after they were applied. It does not run again, so databases may differ. */
+  /**
+   * Change sets whose `data` was changed after they were applied. `data` does not run again, so databases may differ.
+   */
   readonly dataChanged: readonly AppliedChangeSet[]
   /** Change sets that another version of a loaded plugin has applied. This version does not contain them. */
   readonly unknown: readonly AppliedChangeSet[]
   /** Applied change sets of plugins that are not loaded. */
   readonly orphaned: readonly AppliedChangeSet[]
-  /** Existing tables that pending change sets would create. `migrate` fails. */
+  /** Existing tables that pending change sets would create. If there are any, `migrate` fails. */
   readonly foreignTables: readonly string[]
   /** The process that is currently migrating. */
   readonly lock?: LockHolder
@@ -315,7 +317,10 @@ export class Migrator {
     throw migrationError('PLINTH_MIGRATION_FOREIGN_TABLES', { tables: firstOf(foreignTables) })
   }
 
-  /** A table is not foreign if an applied change set created it, or if its change set was started. */
+  /**
+   * Returns the existing tables that pending change sets would create. A table is not foreign if an applied change set
+   * created it, or if its change set was started.
+   */
   #foreignTables(
     existing: ReadonlySet<string>,
     steps: readonly { readonly plugin: string; readonly id: string }[],

@@ -204,7 +204,7 @@ t.test('a shorter or longer text, and other work on data, are noticed on SQLite 
   t.match(await edited.migrate(), { upToDate: true })
   t.match(warnings, [/do with data was changed.*p\/0002-fill-a/])
   warnings.length = 0
-  // The same change set in the form that a compiler could write it.
+  // This is the same change set in the form in which a compiler could write it.
   const built = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'one' }).execute()))
   await migratorOn(db, [textOf(10), built], { warn: (message) => warnings.push(message) }).migrate()
   t.same(warnings, [])

@@ -58,7 +58,7 @@ export async function writeApiReference(): Promise<void> {
     excludeExternals: true,
     excludeInternal: true,
     logLevel: 'Error',
-    // The compiler of the repository is newer and has checked the types.
+    // The compiler of the repository has already checked the types. It is newer than the compiler of TypeDoc.
     skipErrorChecking: true,
     ...markdownOptions,
   })
@@ -66,13 +66,13 @@ export async function writeApiReference(): Promise<void> {
     for (const module of project.getChildrenByKind(ReflectionKind.Module)) {
       module.name = pages.get(module.name) ?? module.name
     }
-    // Each plugin of this repository adds its operations to this interface.
+    // Each plugin of this repository adds its operations to the interface `Operations`. The reference omits them.
     const operations = project
       .getReflectionsByKind(ReflectionKind.Property)
       .filter(({ parent }) => parent?.name === 'Operations')
     for (const operation of operations) project.removeReflection(operation)
   })
-  // The site shows HTML of documents as text.
+  // The site shows HTML of documents as text, so HTML anchors are removed.
   app.renderer.on(PageEvent.END, (page) => {
     page.contents = (page.contents ?? '').replaceAll(/<a id="[^"]*"><\/a> ?/g, '')
   })

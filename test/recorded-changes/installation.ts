@@ -82,7 +82,7 @@ export const installation: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/cli/trial-start.ts',
-    fragment: 'if (!isUnavailable(why) || left() === 0) {',
+    fragment: 'if (!isUnavailable(lastCause) || left() === 0) {',
     replacement: 'if (left() === 0) {',
     effect: 'The product waits for an error that each later start meets too.',
     breaks: [],
@@ -157,7 +157,7 @@ export const installation: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/cli/trial-start.ts',
-    fragment: 'left() > 0 ? error : (why ?? new Error(',
+    fragment: 'left() > 0 ? error : (lastCause ?? new Error(',
     replacement: 'left() > 0 || why ? error : (new Error(',
     effect: 'The end of the trial hides why the product did not start.',
     breaks: [],

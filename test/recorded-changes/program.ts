@@ -35,8 +35,8 @@ export const program: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/cli/supervisor.ts',
-    fragment: '(!isReady && endsForGood.has(end))',
-    replacement: 'endsForGood.has(end)',
+    fragment: '(!isReady && finalExitCodes.has(end))',
+    replacement: 'finalExitCodes.has(end)',
     effect: 'A product that served and ends with exit code 2 or 3 is not started again.',
     breaks: [],
     noticedBy: ['kernel/test/supervisor.test.ts'],

@@ -1,5 +1,5 @@
 // Measured calls of rate-limiter-flexible and of Redis itself. The argument is the port of Redis. This file is
-// JavaScript, so that the type check does not need the peers.
+// JavaScript, so that the type check does not need the measured packages.
 import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'

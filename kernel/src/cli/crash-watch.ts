@@ -12,8 +12,8 @@ import { endProcess, exitCodes } from './process-end.ts'
 const maxReported = 10
 
 /**
- * Number of stack frames to record when the process ends. The default of Node.js is too small if a library calls
- * `process.exit()` on behalf of a plugin.
+ * Number of stack frames to record when the process ends. The default of Node.js is too small to show the plugin if a
+ * library calls `process.exit()` on its behalf.
  */
 const longStack = 50
 

@@ -65,16 +65,16 @@ async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: A
   try {
     const { running, failures } = await startPart(scope, { needed: [], setsUp: 'possible', signal })
     for (const failure of failures) {
-      findings.push(...(await judge('set-up', () => Promise.reject(failure))))
+      findings.push(...(await runCheck('set-up', () => Promise.reject(failure))))
     }
     timeline.push(...running.timeline)
     const late = () => new Error(`no answer within ${checkDeadlineMs} ms`)
     for (const { place, code, message, fix } of [...running.config.insecure(), ...running.config.overridden()]) {
       findings.push({ check: place, outcome: 'warning', code, detail: `${message} ${fix}` })
     }
-    for (const finding of await judgeStored(running.config, signal)) findings.push(finding)
+    for (const finding of await verifyStored(running.config, signal)) findings.push(finding)
     for (const [name, check] of running.contributions(healthCheck)) {
-      const result = await judge(`health of ${name}`, () =>
+      const result = await runCheck(`health of ${name}`, () =>
         withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
       )
       for (const { stack, ...finding } of result) {
@@ -82,9 +82,9 @@ async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: A
         findings.push({ ...finding, detail: running.redact(finding.detail), ...masked })
       }
     }
-    findings.push(...(await judge('stop', () => running.stop('doctor ended'))))
+    findings.push(...(await runCheck('stop', () => running.stop('doctor ended'))))
   } catch (error) {
-    findings.push(...(await judge('set-up', () => Promise.reject(error))))
+    findings.push(...(await runCheck('set-up', () => Promise.reject(error))))
   }
   return findings
 }
@@ -125,7 +125,7 @@ function planFindings(scope: CommandScope): Finding[] {
  * Lets the plugins verify their stored values. A value may work for the plugins of this command and still prevent the
  * start of a server.
  */
-async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Finding[]> {
+async function verifyStored(config: ConfigAdmin, signal: AbortSignal): Promise<Finding[]> {
   const sensitive = new Set(config.catalogue.filter((entry) => entry.sensitive).map(({ key }) => key))
   const findings: Finding[] = []
   for (const { key, effective } of config.list()) {
@@ -139,7 +139,7 @@ async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Fi
 }
 
 /** Runs a check. Returns one entry for success or failure, or one entry for each warning of a health check. */
-async function judge(check: string, work: () => Promise<unknown>): Promise<Finding[]> {
+async function runCheck(check: string, work: () => Promise<unknown>): Promise<Finding[]> {
   try {
     const warnings = warningsOf(await work())
     if (warnings.length > 0) return warnings.map((detail) => ({ check, outcome: 'warning', detail }))

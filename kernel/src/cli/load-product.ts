@@ -8,8 +8,10 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { filesIn } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
-/** Maximum duration of the second import of a file in milliseconds. On a busy machine it may take seconds. */
-const lookMs = 60_000
+/**
+ * Time limit in milliseconds for the second process that imports a file. On a busy machine the import may take seconds.
+ */
+const importLimitMs = 60_000
 
 /** Directory of the kernel. Stack frames in it never show the file that caused the error. */
 const ownFolder = fileURLToPath(new URL('..', import.meta.url))
@@ -29,7 +31,7 @@ function importFailure(error: unknown, path: string, file: string): PlinthError 
     const importer = /imported from (.+)$/m.exec(reason)?.[1] ?? file
     return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(importer), reason, wrong: importer }, error)
   }
-  // Frames below the import belong to the caller of `loadProduct`.
+  // Removes the stack frames of the code that called `loadProduct`, because that code did not cause the error.
   const stack = error instanceof Error ? (error.stack ?? '').replace(/\n\s+at (?:async )?loadProduct [\s\S]*/, '') : ''
   const frame = error instanceof SyntaxError ? (frameIn(stack) ?? frameIn(printedBy(file))) : undefined
   if (frame !== undefined && error instanceof Error) error.stack = `${frame.text}\n\n${error.name}: ${reason}`
@@ -63,7 +65,7 @@ function printedBy(file: string): string {
   const load = `await import(${JSON.stringify(pathToFileURL(file).href)})`
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', load], {
     encoding: 'utf8',
-    timeout: lookMs,
+    timeout: importLimitMs,
   })
   return stderr
 }

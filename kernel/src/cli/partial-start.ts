@@ -33,11 +33,11 @@ export async function startPart(scope: CommandScope, { needed, setsUp, ...given 
   const { signal } = given
   const { plan } = prepareProduct(product, options)
   const expected = withNeeds(plan, needed, ['requires'])
-  const left = new Map<string, string>()
+  const omitted = new Map<string, string>()
   const failures: unknown[] = []
   if (setsUp === 'needed') {
     const used = withNeeds(plan, needed, ['requires', 'optional', 'contribution'])
-    for (const { id } of plan.plugins) if (!used.has(id)) left.set(id, 'this command does not need it')
+    for (const { id } of plan.plugins) if (!used.has(id)) omitted.set(id, 'this command does not need it')
   }
   for (;;) {
     let begun: RunningProduct | undefined
@@ -45,21 +45,21 @@ export async function startPart(scope: CommandScope, { needed, setsUp, ...given 
       begun = running
       options.onCreated?.(running)
     }
-    const plugins = product.plugins.map((plugin) => (isPlugin(plugin) ? withoutSetup(plugin, left) : plugin))
+    const plugins = product.plugins.map((plugin) => (isPlugin(plugin) ? withoutSetup(plugin, omitted) : plugin))
     try {
       return { running: await startProduct({ ...product, plugins }, { ...options, onCreated }), failures }
     } catch (error) {
       const failed = begun?.timeline.find(({ outcome }) => outcome === 'failed')?.plugin
       if (setsUp === 'all' || signal?.aborted || failed === undefined || expected.has(failed)) throw error
       failures.push(error)
-      for (const id of withDependents(plan, failed)) left.set(id, reasonOf(error))
+      for (const id of withDependents(plan, failed)) omitted.set(id, reasonOf(error))
     }
   }
 }
 
 /**
- * Returns plugins with all their dependencies of the given kinds. Plugins that supply configuration values are added
- * too, except those that require one of the plugins.
+ * Returns the requested plugins with all their dependencies of the given kinds. Plugins that supply configuration
+ * values are added too, unless all requested plugins are set up before the last of these plugins.
  */
 function withNeeds(
   { plugins, dependencies }: Plan,
@@ -89,11 +89,11 @@ function withDependents({ dependencies }: Plan, failed: string): ReadonlySet<str
 }
 
 /**
- * Returns the declaration of a plugin without its code. It rejects all new values of its keys, and the error contains
- * the reason why the plugin was omitted.
+ * Returns the declaration of a plugin without its code. The new declaration rejects all new values of the keys of the
+ * plugin, with an error that contains the reason why the plugin was omitted.
  */
-function withoutSetup(plugin: Plugin, left: ReadonlyMap<string, string>): Plugin {
-  const reason = left.get(plugin.id)
+function withoutSetup(plugin: Plugin, omitted: ReadonlyMap<string, string>): Plugin {
+  const reason = omitted.get(plugin.id)
   if (reason === undefined) return plugin
   return definePlugin({
     ...plugin,

@@ -99,13 +99,13 @@ const summarize = (plugin: Plugin, state: string) => ({
   provides: (plugin.provides ?? []).map((ref) => ref.id),
 })
 
-interface Answer {
+interface WhyResult {
   readonly name: string
   readonly kind: 'plugin' | 'service' | 'extension point' | 'key'
   readonly lines: readonly string[]
 }
 
-function why(name: string, prepared: PreparedProduct): Answer {
+function why(name: string, prepared: PreparedProduct): WhyResult {
   const { plan, config } = prepared
   const users = [...plan.dependencies].flatMap(([plugin, needs]) => needs.map((need) => ({ plugin, ...need })))
   const plugin = [...plan.plugins, ...plan.inactive].find(({ id }) => id === name)

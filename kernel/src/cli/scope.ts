@@ -19,7 +19,7 @@ export interface Settings {
 export const noSettings: Settings = { values: {}, shown: [] }
 
 /** Maximum bytes of a value from a file or from standard input. */
-const largest = 1024 * 1024
+const maxValueBytes = 1024 * 1024
 
 /**
  * Parses the argument of `--set`: `key=value`, `key=@file` or `key=-` (standard input). `key=@@text` sets the text
@@ -60,7 +60,7 @@ function fileContent(file: string, key: string): string {
 }
 
 function content(bytes: Buffer, what: string): string {
-  if (bytes.length > largest) throw new InvalidArgumentError(`${what} has more than ${largest} bytes.`)
+  if (bytes.length > maxValueBytes) throw new InvalidArgumentError(`${what} has more than ${maxValueBytes} bytes.`)
   return bytes.toString('utf8').replace(/\r?\n$/, '')
 }
 

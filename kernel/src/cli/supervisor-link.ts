@@ -1,11 +1,11 @@
 import { endProcess, exitCodes } from './process-end.ts'
 
 /** Options with a value that may be in front of a command. */
-const withValue: ReadonlySet<string> = new Set(['--product', '--set', '--settings-file'])
+const optionsWithValue: ReadonlySet<string> = new Set(['--product', '--set', '--settings-file'])
 
 /** Returns the first word of a command line that is not an option, such as `start` or `config`. */
 const commandOf = (words: readonly string[]) =>
-  words.find((word, index) => !word.startsWith('-') && !withValue.has(words[index - 1] ?? ''))
+  words.find((word, index) => !word.startsWith('-') && !optionsWithValue.has(words[index - 1] ?? ''))
 
 /**
  * Returns `start` or `dev` if the command line runs this command. Returns `undefined` for other commands, and if the
@@ -22,7 +22,7 @@ export const readsInput = (words: readonly string[]): boolean =>
   words.some((word, index) => (words[index - 1] === '--set' && /^[^=]+=-$/.test(word)) || /^--set=[^=]+=-$/.test(word))
 
 /** Environment variable that the supervisor sets for the process of the product. */
-const mark = 'PLINTH_SUPERVISED'
+const modeVariable = 'PLINTH_SUPERVISED'
 
 /** Message from the supervisor to the process of the product: stop. */
 export interface StopMessage {
@@ -106,7 +106,7 @@ export interface SupervisorLink {
 /** Returns the environment variables for a process with this supervisor mode. */
 export const withSupervisorMode = (environment: NodeJS.ProcessEnv, mode: SupervisorMode): NodeJS.ProcessEnv => ({
   ...environment,
-  [mark]: mode,
+  [modeVariable]: mode,
 })
 
 /**
@@ -114,8 +114,8 @@ export const withSupervisorMode = (environment: NodeJS.ProcessEnv, mode: Supervi
  * child processes of this process have no supervisor.
  */
 export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefined {
-  const mode = process.env[mark] as SupervisorMode | undefined
-  delete process.env[mark]
+  const mode = process.env[modeVariable] as SupervisorMode | undefined
+  delete process.env[modeVariable]
   if (mode === undefined) return undefined
   const end = new AbortController()
   const permit = Promise.withResolvers<void>()

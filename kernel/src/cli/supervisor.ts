@@ -25,7 +25,7 @@ const firstPauseMs = 1000
 const maxPauseMs = 60_000
 
 /** Exit codes after which a restart is useless: the command line, the plan or the configuration is invalid. */
-const endsForGood: ReadonlySet<number> = new Set([exitCodes.usage, exitCodes.refused])
+const finalExitCodes: ReadonlySet<number> = new Set([exitCodes.usage, exitCodes.refused])
 
 /** Returns a function that counts its calls in the last `windowMs` milliseconds. */
 function recentCount(windowMs: number): (now: number) => number {
@@ -97,7 +97,7 @@ export async function supervise(
         continue
       }
       // A product that was ready and ends without a request has crashed, whatever its exit code is.
-      if (!wasReady || (!isReady && endsForGood.has(end))) return end
+      if (!wasReady || (!isReady && finalExitCodes.has(end))) return end
       const count = crashes(clock.monotonic())
       if (count >= maxCrashes) throw await crashLoop()
       const pauseMs = Math.min(firstPauseMs * 2 ** (count - 1), maxPauseMs)

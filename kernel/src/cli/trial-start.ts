@@ -60,7 +60,7 @@ const maxPauseMs = 15_000
 
 interface TrialStart<T> {
   readonly trial: SettingsTrial
-  /** Starts the product. If the signal aborts, it cancels the start and releases all resources. */
+  /** Starts the product. If the signal aborts, the function cancels the start and releases all resources. */
   readonly start: (signal: AbortSignal) => Promise<T>
   /** Starts the product without a trial, because its settings are not new or the trial is over. Default: `start`. */
   readonly startForGood?: (signal: AbortSignal) => Promise<T>
@@ -71,9 +71,9 @@ interface TrialStart<T> {
 }
 
 /**
- * Starts a product that may have new settings on trial. While a required server cannot be reached, repeats the start
- * after increasing pauses. After any other error, or at the end of the trial, restores the previous settings and starts
- * with them.
+ * Starts a product. If an operator saved new settings, they are on trial: while a required server cannot be reached,
+ * the start is repeated after increasing pauses. After any other error, or at the end of the trial, the previous
+ * settings are restored, and the product starts with them.
  *
  * @throws the error of the last start
  */
@@ -89,10 +89,10 @@ export async function startOnTrial<T>({
   if (patienceMs === undefined) return startForGood(signal)
   const endsAt = clock.monotonic() + patienceMs
   const left = () => Math.max(0, endsAt - clock.monotonic())
-  let why: unknown
+  let lastCause: unknown
   // If the end of the trial cancelled the start, an earlier error shows the problem better.
   const causeOf = (error: unknown) =>
-    left() > 0 ? error : (why ?? new Error(`it took longer than ${inSeconds(patienceMs)}`))
+    left() > 0 ? error : (lastCause ?? new Error(`it took longer than ${inSeconds(patienceMs)}`))
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     try {
       const started = await inTime(start, left(), clock, signal)
@@ -100,17 +100,17 @@ export async function startOnTrial<T>({
       return started
     } catch (error) {
       if (signal.aborted) throw error
-      why = causeOf(error)
-      if (!isUnavailable(why) || left() === 0) {
+      lastCause = causeOf(error)
+      if (!isUnavailable(lastCause) || left() === 0) {
         progress(
-          `The product returns to its previous settings, because it does not start on the new ones: ${sentence(reasonOf(why))}`,
+          `The product returns to its previous settings, because it does not start on the new ones: ${sentence(reasonOf(lastCause))}`,
         )
-        await trial.giveBack(failureOf(why))
+        await trial.giveBack(failureOf(lastCause))
         return startForGood(signal)
       }
       const waitMs = Math.min(pauseMs, left())
       progress(
-        `The product does not start on its new settings: ${sentence(reasonOf(why))} It tries again in ${inSeconds(waitMs)}.`,
+        `The product does not start on its new settings: ${sentence(reasonOf(lastCause))} It tries again in ${inSeconds(waitMs)}.`,
       )
       await clock.sleep(waitMs, signal)
     }

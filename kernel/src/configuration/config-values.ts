@@ -49,7 +49,7 @@ const problemOf = ({ rule, place, details, plugin }: SourceFinding) =>
 
 export interface ConfigRules {
   readonly isProduction?: boolean
-  /** Reports a name without a key in a file as a warning instead of a problem. */
+  /** If true, a name in a file that is not a declared key is reported as a warning, not as a problem. */
   readonly toleratesUnknownKeys?: boolean
 }
 
@@ -67,7 +67,7 @@ export class ConfigValues {
   readonly #sealed = new Set<string>()
   readonly #secrets = new Secrets()
   readonly #isProduction: boolean
-  /** Cached results for the entries of the database. */
+  /** Cached results of reading the database entries, so that an entry is not read again. */
   readonly #knownRows: KnownEntries = new WeakMap()
   #orphaned: readonly OrphanedValue[] = []
   #storedProblems: readonly Problem[] = []
@@ -191,7 +191,7 @@ export class ConfigValues {
 
   /**
    * Returns a warning for each environment variable, including those in `.env`, that has no effect because a stored
-   * value overrides it (decision A14). The warnings do not contain values.
+   * value overrides it. The warnings do not contain values.
    */
   overridden(): readonly Problem[] {
     return this.#order.flatMap((slot) => {
@@ -213,8 +213,8 @@ export class ConfigValues {
   }
 
   /**
-   * Masks all secrets in a text that any source has contained so far. Former secrets are masked too, because they may
-   * still be in use. Never throws.
+   * Masks in a text all secrets that the sources of configuration values have contained so far. Former secrets are
+   * masked too, because they may still be in use. Never throws.
    *
    * @param more additional secrets for this text only
    */
@@ -223,8 +223,8 @@ export class ConfigValues {
   }
 
   /**
-   * From now on, new values of the plugin's keys with `reload: 'restart'` wait for a restart, because its setup reads
-   * the current values.
+   * Called before the setup of a plugin, which reads the current values. From now on, new values of the plugin's keys
+   * with `reload: 'restart'` wait for a restart.
    */
   seal(plugin: string): void {
     this.#sealed.add(plugin)

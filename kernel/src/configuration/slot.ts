@@ -12,9 +12,9 @@ export const boundDestination = (keys: readonly string[], layerOf: LayerOf): Bou
   Object.fromEntries(keys.map((key) => [key, fingerprintOf(layerOf(key))]))
 
 /**
- * Returns the keys of the destination because of which a secret must not be used; an empty list if it may be used
- * (decision F.2). A secret in the database may be used only with the values for which it was entered. A secret from
- * another source may be used only while no key of its destination is set in the database.
+ * Returns the keys of the destination because of which a secret must not be used; an empty list if it may be used. A
+ * secret in the database may be used only with the values for which it was entered. A secret from another source may be
+ * used only while no key of its destination is set in the database.
  *
  * @param keys the destination of the secret
  */
@@ -74,7 +74,7 @@ export interface Slot extends OwnedKey {
 /** The change that a database row, or its absence, causes for a key. */
 export interface Change {
   readonly slot: Slot
-  /** All values including that row, in order of increasing precedence. */
+  /** All values of the key including the database row, in order of increasing precedence. */
   readonly layers: ConfigLayer[]
   readonly next: ConfigLayer | undefined
   readonly effect: 'none' | 'live' | 'restart'
@@ -111,7 +111,7 @@ export const hasDestination = ({ declaration }: Slot) => (declaration.destinatio
 export const strongest = ({ declaration }: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf) =>
   layers.findLast((layer) => foreignKeys(layer, declaration.destination ?? [], layerOf).length === 0)
 
-/** Returns the values of a secret that must not be used because of their destination. */
+/** Returns the values of a secret that must not be used, because they were entered for another destination. */
 export function withheldOf(slot: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf): WithheldSecret[] {
   return layers.flatMap((layer) => {
     const destination = foreignKeys(layer, slot.declaration.destination ?? [], layerOf)

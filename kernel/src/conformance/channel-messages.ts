@@ -92,7 +92,7 @@ const arrivalsOf = (messages: readonly DeliveredMessage[]): Arrival[] =>
 /**
  * Checks that exactly these messages arrived, once for each recipient, in any order.
  *
- * @throws ConformanceError if they did not
+ * @throws ConformanceError if a message is missing or other messages arrived
  */
 export function expectArrived(
   delivered: readonly DeliveredMessage[],

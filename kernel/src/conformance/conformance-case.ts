@@ -82,7 +82,7 @@ const formsOf = (secret: string) => [
 /**
  * Checks that no secret occurs in a value, at any depth.
  *
- * @throws ConformanceError if one does; the error does not contain the secret
+ * @throws ConformanceError if a secret occurs; the error does not contain the secret
  */
 export function expectNoSecret(where: string, found: unknown, secrets: readonly string[]): void {
   const text = inspect(found, { depth: null, maxArrayLength: null, maxStringLength: null, breakLength: Infinity })

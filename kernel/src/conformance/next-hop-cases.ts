@@ -38,7 +38,7 @@ const maxPartLength = 7
 const partsOf = (secret: string): readonly string[] =>
   secret.length <= maxPartLength + 1 ? [] : [secret.slice(0, maxPartLength + 1), secret.slice(-maxPartLength - 1)]
 
-/** Long enough to connect to a server, and short enough for a test. */
+/** Returns the deadline of a send. It is long enough to connect to a server, and short enough for a test. */
 const deadline = () => AbortSignal.timeout(150)
 
 /** Returns test cases in which the next hop is unavailable, or accepts messages and does not respond. */

@@ -144,7 +144,7 @@ interface RateLimitModel {
 }
 
 /** State by key and by a second value, such as the window. */
-class Held<T> {
+class StateByKey<T> {
   readonly #byKey = new Map<string, Map<string, T>>()
 
   get({ key }: RateLimitRequest, part: unknown): T | undefined {
@@ -165,7 +165,7 @@ class Held<T> {
  * A window starts with the first request and is never extended. Windows of different lengths are counted separately.
  */
 class FixedWindow implements RateLimitModel {
-  readonly #windows = new Held<{ readonly endMs: number; used: number }>()
+  readonly #windows = new StateByKey<{ readonly endMs: number; used: number }>()
 
   decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision {
     const { limit, windowMs, cost } = request
@@ -193,7 +193,7 @@ class FixedWindow implements RateLimitModel {
 
 /** A bucket starts full and refills evenly. Levels are units multiplied by milliseconds, so that they stay integers. */
 class TokenBucket implements RateLimitModel {
-  readonly #buckets = new Held<{ atMs: number; level: number }>()
+  readonly #buckets = new StateByKey<{ atMs: number; level: number }>()
 
   decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision {
     const { limit, windowMs, cost } = request
@@ -224,7 +224,7 @@ class TokenBucket implements RateLimitModel {
  * again.
  */
 class SlidingWindow implements RateLimitModel {
-  readonly #hits = new Held<{ readonly atMs: number; readonly cost: number }[]>()
+  readonly #hits = new StateByKey<{ readonly atMs: number; readonly cost: number }[]>()
 
   decide(request: RateLimitRequest, nowMs: number): ExpectedDecision {
     const { limit, windowMs, cost } = request

@@ -2,7 +2,10 @@ import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limi
 import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
 import { dice, maxMs, type RateLimitWorld, rateLimitModels } from './rate-limit-model.ts'
 
-/** Maximum duration of a case with one-hour windows in milliseconds. During this time, no bucket may get a new unit. */
+/**
+ * Maximum duration of a case with one-hour windows in milliseconds. If a case takes longer, a token bucket could get a
+ * new unit during the case.
+ */
 const slownessMs = 60_000
 
 /** Window lengths to try. If the machine is too slow for one of them, the next longer one is used. */
@@ -109,7 +112,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
           const secondAt = nowMs()
           await store.consume(of(limit - 1))
           if (nowMs() > began + windowMs - toleranceMs) continue
-          // These calls are denied until then, and denied calls must not change the state.
+          // Until the window ends, all these calls are denied, and denied calls must not change the state.
           let back = false
           while (!back && nowMs() < begunBy + windowMs + toleranceMs) {
             await store.consume(of(limit + 1))
@@ -148,7 +151,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
         for (const waitMs of windowsMs) {
           await pass(waitMs)
           const moved = (await timed()) - first
-          // The time may differ by the duration of a call, but not by the time between the calls.
+          // `resetAtMs` may move by the duration of the calls, but not by the wait between the calls.
           const offMs = calledMs + 2 * toleranceMs + 10
           if (offMs > waitMs / 2) continue
           expectThat('resetAtMs stays while a window runs', Math.abs(moved) <= offMs, `within ${offMs} ms`, moved)

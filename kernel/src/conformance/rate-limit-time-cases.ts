@@ -93,8 +93,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: shortMs })
         await drain(store, of)
-        // A sliding window may also count the previous window. Therefore all algorithms are free again after two
-        // windows.
+        // A sliding window may also count the previous window, so all its units are available only after two windows.
         await pass((store.traits.algorithm === 'sliding-window' ? 2 : 1) * shortMs + toleranceMs)
         await drain(store, of)
       },
@@ -150,7 +149,8 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
         for (let index = 0; index < passing; index++) {
           await store.consume(rateLimitRequest({ key: `passing:${index}`, windowMs: shortMs }))
         }
-        // In real time, the first key may expire before the last one is added.
+        // In real time, a key with a short window may expire before all keys are added. Then only the keys with long
+        // windows certainly exist.
         const certain = !hasOwnTime ? lasting + passing : lasting
         const held = await entries(harness)
         expectThat('entries() counts the keys that the store holds', held >= certain, `>= ${certain}`, held)

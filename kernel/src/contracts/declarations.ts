@@ -82,8 +82,9 @@ export interface InstallTaskContext<D extends Partial<Declared>> extends PluginR
 }
 
 /**
- * One step of the installation (document 3, "Install task contract"). The process may be killed at any time, and the
- * task then runs again. Therefore `run` must reach the same state after any number of interrupted runs.
+ * One step of the installation (document 3 of the specification, "Install task contract"). The process may be killed at
+ * any time, and the task then runs again. Therefore `run` must reach the same state after any number of interrupted
+ * runs.
  */
 export interface InstallTask<D extends Partial<Declared> = Declared> {
   /**

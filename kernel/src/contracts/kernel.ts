@@ -106,7 +106,7 @@ export interface StoredData {
   readonly isKept?: boolean
 }
 
-/** Finds and deletes the data of other plugins that one part of the product stores. */
+/** A part of the product that stores data of other plugins. Finds and deletes this data. */
 export interface PluginData {
   /** Returns a list of the data of a plugin. Changes nothing. */
   find(plugin: Plugin): Promise<readonly StoredData[]>

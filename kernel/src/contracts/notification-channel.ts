@@ -2,7 +2,7 @@ import { type LocalizedText, localize } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
-/** Recipient of a message (document 2, "Recipient kinds"). */
+/** Recipient of a message (document 2 of the specification, "Recipient kinds"). */
 export type Recipient =
   | { readonly kind: 'user'; readonly userId: number }
   | { readonly kind: 'email'; readonly address: string }
@@ -19,7 +19,7 @@ export type RecipientKind = Recipient['kind']
 /** A part of a text: start (inclusive) and end (exclusive) in UTF-16 units. */
 export type TextRange = readonly [start: number, end: number]
 
-/** One message, ready to send (document 2, "Message"). */
+/** One message, ready to send (document 2 of the specification, "Message"). */
 export interface NotificationMessage {
   /** Unique id. The notification service assigns it. */
   readonly id: string
@@ -146,11 +146,13 @@ export interface ConfigNeeds {
 
 /** State of a channel or of a provider in this process. */
 export interface ChannelCondition extends ConfigNeeds {
-  /** True if the operator has disabled it. Default: false. */
+  /** True if the operator has disabled the channel or the provider. Default: false. */
   readonly isOff?: boolean
-  /** Milliseconds for which it is avoided after a failure. Absent or 0 if it is used normally. */
+  /**
+   * Milliseconds for which the channel or the provider is avoided after a failure. Absent or 0 if it is used normally.
+   */
   readonly restsForMs?: number
-  /** Milliseconds until it accepts messages again after a rate limit. Absent or 0 if it accepts messages now. */
+  /** Milliseconds until messages are accepted again after a rate limit. Absent or 0 if messages are accepted now. */
   readonly limitedForMs?: number
 }
 
@@ -159,7 +161,7 @@ export class ChannelError extends Error {
   override readonly name = 'ChannelError'
   /** The check that failed. */
   readonly check: ChannelCheck
-  /** The checks that succeeded before. */
+  /** The checks that succeeded before the failed check. */
   readonly checked: readonly ChannelCheck[]
   readonly reason: LocalizedText
   /** Original message of the next hop or of a library; may be empty. */

@@ -28,8 +28,8 @@ export interface CleanupPreview {
 }
 
 /**
- * Demo data of one module that an operator can remove (document 3, "Demo-data cleanup"). Both methods may only use the
- * database of the product.
+ * Demo data of one module that an operator can remove (document 3 of the specification, "Demo-data cleanup"). Both
+ * methods may only use the database of the product.
  */
 export interface QuickstartCleanup {
   /**
@@ -45,15 +45,18 @@ export interface QuickstartCleanup {
    */
   readonly dataType: string
   /**
-   * Finds the demo data. Changes nothing. Also called inside the transaction of `execute`, before and after it.
+   * Finds the demo data. Changes nothing. Also called inside the transaction of `execute`, before and after the
+   * removal.
    *
-   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: [] })
+   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: []
+   * })
    */
   preview(signal: AbortSignal): Promise<CleanupPreview>
   /**
    * Removes the demo data and returns the number of removed rows for each type. Runs in a transaction of the database.
    * The transaction is rolled back if this method throws, or if `preview` still finds demo data afterwards. After a
-   * conflict, the method is called again. No work may continue after the returned promise settles.
+   * conflict with another transaction, the method is called again. No work may continue after the returned promise
+   * settles.
    *
    * @param signal aborts when the operation takes too long or the product stops
    *

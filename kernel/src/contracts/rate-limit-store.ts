@@ -60,10 +60,10 @@ export interface StoreContext {
 type Awaitable<T> = T | Promise<T>
 
 /**
- * Counts units for a rate limit. Requests with the same key and window share their units; in a token bucket, also the
- * limit must be equal. Requests with different windows do not affect each other. Each decision is one atomic step, and
- * a denied request takes no units. If a store cannot decide in time, it throws. It must never allow a request because
- * of an error. A store removes a key at the first purge after its window.
+ * Counts units for a rate limit. Requests with the same key and window share their units. In a token bucket, they share
+ * their units only if their limits are equal too. Requests with different windows do not affect each other. Each
+ * decision is one atomic step, and a denied request takes no units. If a store cannot decide in time, it throws. It
+ * must never allow a request because of an error. A store removes a key at the first purge after its window.
  */
 export interface RateLimitStore {
   /**

@@ -10,20 +10,20 @@ const root = fileURLToPath(new URL('../../templates', import.meta.url))
 const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1)
 
 /** Placeholders of the templates, and how each is made from the words of the chosen name. */
-const forms: Readonly<Record<string, (words: readonly string[]) => string>> = {
+const placeholders: Readonly<Record<string, (words: readonly string[]) => string>> = {
   'sample-name': (words) => words.join('-'),
   sample_name: (words) => words.join('_'),
   SAMPLE_NAME: (words) => words.join('_').toUpperCase(),
   SampleName: (words) => words.map(capital).join(''),
   sampleName: ([first = '', ...others]) => first + others.map(capital).join(''),
   'Sample name': (words) => capital(words.join(' ')),
-  // In this repository, a test runs the test file of the template, which therefore imports the product file of a
-  // preset.
+  // In this repository, the test of the product template imports the product file of a preset. In a created product, it
+  // imports the product file of that product.
   '../../presets/standard/': () => '../',
   // Each placeholder gets a different secret of 32 random bytes in hexadecimal form.
   GENERATED_SECRET: () => randomBytes(32).toString('hex'),
 }
-const replaced = new RegExp(Object.keys(forms).join('|'), 'g')
+const replaced = new RegExp(Object.keys(placeholders).join('|'), 'g')
 
 /** File contents by relative path with `/`. */
 export type TemplateFiles = ReadonlyMap<string, string>
@@ -35,7 +35,7 @@ export type TemplateFiles = ReadonlyMap<string, string>
  */
 export function fillTemplate(text: string, name: string): string {
   const words = name.split('-')
-  return text.replace(replaced, (form) => forms[form]?.(words) ?? form)
+  return text.replace(replaced, (form) => placeholders[form]?.(words) ?? form)
 }
 
 /**

@@ -1,6 +1,8 @@
 import { fillText, type TextParams } from '../text/text.ts'
 
-/** Codes in the envelope of a response (decision B1). They are strings. The HTTP status stays 200. */
+/**
+ * Codes of business errors in the envelope of a response. They are strings. The HTTP status of the response stays 200.
+ */
 export type BusinessCode = '400' | '401' | '403' | '404' | '409' | '429' | '500' | '503' | (string & {})
 
 export interface BusinessErrorOptions {
@@ -69,17 +71,15 @@ export interface BusinessErrorsDeclaration {
 }
 
 /**
- * Declares the business errors of a plugin by name, each with its envelope code (decision B1). The stable reason is
- * `<area>.<name>`, and the key of the translated message is `messages.<area>.<text>`. Without a translation, the
- * English text is sent. List the returned function in `businessErrors` of the plugin, so that the API description
- * contains the reasons.
+ * Declares the business errors of a plugin by name, each with its envelope code. The stable reason is `<area>.<name>`,
+ * and the key of the translated message is `messages.<area>.<text>`. Without a translation, the English text is sent.
+ * List the returned function in `businessErrors` of the plugin, so that the API description contains the reasons.
  *
  * @param area first part of the reasons; the texts of the plugin in `messages/` have the same name
  * @param texts the English texts below that name
  *
- * @example
- * export const businessError = defineBusinessErrors('shop', en.shop, { 'order-unknown': '404', 'order-paid': '409' })
- * throw businessError('order-paid', { params: { order }, data: { order } })
+ * @example export const businessError = defineBusinessErrors('shop', en.shop, { 'order-unknown': '404', 'order-paid':
+ * '409' }) throw businessError('order-paid', { params: { order }, data: { order } })
  */
 export function defineBusinessErrors<Texts extends object, Codes extends Readonly<Record<string, BusinessCode>>>(
   area: string,

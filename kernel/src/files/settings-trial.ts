@@ -9,7 +9,7 @@ export interface ReturnedTrial {
   readonly about: string
   /** Code of the error that prevented the start. */
   readonly code: string
-  /** Message of that error, with secrets masked. */
+  /** Message of the error that prevented the start, with secrets masked. */
   readonly reason: string
 }
 
@@ -27,7 +27,7 @@ interface TrialRecord {
 
 /**
  * A trial of new settings that were saved while the product ran. It ends with the first successful start. If no start
- * succeeds in time, `plinth start` restores the previous settings file. Its content is stored in
+ * succeeds in time, `plinth start` restores the previous settings file. The content of the previous file is stored in
  * `data/settings-trial.json` in the directory of the product, readable only by the owner.
  */
 export class SettingsTrial {

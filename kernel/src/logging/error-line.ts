@@ -10,8 +10,8 @@ export interface FailureTexts {
 }
 
 /**
- * Minimum time since the last failure before a success counts as the end, so that occasional failures do not fill the
- * log.
+ * Minimum time since the last failure before a success counts as the end of the failures. Without it, occasional
+ * failures could fill the log.
  */
 interface QuietTime {
   readonly clock: Pick<Clock, 'monotonic'>

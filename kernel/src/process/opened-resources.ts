@@ -4,7 +4,8 @@ import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 interface PluginStart {
   readonly plugin: string
   /**
-   * Aborts when the product has started. Later work in the same context may serve other callers, for example requests.
+   * Aborts when the product has started. Later work in the same context is not attributed to the plugin, because it may
+   * serve other callers, for example requests.
    */
   readonly started: AbortSignal
 }
@@ -38,7 +39,7 @@ interface Opened extends Omit<OpenedResource, 'place'> {
   readonly stack: string
 }
 
-/** An object with the method of timers and handles that returns true while they keep the process alive. */
+/** A timer or a handle. `hasRef` returns true while it keeps the process alive. */
 interface KeepsAlive {
   hasRef(): boolean
 }

@@ -91,13 +91,13 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
 export type KeyValues = Readonly<Record<string, JsonValue>>
 
 export interface KeyEffect<T> {
-  /** Value to compare with. Default: the key is not set, so its default applies. */
+  /** Value of the key in the first observation. Default: the key is not set, so its default applies. */
   readonly compared?: JsonValue
   /** Value that must lead to a different observation. */
   readonly changed: JsonValue
   /**
-   * Uses the product with these values and returns what it does, as JSON data. Called once for each of the two values.
-   * It must not read the key from the configuration.
+   * Uses the product with these values and returns what the product does, as JSON data. Called once for each of the two
+   * values. The function must not read the key from the configuration.
    */
   readonly observe: (values: KeyValues, key: string) => T | Promise<T>
 }

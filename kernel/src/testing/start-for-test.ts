@@ -31,7 +31,7 @@ export function programEnvironment(own: Readonly<Record<string, string>> = {}): 
 }
 
 /** Longer deadlines than usual, because a machine that runs many tests at the same time is slow. */
-const patience = {
+const longDeadlines = {
   'platform.kernel.setup-deadline': '5m',
   'platform.kernel.drain-deadline': '1m',
   'platform.kernel.stop-deadline': '1m',
@@ -57,6 +57,6 @@ export function startForTest(product: Product, options: StartOptions = {}): Prom
   const { clock = systemClock } = options
   const added = additions.flatMap((plugins) => plugins(product, options))
   const extended = added.length === 0 ? product : { ...product, plugins: [...product.plugins, ...added] }
-  const patient = clock === systemClock ? { ...extended, config: { ...patience, ...product.config } } : extended
+  const patient = clock === systemClock ? { ...extended, config: { ...longDeadlines, ...product.config } } : extended
   return startProduct(patient, { envFile: false, logger: pino({ level: 'silent' }), ...options })
 }

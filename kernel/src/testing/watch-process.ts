@@ -106,7 +106,7 @@ export function watchProcess(t: { teardown(work: () => unknown): void }, child: 
   child.on('error', (error) => {
     output += `${error}\n`
   })
-  // The event `exit` could come before the last output and the last messages.
+  // Uses the event `close`, because the event `exit` could come before the last output and the last messages.
   child.on('close', (code, signal) => {
     end = [code, signal]
   })

@@ -37,8 +37,8 @@ export const systemClock: Clock = {
 }
 
 /**
- * Maximum number of times that one reading is reused within a tick, because a long chain of promises runs in a single
- * tick.
+ * Maximum number of times that one reading of the clock is reused within a tick, because a long chain of promises runs
+ * in a single tick.
  */
 const readingsOfOneTime = 32
 let turnMs = 0

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** Shared reason for all signals. A new error for each call would be slow, because it records a stack. */
+/** Abort reason that all calls share. A new error for each call would be slow, because it records a stack. */
 const over = new Error('The work is over')
 
 /**
@@ -54,7 +54,7 @@ class Wait {
  * A list of waits with the same length, which end in the order in which they began. Ended waits are removed from the
  * list, so that their memory can be released.
  */
-class Line {
+class WaitList {
   readonly empty = new AbortController()
   first: Wait | undefined = undefined
   #last: Wait | undefined = undefined
@@ -84,7 +84,7 @@ class Line {
  */
 export class Deadlines {
   readonly #clock: Clock
-  readonly #lines = new Map<number, Line>()
+  readonly #lists = new Map<number, WaitList>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -98,42 +98,42 @@ export class Deadlines {
    * @returns a function that ends the wait; it may be called several times
    */
   begin(ms: number, expired: () => void): () => void {
-    const known = this.#lines.get(ms)
-    const line = known ?? new Line()
+    const known = this.#lists.get(ms)
+    const list = known ?? new WaitList()
     const wait = new Wait(this.#clock.monotonic() + ms, expired)
-    line.add(wait)
+    list.add(wait)
     if (known === undefined) {
-      this.#lines.set(ms, line)
-      void this.#watch(ms, line)
+      this.#lists.set(ms, list)
+      void this.#watch(ms, list)
     }
     return () => {
       if (wait.expired === undefined) return
-      line.remove(wait)
-      if (line.first !== undefined) return
+      list.remove(wait)
+      if (list.first !== undefined) return
       // Stops the timer of this list. The next wait creates a new list.
-      this.#drop(ms, line)
-      line.empty.abort(noWait)
+      this.#drop(ms, list)
+      list.empty.abort(noWait)
     }
   }
 
-  async #watch(ms: number, line: Line): Promise<void> {
-    for (let next = line.first; next !== undefined; next = line.first) {
-      // A timer may fire slightly too early.
-      const left = Math.ceil(next.endsAt - this.#clock.monotonic())
-      if (left > 0) {
+  async #watch(ms: number, list: WaitList): Promise<void> {
+    for (let next = list.first; next !== undefined; next = list.first) {
+      // A timer may fire slightly too early, so the remaining time is checked again.
+      const remainingMs = Math.ceil(next.endsAt - this.#clock.monotonic())
+      if (remainingMs > 0) {
         next = undefined
-        await this.#clock.sleep(left, line.empty.signal)
-        if (line.empty.signal.aborted) return
+        await this.#clock.sleep(remainingMs, list.empty.signal)
+        if (list.empty.signal.aborted) return
       } else {
         const { expired } = next
-        line.remove(next)
+        list.remove(next)
         expired?.()
       }
     }
-    this.#drop(ms, line)
+    this.#drop(ms, list)
   }
 
-  #drop(ms: number, line: Line): void {
-    if (this.#lines.get(ms) === line) this.#lines.delete(ms)
+  #drop(ms: number, list: WaitList): void {
+    if (this.#lists.get(ms) === list) this.#lists.delete(ms)
   }
 }

@@ -2,7 +2,8 @@ import { errorTable } from '../errors/coded-error.ts'
 import type { Plugin } from '../plugin.ts'
 
 /**
- * Problems that only the verification of a plugin reports. It also reports problems of the planner and of the start.
+ * Problems that only the verification of a plugin reports. The verification also reports problems of the planner and of
+ * the start.
  */
 export const verifyError = errorTable({
   PLINTH_VERIFY_FOLDER: `{{folder}} cannot be verified: {{reason}}.

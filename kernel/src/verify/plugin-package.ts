@@ -110,7 +110,9 @@ function finderIn(directories: readonly string[]): (name: string) => string | un
   return (name) => places.map((place) => join(place, name)).find((folder) => existsSync(join(folder, 'package.json')))
 }
 
-/** Modules of `@plinth/presets` whose plugins are added to the filled product. */
+/**
+ * Modules of `@plinth/presets` whose plugins are added to the larger of the two products in which a plugin is verified.
+ */
 const presets = ['platform', 'operations', 'notifications']
 
 export interface InstallOptions {
@@ -192,7 +194,10 @@ const kits: Readonly<Record<string, string>> = {
   installTasks: 'installTaskCases',
 }
 
-/** Runs the script `test` of a package. It includes all conformance kits that the tests of the package use. */
+/**
+ * Runs the script `test` of a package, which also runs all conformance kits that its tests use. Returns a problem if
+ * the script fails.
+ */
 export async function testProblems(
   folder: string,
   { name, scripts = {} }: PackageManifest,

@@ -67,13 +67,13 @@ export const addedListeners = (before: ReadonlyMap<string, number>): readonly st
 
 interface Opened {
   readonly type: string
-  /** File and line in the plugin that opened it. */
+  /** File and line in the plugin that opened the resource. */
   readonly place: string
   readonly resource: WeakRef<object>
 }
 
 /** Types of resources that end automatically, or that belong to another resource. */
-const passing = /^(?:PROMISE|TickObject|Immediate|.*REQ(?:UEST)?.*|.*REQ|Microtask|RANDOMBYTES.*|.*WRAP_REQ)$/i
+const ignoredTypes = /^(?:PROMISE|TickObject|Immediate|.*REQ(?:UEST)?.*|.*REQ|Microtask|RANDOMBYTES.*|.*WRAP_REQ)$/i
 
 /** Records the timers and handles that code below a directory opens, directly or through a library. */
 export class OpenedWatch {
@@ -83,7 +83,7 @@ export class OpenedWatch {
   constructor(directory: string) {
     createHook({
       init: (id, type, _trigger, resource) => {
-        if (passing.test(type)) return
+        if (ignoredTypes.test(type)) return
         const place = stackBelow(directory)
         if (place !== undefined) this.#opened.set(id, { type, place, resource: new WeakRef(resource) })
       },
@@ -112,7 +112,7 @@ function isOpen({ type, resource }: Opened): boolean {
 }
 
 /** Module whose resources are ignored: `fetch` shares its connections and timers between all callers. */
-const ofNode = 'node:internal/deps/undici'
+const ignoredModule = 'node:internal/deps/undici'
 
 /**
  * Returns the innermost stack frame below a directory. Returns `undefined` if no code below the directory is running.
@@ -122,7 +122,7 @@ function stackBelow(directory: string): string | undefined {
   Error.stackTraceLimit = 50
   const { stack = '' } = new Error('place')
   Error.stackTraceLimit = limit
-  if (stack.includes(ofNode)) return undefined
+  if (stack.includes(ignoredModule)) return undefined
   const frame = stack.split('\n').find((line) => line.includes(directory))
   return frame?.slice(frame.indexOf(directory) + directory.length + 1).replace(/\)$/, '')
 }
@@ -178,7 +178,7 @@ export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly res
   const timer = setInterval(poll, pollMs)
   try {
     const result = await work()
-    // If a timer was blocked until now, it fires here.
+    // Waits for one more timer, so that blocking at the end of the work is measured too.
     await new Promise((resolve) => setTimeout(resolve, pollMs))
     poll()
     return { result, lagMs: Math.round(lagMs) }
