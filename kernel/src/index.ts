@@ -61,11 +61,14 @@ export type {
 } from './contracts/declarations.ts'
 export {
   type AuditEntry,
+  type AuditedFact,
+  type AuditedKind,
   type AuditedRequest,
   type AuditSummary,
   type AuditTrail,
   audit,
   auditCaller,
+  auditedKinds,
   auditTrail,
   type HealthCheck,
   type HealthReport,

@@ -39,6 +39,7 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/admin/money/accounts/', ({ idOf }) => idOf('MoneyAccount')],
   ['/api/v1/admin/money/journals/', ({ idOf }) => idOf('MoneyJournal')],
   ['/api/v1/admin/money/payment-orders/', ({ mark }) => mark],
+  ['/api/v1/admin/iam/audits/', ({ idOf }) => idOf('IamAudit')],
   ['/api/v1/admin/money/reconciliations/', ({ idOf }) => idOf('MoneyReconciliation')],
   ['/api/v1/admin/notification/channels/', () => 'log'],
   ['/api/v1/admin/open-platform/apps/', ({ idOf }) => idOf('OpenApp')],

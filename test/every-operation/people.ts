@@ -43,7 +43,9 @@ export async function callPeople({ admin, clientOf, publicClient, administrator 
   await success(admin.GET('/api/v1/admin/iam/users/{id}/personal-data', { params }))
   await admin.GET('/api/v1/admin/iam/users/{id}/personal-data/file', { params, parseAs: 'text' })
   await success(admin.POST('/api/v1/admin/iam/users/{id}/erasure', { params, body: { username: 'carol' } }))
-  await success(admin.GET('/api/v1/admin/iam/audits'))
+  const { items: audits } = await success(admin.GET('/api/v1/admin/iam/audits'))
+  const newest = { path: { id: audits[0]?.id ?? 0 } }
+  await success(admin.GET('/api/v1/admin/iam/audits/{id}', { params: newest }))
   await success(admin.GET('/api/v1/admin/iam/login-audits'))
   await success(publicClient.POST('/api/v1/auth/login', { body: administrator }))
 }

@@ -1,3 +1,4 @@
+import type { LocalizedText } from '@plinth/config-schema'
 import type { ConfigValues } from '../configuration/config-values.ts'
 import type { Plugin } from '../plugin.ts'
 import { type ExtensionPoint, extensionPoint, service } from '../refs.ts'
@@ -182,6 +183,64 @@ export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', {
   shape: shape.object<AuditTrail>({ record: shape.function }),
 })
 
+/** How a member of a summary is shown to people. */
+export interface AuditedFact {
+  readonly title: LocalizedText
+  /** Texts for the values of a code. */
+  readonly values?: Readonly<Record<string, LocalizedText>>
+  /** Kind of objects whose ids the member contains, see `labelSources`. */
+  readonly labels?: string
+  /** Detail page of these objects. */
+  readonly page?: string
+  /** Member of the summary with the asset or currency of this amount in minor units. */
+  readonly unitFrom?: string
+  /** True for a member that only serves other members, such as a currency. It is not shown. */
+  readonly hidden?: boolean
+}
+
+/** Names of one kind of audited objects, its actions and the members of their summaries, for people. */
+export interface AuditedKind {
+  readonly title: LocalizedText
+  /** Names of the actions by verb, for example `replay` of `outbox-event.replay`. */
+  readonly actions?: Readonly<Record<string, LocalizedText>>
+  /** Detail page that the id or the name of an object opens. */
+  readonly page?: string
+  /** Kind of labels with the names of these objects, if they have an id. */
+  readonly labels?: string
+  /** Member of the summary with the name of the object. It has priority over `labels`. */
+  readonly nameFrom?: string
+  /** Members of the summaries. The value before a change is in the member `<name>Before`. */
+  readonly facts?: Readonly<Record<string, AuditedFact>>
+}
+
+/** Audited kinds of objects, each contributed under the first word of its actions. */
+export const auditedKinds = extensionPoint<AuditedKind>('kernel.audited-kind', {
+  from: '@plinth/iam',
+  live: true,
+  names: shape.kebab,
+  shape: shape.object<AuditedKind>(
+    { title: shape.localized },
+    {
+      actions: shape.map(shape.localized),
+      page: shape.dotted,
+      labels: shape.dotted,
+      nameFrom: shape.text,
+      facts: shape.map(
+        shape.record<AuditedFact>(
+          { title: shape.localized },
+          {
+            values: shape.map(shape.localized),
+            labels: shape.dotted,
+            page: shape.dotted,
+            unitFrom: shape.text,
+            hidden: shape.flag,
+          },
+        ),
+      ),
+    },
+  ),
+})
+
 /** Stores an action in all audit trails. If this throws, the caller must not perform the action. */
 export async function audit(kernel: Pick<Kernel, 'contributions'>, entry: AuditEntry): Promise<void> {
   for (const trail of kernel.contributions(auditTrail).values()) await trail.record(entry)
@@ -308,6 +367,7 @@ export const declaredTasks = service<DeclaredTasks>('kernel.declared-tasks')
 
 /** The extension points that the kernel owns. */
 export const kernelPoints = [
+  auditedKinds,
   auditTrail,
   healthCheck,
   manifestEntries,

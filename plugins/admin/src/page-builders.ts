@@ -114,6 +114,17 @@ export interface MembersSchema {
   readonly properties: Readonly<Record<string, object>>
 }
 
+/** A value with the way in which it is shown. The schema is `describedValue` of `@plinth/http`. */
+export interface DescribedValue {
+  /** Text, or several texts. Ids if `labels` is set; minor units if `unit` is set. */
+  readonly value: string | readonly string[]
+  /** Text that is shown instead of the value. */
+  readonly name: string | null
+  readonly labels: string | null
+  readonly page: string | null
+  readonly unit: string | null
+}
+
 interface Shown {
   readonly title?: LocalizedText
   readonly hidden?: boolean
@@ -229,6 +240,11 @@ export interface Row<T> {
     options?: Shown,
   ): For<PageColumn, T>
   json(field: keyof T & string, options?: Shown): For<PageColumn, T>
+  /** A value that itself says how it is shown: as names, link, amount or text. */
+  described(
+    field: { [N in keyof T & string]: Bare<T[N]> extends DescribedValue ? N : never }[keyof T & string],
+    options?: Shown,
+  ): For<PageColumn, T>
   difference(before: keyof T & string, after: keyof T & string, options?: Shown): For<PageColumn, T>
   /** Shows a list that is part of the object. */
   rows<F extends Named<T, readonly unknown[]>>(
@@ -475,6 +491,7 @@ const row = {
   }),
   reference: (field: string, of: PageColumn['of'], options?: object) => ({ field, as: 'reference', of, ...options }),
   json: column('json'),
+  described: column('described'),
   html: column('html'),
   others,
   difference: (before: string, after: string, options?: object) => ({

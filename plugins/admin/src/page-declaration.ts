@@ -31,6 +31,7 @@ export interface PageColumn {
     | 'difference'
     | 'rows'
     | 'html'
+    | 'described'
   /** Replaces the title that the route declares for the member. */
   readonly title?: LocalizedText
   /** If true, the text links to the page of the row. */

@@ -5,11 +5,12 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
-import { definePlugin, instanceName, kernel, optional, personalData } from '@plinth/kernel'
+import { auditedKinds, definePlugin, instanceName, kernel, optional, personalData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
 import { needsAttention, pages } from './admin-pages.ts'
 import { Artifacts, artifactDirectory } from './artifacts.ts'
+import { audited } from './audited-kinds.ts'
 import { keys } from './config.ts'
 import { asyncTaskFailed, asyncTasks } from './contract.ts'
 import { businessError, failureEvents, messages } from './declarations.ts'
@@ -43,7 +44,7 @@ export default definePlugin({
     accounts: optional(accounts),
   },
   provides: [asyncTasks],
-  contributes: [personalData, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [auditedKinds, personalData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   configGroups: { 'async-task': { en: 'Background tasks', 'zh-CN': '后台任务' } },
   migrations: changeSets,
@@ -75,6 +76,7 @@ export default definePlugin({
     })
     const tasks = new TaskService({ db, types, rows, limits, onChanged: () => wakeUp.send() })
     provide(asyncTasks, tasks)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
     contribute(personalData, 'async-task', taskTables(db, artifacts))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)

@@ -206,19 +206,51 @@ const audit = adminList('getAdminIamAudits', (row) => ({
   lead: text('Record of changes, with the user and the reason.', '更改记录，含操作者和原因。'),
   place: { group: 'audit', order: 10 },
   key: 'id',
+  detail: 'iam.audit-entry',
   columns: [
     row.time('occurredAt'),
     row.reference('actor', { labels: 'iam.actor' }),
-    row.text('action', { mono: true }),
-    row.text('targetType'),
-    row.text('targetName'),
+    row.text('actionName', { link: true }),
+    row.described('target'),
     row.text('reason'),
-    row.json('summary'),
+    row.text('targetKind', { hidden: true }),
+    row.text('action', { hidden: true, mono: true }),
     row.text('clientIp', { hidden: true }),
     row.text('traceId', { hidden: true, mono: true }),
   ],
   filters: [{ name: 'actor', options: { labels: 'iam.actor' } }, 'action', 'targetType', 'targetId', 'targetName'],
   live: ['iam_audit'],
+}))
+
+const auditEntry = adminDetail('getAdminIamAuditsById', (it) => ({
+  id: 'iam.audit-entry',
+  title: text('Audit', '审计'),
+  name: 'actionName',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.time('occurredAt'),
+        it.reference('actor', { labels: 'iam.actor' }),
+        it.described('target'),
+        it.text('targetKind'),
+        it.text('reason'),
+        it.text('clientIp'),
+        it.text('action', { mono: true }),
+        it.text('traceId', { mono: true }),
+      ],
+    },
+    {
+      title: text('Details', '详情'),
+      columns: [
+        it.rows('changes', (change) => [
+          change.text('title', { title: text('Field', '字段') }),
+          change.described('before', { title: text('Before', '更改前') }),
+          change.described('after', { title: text('After', '更改后') }),
+        ]),
+      ],
+    },
+  ],
 }))
 
 const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
@@ -328,4 +360,15 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   ],
 }))
 
-export const pages = [ownAccount, ownSessions, users, user, userSessions, roles, roleDetail, audit, loginAudit]
+export const pages = [
+  ownAccount,
+  ownSessions,
+  users,
+  user,
+  userSessions,
+  roles,
+  roleDetail,
+  audit,
+  auditEntry,
+  loginAudit,
+]

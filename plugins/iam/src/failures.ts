@@ -27,6 +27,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'user-unknown': '404',
   'role-unknown': '404',
   'session-unknown': '404',
+  'audit-unknown': '404',
   'username-invalid': '400',
   'username-mixed-script': '400',
   'email-invalid': '400',

@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
+import { auditedKinds, auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
@@ -14,6 +14,7 @@ import { userRoutes } from './accounts/user-routes.ts'
 import { noticePreviousEmail } from './accounts/users.ts'
 import { pages } from './admin-pages.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
+import { auditedIam } from './audit/audited-kinds.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { accounts, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
@@ -47,7 +48,7 @@ export default definePlugin({
   },
   provides: [identity, accounts, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard],
-  contributes: [auditTrail, personalData, pluginData, optional(adminPages), optional(labelSources)],
+  contributes: [auditedKinds, auditTrail, personalData, pluginData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
@@ -95,6 +96,7 @@ export default definePlugin({
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
     contribute(auditTrail, 'iam', parts.audit.forAll)
+    for (const [kind, words] of Object.entries(auditedIam)) contribute(auditedKinds, kind, words)
     contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     for (const page of pages) contribute(adminPages, page.id, page)
@@ -111,7 +113,7 @@ export default definePlugin({
     const stopping = new AbortController()
     context.onDrain(() => stopping.abort())
     http.addRoutes(personalRoutes, { personal: parts.personal, stopping: stopping.signal })
-    http.addRoutes(auditRoutes, parts)
+    http.addRoutes(auditRoutes, { db, kernel })
 
     onReady(async () => {
       assertPermissionsDeclared(http.routes, (code) => catalogue.has(code))

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
@@ -91,6 +91,58 @@ onEachDatabase(t, 'K-006 other plugins record what was done, in their transactio
   t.same([cut.actor.length, cut.targetName.length], [64, 200])
   await t.rejects(record({ actor: { name: 'cli' }, action: 'order.lost' }, true))
   t.same(await list('action=order.lost'), [], 'rolled back together')
+})
+
+onSqlite(t, 'a record is described in words, in the language of the reader', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
+  const token = await iam.administrator()
+  const { record } = iam.running.service(shop)
+  const get = (path: string, language = 'en') => iam.call('GET', `/api/v1/admin/iam/audits${path}`, { token, language })
+  const newest = async (query: string, language?: string) => {
+    const [{ id }] = (await get(`?${query}`)).data.items
+    return (await get(`/${id}`, language)).data
+  }
+  const body = { code: 'clerk', name: 'Clerk', dataScope: 'self', permissions: ['iam:user:view'] }
+  const role = (await iam.call('POST', '/api/v1/admin/iam/roles', { token, body })).data
+  const changed = { name: 'Clerks', dataScope: 'org', permissions: ['iam:role:view'], version: role.version }
+  t.equal((await iam.call('PUT', `/api/v1/admin/iam/roles/${role.id}`, { token, body: changed })).code, '200')
+
+  const plain = { name: null, labels: null, page: null, unit: null }
+  const english = await newest('action=role.update')
+  t.match(english, {
+    actionName: 'Role: Change',
+    targetKind: 'Role',
+    target: { value: String(role.id), name: 'Clerks', labels: 'iam.role', page: 'iam.role', unit: null },
+  })
+  const permission = (value: string[]) => ({ ...plain, value, labels: 'iam.permission' })
+  t.strictSame(english.changes, [
+    { title: 'Code', before: null, after: { ...plain, value: 'clerk' } },
+    { title: 'Name', before: { ...plain, value: 'Clerk' }, after: { ...plain, value: 'Clerks' } },
+    {
+      title: 'Data scope',
+      before: { ...plain, value: 'Own data' },
+      after: { ...plain, value: 'Data of the organisation' },
+    },
+    { title: 'Permissions', before: permission(['iam:user:view']), after: permission(['iam:role:view']) },
+    { title: 'Added permissions', before: null, after: permission(['iam:role:view']) },
+    { title: 'Removed permissions', before: null, after: permission(['iam:user:view']) },
+  ])
+  const chinese = await newest('action=role.update', 'zh-CN')
+  t.match(chinese, { actionName: '角色: 修改', targetKind: '角色' })
+  t.match(chinese.changes[2], { title: '数据范围', after: { value: '本组织数据' } })
+
+  // Actions of a plugin that describes none.
+  const summary = { totalAmount: 1234, isPaid: true }
+  await record({ actor: { name: 'cli' }, action: 'sales-order.mark-paid', subject: 'spring', summary })
+  t.match(await newest('action=sales-order.mark-paid'), {
+    actionName: 'Sales order: Mark paid',
+    target: { ...plain, value: 'spring' },
+    changes: [
+      { title: 'Total amount', after: { ...plain, value: '1,234' } },
+      { title: 'Is paid', after: { ...plain, value: 'Yes' } },
+    ],
+  })
+  t.equal((await get('/1')).code, '404')
 })
 
 t.test('without a trail nothing is recorded, and a trail that fails stops the action', async (t) => {

@@ -1,11 +1,12 @@
 import { adminPages, charts, labelSources } from '@plinth/admin'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
-import { definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
+import { auditedKinds, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { adjustmentRoutes } from './admin/adjustment-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { pages, pointsCharts } from './admin-pages.ts'
+import { audited } from './audited-kinds.ts'
 import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
 import { dayRoutes } from './days/day-totals.ts'
@@ -34,6 +35,7 @@ export default definePlugin({
   requires,
   provides: [memberPoints],
   contributes: [
+    auditedKinds,
     personalData,
     ledgerAssets,
     ledgerKinds,
@@ -54,6 +56,7 @@ export default definePlugin({
     const parts = wire<Parts>()({ ...services, db, config, clock, log }, resolvers)
     const { calendar, days, expiry, isConfirmedAsset, lots, orders, rewards } = parts
 
+    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
     contribute(ledgerAssets, defaultAsset, {
       displayName: { en: 'Points', 'zh-CN': '积分' },
       scale: 0,

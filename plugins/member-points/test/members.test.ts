@@ -291,8 +291,18 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     ])
     const audits = (await admin.call('GET', 'admin/iam/audits?targetType=points-account')).data.items
     assertMembers(t, audits, [
-      { action: 'points-account.adjust', targetId: ada.id, summary: { points: -50 }, reason: 'because' },
-      { action: 'points-account.adjust', targetId: ada.id, summary: { points: 50 }, reason: 'because' },
+      {
+        action: 'points-account.adjust',
+        targetId: ada.id,
+        summary: { points: -50, asset: 'points:mall' },
+        reason: 'because',
+      },
+      {
+        action: 'points-account.adjust',
+        targetId: ada.id,
+        summary: { points: 50, asset: 'points:mall' },
+        reason: 'because',
+      },
     ])
   })
 

@@ -1,7 +1,8 @@
 import { adminPages, attention, charts, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
-import { definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
+import { auditedKinds, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
 import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
+import { audited } from './audited-kinds.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
@@ -43,6 +44,7 @@ export default definePlugin({
   provides: [notification],
   extensionPoints: [notificationChannel],
   contributes: [
+    auditedKinds,
     personalData,
     optional(verificationCodeSender),
     optional(adminPages),
@@ -126,6 +128,7 @@ export default definePlugin({
     })
 
     provide(notification, parts.notification)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
     if (db !== undefined) contribute(personalData, 'notification', notificationTables(db))
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)

@@ -3,10 +3,11 @@ import { engineOf, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/c
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { definePlugin, healthCheck, instanceName, kernel, optional, pluginData } from '@plinth/kernel'
+import { auditedKinds, definePlugin, healthCheck, instanceName, kernel, optional, pluginData } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
+import { audited } from './audited-kinds.ts'
 import { clockRoutes } from './clock-routes.ts'
 import { keys } from './config.ts'
 import { scheduledTaskFailed, scheduler } from './contract.ts'
@@ -38,7 +39,14 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [scheduler],
-  contributes: [healthCheck, pluginData, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [
+    auditedKinds,
+    healthCheck,
+    pluginData,
+    optional(adminPages),
+    optional(attention),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { scheduler: { en: 'Schedules', 'zh-CN': '定时任务' } },
   permissions,
@@ -62,6 +70,7 @@ export default definePlugin({
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
     services.events?.declarePublished(scheduledTaskFailed)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'scheduler.task', taskLabels(tasks))

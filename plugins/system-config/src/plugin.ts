@@ -6,6 +6,7 @@ import { database } from '@plinth/database'
 import {
   type AuditEntry,
   audit,
+  auditedKinds,
   definePlugin,
   kernel,
   optional,
@@ -16,6 +17,7 @@ import {
 import { configAdmin } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
+import { audited } from './audited-kinds.ts'
 import { valueData } from './changes/plugin-values.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
@@ -40,7 +42,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [personalData, pluginData],
+  contributes: [auditedKinds, personalData, pluginData],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
@@ -84,6 +86,7 @@ export default definePlugin({
       log,
     })
     ctx.provide(configCentre, centre)
+    for (const [kind, words] of Object.entries(audited)) ctx.contribute(auditedKinds, kind, words)
     ctx.contribute(personalData, 'system-config', configTables(ctx.services.database))
     ctx.contribute(pluginData, 'stored-values', valueData(centre))
     ctx.onStop(() => announcements.settled())

@@ -1,9 +1,10 @@
 import { adminPages, attention, labelSources } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
 import { settlementFailed } from '@plinth/events'
-import { definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditedKinds, definePlugin, optional, personalData } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
+import { audited } from './audited-kinds.ts'
 import { keys } from './config.ts'
 import { orderSettlements } from './contract.ts'
 import { entities } from './entities.ts'
@@ -31,7 +32,14 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [settlementWork, orderSettlements],
-  contributes: [personalData, approvalWorkflow, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [
+    auditedKinds,
+    personalData,
+    approvalWorkflow,
+    optional(adminPages),
+    optional(attention),
+    optional(labelSources),
+  ],
   config: keys,
   permissions,
   migrations: [createWeb3Settlement, keepAttempts],
@@ -47,6 +55,7 @@ export default definePlugin({
 
     events.declarePublished(settlementFailed)
     contribute(approvalWorkflow, reviewWorkflow, settlementWorkflow)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
     contribute(personalData, 'web3-settlement', settlementTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)

@@ -218,6 +218,7 @@ function cellOf(
     return idsOf(row, column)
       .map((id) => names.get(`${of.labels} ${id}`) ?? id)
       .join('; ')
+  if (as === 'described') return [valueAt(value, 'name') ?? valueAt(value, 'value')].flat().map(textOf).join('; ')
   if (as === 'amount') return amountText(column, row, String(value), units)
   const shown = (one: unknown) => labels[String(one)] ?? textOf(one)
   if (Array.isArray(value) && as === 'chips')

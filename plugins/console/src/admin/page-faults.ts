@@ -40,6 +40,7 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
   difference: () => true,
   rows: ({ type }) => type === 'array',
   html: ({ type }) => type === 'string',
+  described: ({ type }) => type === 'object',
 }
 
 /**

@@ -108,5 +108,16 @@ export const sampleUse = Type.Object({
   given: Type.Boolean({ description: 'True if the request contains a value for the variable.' }),
 })
 
+/** A value with the way in which a page shows it. The column is `described`. */
+export const describedValue = Type.Object({
+  value: Type.Union([text, Type.Array(text)]),
+  name: Type.Union([text, Type.Null()], { description: 'Text that is shown instead of the value.' }),
+  labels: Type.Union([text, Type.Null()], { description: 'Kind of the objects whose ids the value contains.' }),
+  page: Type.Union([text, Type.Null()], { description: 'Page of the back office that the value opens.' }),
+  unit: Type.Union([text, Type.Null()], {
+    description: 'Asset or currency, if the value is an amount in minor units.',
+  }),
+})
+
 export const described = <T extends TSchema>(schema: T, description: string): T =>
   Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T, { description })

@@ -103,10 +103,16 @@ export class Roles {
       if (grantsDiffer) await this.#parts.authority.changeOfAll()
       if (removed.length > 0) await em.nativeDelete(RolePermission, { roleId: id, permissionCode: { $in: removed } })
       this.#addPermissions(em, id, added)
+      const before = { nameBefore: role.name, dataScopeBefore: role.dataScope, permissionsBefore: held }
       Object.assign(role, fields)
       touch(role, this.#parts.clock)
       await em.flush()
-      await this.#parts.audit.record(actor, 'role.update', id, { ...summaryOf(role.code, content), added, removed })
+      await this.#parts.audit.record(actor, 'role.update', id, {
+        ...summaryOf(role.code, content),
+        ...before,
+        added,
+        removed,
+      })
       return role
     })
   }

@@ -1,7 +1,8 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { currentVersion, id, instant, nullable, Type } from '@plinth/http'
+import { currentVersion, describedValue, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { noTarget } from '../audit/audit.ts'
+import { type AuditedKinds, auditedChanges, auditWords } from '../audit/audit-words.ts'
 import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
 
 const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
@@ -88,6 +89,21 @@ export const auditView = Type.Object({
   reason: nullable(Type.String({ description: 'Reason that the administrator sent in `X-Reason`.' })),
   clientIp: Type.String(),
   traceId: Type.String(),
+  actionName: Type.String({ description: 'Name of the action in the language of the request.' }),
+  targetKind: Type.String({ description: 'Kind of the changed object in the language of the request.' }),
+  target: nullable(describedValue),
+})
+
+export const auditDetailView = Type.Object({
+  ...auditView.properties,
+  changes: Type.Array(
+    Type.Object({
+      title: Type.String(),
+      before: nullable(describedValue),
+      after: nullable(describedValue),
+    }),
+    { description: 'Members of the summary with their titles. `before` is null if it was not recorded.' },
+  ),
 })
 
 /**
@@ -155,19 +171,22 @@ export function viewOfLoginAudit({ occurredAt, ...row }: LoginAuditRow): Static<
   }
 }
 
-export function viewOfAudit({
-  occurredAt,
-  targetId,
-  targetName,
-  reason,
-  actorUserId: _,
-  ...row
-}: Audit): Static<typeof auditView> {
-  return {
-    ...row,
-    targetId: targetId === noTarget ? null : targetId,
-    targetName: targetName ?? null,
-    reason: reason ?? null,
-    occurredAt: occurredAt.toISOString(),
+const auditRow = ({ occurredAt, targetId, targetName, reason, actorUserId: _, ...row }: Audit) => ({
+  ...row,
+  targetId: targetId === noTarget ? null : targetId,
+  targetName: targetName ?? null,
+  reason: reason ?? null,
+  occurredAt: occurredAt.toISOString(),
+})
+
+export const viewOfAudit =
+  (kinds: AuditedKinds, locale: string) =>
+  (audit: Audit): Static<typeof auditView> => {
+    const row = auditRow(audit)
+    return { ...row, ...auditWords(row, kinds, locale) }
   }
+
+export function detailOfAudit(audit: Audit, kinds: AuditedKinds, locale: string): Static<typeof auditDetailView> {
+  const row = viewOfAudit(kinds, locale)(audit)
+  return { ...row, changes: auditedChanges(row, kinds, locale) }
 }

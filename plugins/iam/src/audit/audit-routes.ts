@@ -3,6 +3,7 @@ import { type Database, findPage } from '@plinth/database'
 import {
   type HttpRequest,
   id,
+  idParams,
   isWorded,
   type ListQuery,
   line,
@@ -18,9 +19,17 @@ import {
   rowsAs,
   Type,
 } from '@plinth/http'
+import { auditedKinds, type Kernel } from '@plinth/kernel'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { rowsInScope } from '../access/data-scope.ts'
-import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from '../accounts/views.ts'
+import {
+  auditDetailView,
+  auditView,
+  detailOfAudit,
+  loginAuditView,
+  viewOfAudit,
+  viewOfLoginAudit,
+} from '../accounts/views.ts'
 import { Audit, LoginAuditRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
@@ -78,6 +87,7 @@ const access = { permission: permissionCodes.auditView, scope: 'caller' } as con
 
 interface AuditRouteParts {
   readonly db: Database
+  readonly kernel: Pick<Kernel, 'contributions'>
 }
 
 const range = rangeQuery('occurredAt', 'id')
@@ -149,7 +159,7 @@ export const auditRoutes = [
     },
     response: listPage(auditView),
     reasons: [],
-    handler: (request, { db }) => {
+    handler: (request, { db, kernel }) => {
       const { query } = request
       const { actor, action, targetType, targetId, targetName } = query
       const where = {
@@ -158,7 +168,23 @@ export const auditRoutes = [
           rowsInScope(requirePrincipal(request), 'actor_user_id'),
         ],
       }
-      return newest<Audit, ReturnType<typeof viewOfAudit>>(db, Audit, where, query, viewOfAudit)
+      const view = viewOfAudit(kernel.contributions(auditedKinds), request.locale)
+      return newest<Audit, ReturnType<typeof view>>(db, Audit, where, query, view)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/iam/audits/:id',
+    summary: 'Get an administrative action with its changes in words',
+    access,
+    request: { params: idParams },
+    response: auditDetailView,
+    reasons: ['iam.audit-unknown'],
+    handler: async (request, { db, kernel }) => {
+      const own = rowsInScope(requirePrincipal(request), 'actor_user_id')
+      const row = await db.fork().findOne(Audit, { $and: [{ id: request.params.id }, own] })
+      if (row === null) throw businessError('audit-unknown')
+      return detailOfAudit(row, kernel.contributions(auditedKinds), request.locale)
     },
   }),
 ]

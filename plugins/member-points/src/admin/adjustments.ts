@@ -89,7 +89,7 @@ export class Adjustments {
       // Another transaction closed the account after the check above.
       if (posted === undefined) throw accountClosed(userId)
       const { journalId, replayed } = posted
-      if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
+      if (!replayed) await record({ subject: userId, summary: { points, asset: rule.asset, journalId }, reason })
       const { available, frozen } = await ledger.balance(ref)
       return { asset: rule.asset, journalId, available, frozen, replayed }
     })

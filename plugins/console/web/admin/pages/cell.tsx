@@ -91,12 +91,51 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
           </Suspense>
         </Boundary>
       )
+    case 'described':
+      return <Described described={value as DescribedValue} column={column} isWide={isWide} />
     case 'rows':
       return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
   }
   const text = isWide ? String(value) : plainText(value)
   const elsewhere = addressElsewhere(column, row)
   return <PlainCell text={text} column={column} href={href} elsewhere={elsewhere} isWide={isWide} />
+}
+
+interface DescribedValue {
+  readonly value: string | readonly string[]
+  readonly name: string | null
+  readonly labels: string | null
+  readonly page: string | null
+  readonly unit: string | null
+}
+
+/** Shows a value in the way that it describes: as an amount, as names with links, or as text. */
+function Described({
+  described: { value, name, labels, page, unit },
+  column,
+  isWide,
+}: {
+  readonly described: DescribedValue
+  readonly column: Column
+  readonly isWide: boolean
+}) {
+  if (unit !== null) return <Amount column={{ ...column, field: 'value', asset: unit }} row={{ value }} />
+  if (name !== null) {
+    const href = page === null ? undefined : `/${page}/${encodeURIComponent(String(value))}`
+    return (
+      <PlainCell text={name} column={{ ...column, link: true }} href={href} elsewhere={undefined} isWide={isWide} />
+    )
+  }
+  if (labels === null && page === null)
+    return (
+      <Cell
+        column={{ ...column, as: Array.isArray(value) ? 'chips' : 'text', field: 'value' }}
+        row={{ value }}
+        isWide={isWide}
+      />
+    )
+  const of = { labels: labels ?? '', ...(page === null ? {} : { page }) }
+  return <Cell column={{ ...column, as: 'reference', field: 'value', of }} row={{ value }} isWide={isWide} />
 }
 
 function Amount({ column, row }: { readonly column: Column; readonly row: Row }) {
@@ -199,6 +238,7 @@ function Reference({ id, of }: { readonly id: string; readonly of: Column['of'] 
   const named = useQuery({
     queryKey: ['labels', kind, id, language],
     queryFn: () => nameOf(api, kind, id, language),
+    enabled: kind !== '',
     staleTime: 5 * 60_000,
     retry: false,
   })

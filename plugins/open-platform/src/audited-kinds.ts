@@ -1,0 +1,16 @@
+import { type AuditedKind, bilingual as text } from '@plinth/kernel'
+
+/** Names of the audited actions, for people. */
+export const audited: Readonly<Record<string, AuditedKind>> = {
+  'open-app': {
+    title: text('Application', '应用'),
+    page: 'open-platform.app',
+    nameFrom: 'appKey',
+    facts: {
+      appKey: { title: text('App key', '应用标识') },
+      name: { title: text('Name', '名称') },
+      graceSeconds: { title: text('Old secret stays valid, in seconds', '旧密钥继续有效的秒数') },
+      force: { title: text('Without grace period', '立即失效') },
+    },
+  },
+}
