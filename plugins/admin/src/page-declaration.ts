@@ -141,8 +141,8 @@ interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>
   /**
-   * Result that is shown before the write. Text: body member that makes the same operation a preview if it is true.
-   * Object: another operation.
+   * Preview that is shown before the write. A text names the body member that turns the same operation into a preview
+   * if it is true. An object describes another operation.
    */
   readonly preview?: string | PagePreview
   /** Columns of the result, or of its items if it is a list. Without columns, no result is shown after the write. */

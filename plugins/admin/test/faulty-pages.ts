@@ -22,7 +22,7 @@ type Reply = readonly [code: string, data?: unknown]
 interface Fault {
   readonly list?: Partial<ListPageDeclaration>
   readonly detail?: Partial<DetailPageDeclaration>
-  /** Replaces responses; `undefined` for the correct one. */
+  /** Returns the faulty response instead of the correct one. If it is undefined, all responses are correct. */
   readonly reply?: (request: Request, correct: Reply) => Reply
 }
 type PageFault = () => Fault

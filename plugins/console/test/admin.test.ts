@@ -451,7 +451,7 @@ t.test(
     const hit = dialog.getByRole('option', { name: 'zlarence' })
     await settled(hit)
     await page.clock.resume()
-    // Earlier calls may already have a response, so only these two can be cancelled.
+    // Earlier calls may already have a response, so only the two calls for "zla" are sure to be cancelled.
     const held = () => calledOff.filter((call) => /^(?:roles|users) zla$/.test(call))
     t.strictSame(await reported(held, 2), ['roles zla', 'users zla'], 'what nobody waits for any more is called off')
     t.strictSame(await reported(() => requested, 3), ['outbox zlar', 'roles zlar', 'users zlar'])

@@ -303,7 +303,7 @@ t.test(
     await status.filter({ hasText: 'Waiting for Amber: sign the message' }).waitFor()
     // Advances the clock by the validity of the message. The page waits longer than this for the wallet.
     await page.clock.setFixedTime(Date.now() + 300_000)
-    // The page shows that it waits before it calls the wallet.
+    // The page shows first that it waits, and then calls the wallet, so the test waits for the call.
     const answer = async () => {
       await until(() => held.length > 0, 'the wallet is asked to sign')
       held.shift()?.()

@@ -65,7 +65,8 @@ export interface TransactionScope {
   /** Error of a nested call, because of which the transaction is rolled back. */
   failure?: unknown
   /**
-   * Reason for which the transaction was cancelled while its work still runs. Further calls of the work fail with it.
+   * Reason why the transaction was cancelled while its work still runs. Further database calls of the work fail with
+   * this error.
    */
   overdue?: Error
 }

@@ -142,7 +142,7 @@ export class DatabaseService implements Database {
     return placeOf(this.#options.settings)
   }
 
-  /** Connects if there is no connection yet. Throws like `probe`. */
+  /** Connects if there is no connection yet. Throws the errors of `probe`. */
   connect(): Promise<void> {
     this.#connected ??= this.#connect()
     return this.#connected
@@ -513,7 +513,7 @@ export class DatabaseService implements Database {
     return this.#migrator.status()
   }
 
-  /** Checks the change sets and returns warnings. Changes nothing. Throws like `Migrator.check`. */
+  /** Checks the change sets and returns warnings. Changes nothing. Throws the errors of `Migrator.check`. */
   async checkChangeSets(): Promise<readonly string[]> {
     await this.connect()
     return this.#migrator.check()

@@ -119,7 +119,7 @@ export interface HeaderDescription {
 }
 
 export interface RouteSecurity {
-  /** OpenAPI security schemes by name. A caller must fulfil all of them. */
+  /** OpenAPI security schemes by name. A caller must satisfy all of them. */
   readonly schemes: Readonly<Record<string, SecurityScheme>>
   readonly scopes: readonly string[]
 }
@@ -140,11 +140,11 @@ export interface HttpServer {
    */
   addRoutes(routes: readonly Route[]): void
   addRoutes<P>(routes: readonly Route<P>[], parts: NoInfer<P>): void
-  /** Adds one route with an envelope whose handler needs no dependencies. Throws like `addRoutes`. */
+  /** Adds one route with an envelope whose handler needs no dependencies. Throws the errors of `addRoutes`. */
   route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
     declaration: RouteDeclaration<S, R>,
   ): void
-  /** Adds one raw route whose handler needs no dependencies. Throws like `addRoutes`. */
+  /** Adds one raw route whose handler needs no dependencies. Throws the errors of `addRoutes`. */
   rawRoute<const S extends RequestSchemas = Record<never, never>>(declaration: RawRouteDeclaration<S>): void
   /** Adds a guard for all routes, including routes that were added earlier. Call it only during setup. */
   guard(guard: RouteGuard): void

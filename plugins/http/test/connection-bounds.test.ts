@@ -208,7 +208,8 @@ t.test('a reading client is not disconnected because the process was blocked', a
   const { socket, read, more, received } = await open(t, port())
   socket.write(get('/api/v1/shop/large'))
   await until(() => served[0]?.writableLength, 'the response waits for its reader')
-  // At least one check must run before the pause. Otherwise the pause could not be measured.
+  // At least one check of the send timeout must run before the event loop is blocked. Otherwise the check could not
+  // measure the pause.
   await pause(600)
   const end = performance.now() + 2_200
   while (performance.now() < end);

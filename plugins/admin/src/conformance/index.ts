@@ -44,12 +44,12 @@ export interface AdminPageCaseOptions extends ConformanceLimits {
 }
 
 interface Reply {
-  /** Code of the envelope, otherwise the HTTP status. */
+  /** Code of the envelope; the HTTP status if there is no envelope. */
   readonly code: string
   readonly data: unknown
 }
 
-/** A search that no row contains. */
+/** Search text that no row contains. */
 const nonsense = 'zzqxv-conformance'
 
 const memberAt = (value: unknown, path: string): unknown =>
@@ -227,7 +227,8 @@ export function adminPageCases<Harness extends AdminPageHarness>(
           for (const operation of new Set([page.source, ...writesOf(page)])) {
             const rejected = async (headers: Headers) => (await call(harness, operation, { headers })).code
             expectEqual(`${operation} of "${page.id}" rejects a caller who is not signed in`, await rejected({}), '401')
-            // Other paths may belong to every user, such as the own account.
+            // Only paths below `/admin/` are checked. Other operations may belong to every user, for example those of
+            // the user's own account.
             if (!/^\/api\/v\d+\/admin\//.test(routeOf(harness, operation).path)) continue
             expectEqual(
               `${operation} of "${page.id}" rejects a user without roles`,

@@ -1,6 +1,6 @@
 import { type Label, type LabelSource, listedLabels } from '@plinth/admin'
 
-/** Languages with the most speakers on the web, as BCP 47 tags. A form may accept others as text. */
+/** Languages with the most speakers on the web, as BCP 47 tags. A form may accept other languages as text. */
 const languages = [
   ...(['en', 'zh-CN', 'zh-TW', 'es', 'hi', 'ar', 'bn', 'pt', 'pt-BR', 'ru', 'ja', 'de', 'fr', 'ko', 'it'] as const),
   ...(['tr', 'vi', 'pl', 'uk', 'nl', 'id', 'ms', 'th', 'fa', 'he', 'el', 'cs', 'sv', 'da', 'fi', 'nb'] as const),

@@ -73,7 +73,7 @@ const unitText = (amount: number, unit: string, language: string) =>
 /** Returns `10485760` in words: "10,485,760 bytes". */
 export const bytesInWords = (bytes: number, language: string) => unitText(bytes, 'byte', language)
 
-/** Pattern of hours and minutes in the API, such as 22:00. Its field has a control for a time. */
+/** Pattern of hours and minutes in the API, such as 22:00. A field with this pattern has a control for a time. */
 export const timePattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$'
 
 export type Schema = Readonly<Record<string, unknown>>

@@ -41,7 +41,7 @@ export interface TextSearch {
 export const foldText = (text: string) =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
-/** Returns true if one of the texts contains `expected`, in any case. For searches in memory. */
+/** Returns true if one of the texts contains `expected`, in any case. Use it for searches in memory. */
 export function holdsText(texts: readonly string[], expected: string): boolean {
   const folded = foldText(expected)
   return texts.some((text) => foldText(text).includes(folded))

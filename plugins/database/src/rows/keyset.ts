@@ -139,7 +139,8 @@ export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretc
 }
 
 /**
- * Returns true if `(a, b) > (?, ?)` can express the position. With such a condition, MySQL would read the whole index.
+ * Returns true if `(a, b) > (?, ?)` can express the position. It is false on MySQL, which would read the whole index
+ * for such a condition.
  */
 const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
   familyOf(em.getPlatform()) !== 'mysql' &&

@@ -74,7 +74,7 @@ export const sendPage = (reply: HttpReply, html: string) =>
     .type('text/html; charset=utf-8')
     .send(html)
 
-/** Sends a file of a page, or 404. For raw routes whose path ends with `*`. */
+/** Sends a file of a page, or 404. Use it for raw routes whose path ends with `*`. */
 export async function sendPageAsset(
   request: Pick<HttpRequest, 'headers'> & { readonly params: unknown },
   page: Pick<BrowserPage, 'asset'> | undefined,

@@ -52,7 +52,7 @@ interface ApiResponse {
   readonly body: string
 }
 
-/** Longer `Accept` headers are not parsed. Browsers send shorter ones. */
+/** Maximum length of an `Accept` header that is parsed. Browsers send shorter headers. */
 const maxAcceptLength = 1024
 
 /**

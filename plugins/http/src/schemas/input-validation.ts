@@ -50,8 +50,8 @@ const commonOptions: Options = {
 
 /**
  * Compiles request schemas. Values in JSON are not converted: `"1"` is not a number. Path and query values are text and
- * are converted. Undeclared members are rejected, or ignored if a document allows it (C-011). Integers above 2^53 - 1
- * are rejected, because the JSON parser has rounded them (K-015).
+ * are converted. Undeclared members are rejected, or ignored if a document allows it (requirement C-011). Integers
+ * above 2^53 - 1 are rejected, because the JSON parser has rounded them (requirement K-015).
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   const body = compilerPair({ ...commonOptions, coerceTypes: false })

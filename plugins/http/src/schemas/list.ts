@@ -42,7 +42,8 @@ export interface SortQuery<P extends string> {
 /**
  * Creates the query parameter `sort` for the given properties and their columns: `sortQuery({ createdAt: 'created_at'
  * }, '-createdAt')`. Callers write `sort=createdAt`, `sort=-createdAt` or `sort=createdAt,desc`, and repeat the
- * parameter for further rules. Other values are rejected, so text of the caller never becomes SQL (C-015 to C-017).
+ * parameter for further rules. Other values are rejected, so text of the caller never becomes SQL (requirements C-015
+ * to C-017).
  *
  * @throws RangeError if `fallback` is not in the list
  */
@@ -184,7 +185,7 @@ export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
 /**
  * Returns one page of a list and the cursor of the next page.
  *
- * @param orderBy `find` must add a unique property to it
+ * @param orderBy sort order, to which `find` must add a unique property
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
  * @param range the range whose parameters the query of the route contains, if any
  * @throws InvalidInput for a page beyond the maximum offset, a cursor of another order, or a range that ends before it

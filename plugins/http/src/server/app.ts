@@ -162,7 +162,8 @@ const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
 const requestStart = (clock: Clock, log: Logger) =>
   global('request-start', async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
-      // Fastify copies decorators one by one, which would lower the throughput of a fast route by 1 %.
+      // The values are set here and are not decorators with initial values, because Fastify copies decorators one by
+      // one. This would lower the throughput of a fast route by 1 %.
       request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
       request.failureCode = ''
       const own = new RequestLog(log, request)

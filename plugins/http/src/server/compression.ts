@@ -2,7 +2,10 @@ import { constants } from 'node:zlib'
 import compress from '@fastify/compress'
 import type { FastifyInstance, FastifyReply, onSendHookHandler } from 'fastify'
 
-/** A smaller body fits into one network packet, so that compression saves no time. */
+/**
+ * Minimum size in bytes of a body that is compressed. A smaller body fits into one network packet, so compression saves
+ * no time.
+ */
 const minBytes = 1_024
 /**
  * Maximum size of a body that is compressed in the event loop, which takes less than a millisecond. Larger bodies are

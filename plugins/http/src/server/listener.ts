@@ -108,7 +108,7 @@ const answerMs = 2_000
  * Checks that a server can listen on the port.
  *
  * @param contextPath context path of the product
- * @returns a warning if a product is already running there, perhaps this one
+ * @returns a warning if a product is already running there, which may be this product
  * @throws PlinthError `PLINTH_HTTP_LISTEN`
  */
 export async function checkPort(host: string, port: number, contextPath: string): Promise<readonly string[]> {
