@@ -114,7 +114,7 @@ export interface MembersSchema {
   readonly properties: Readonly<Record<string, object>>
 }
 
-/** A value with the way in which it is shown. The schema is `describedValue` of `@plinth/http`. */
+/** A value, and how a page shows it. The schema is `describedValue` of `@plinth/http`. */
 export interface DescribedValue {
   /** Text, or several texts. Ids if `labels` is set; minor units if `unit` is set. */
   readonly value: string | readonly string[]

@@ -23,7 +23,7 @@ import { clockWarning, confirmClock, followedClock, startWatch } from './time/da
 /** Time limit of the setup. It is long, because the setup includes migrations. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
 
-/** Milliseconds from which a change set is logged at the start. */
+/** Minimum duration in milliseconds of a change set that is logged at the start. */
 const slowChangeSetMs = 1_000
 const isReported = (progress: MigrationProgress) =>
   progress.kind === 'waiting' || (progress.kind === 'applied' && progress.durationMs >= slowChangeSetMs)

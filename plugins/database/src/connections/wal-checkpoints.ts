@@ -25,9 +25,11 @@ export interface WrittenLog {
   checkpointFrom(pages: number): void
 }
 
-/** Pages (4 MB) after which a checkpoint runs, the default of SQLite. */
+/** Number of pages in the log (4 MB) after which a checkpoint runs, as by default in SQLite. */
 export const checkpointPages = 1_000
-/** Pages (64 MB) from which commits run checkpoints if the thread is too slow. */
+/**
+ * Number of pages in the log (64 MB) from which commits run checkpoints themselves, because the thread is too slow.
+ */
 const maxPages = 16_000
 /** Size of the log in bytes from which it is truncated. SQLite itself never shortens the file. */
 export const maxLogBytes = 64 * 1024 * 1024

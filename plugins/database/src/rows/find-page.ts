@@ -96,8 +96,8 @@ export interface PageOptions<T> {
   readonly exclude?: readonly (keyof T & string)[]
   /**
    * Text that the rows must contain; empty for no restriction. A page examines at most 3,000 rows, because no index
-   * helps. It may have fewer rows than `size` although more follow. `total` counts matches in the first 3,000 rows. The
-   * primary key must be a single column.
+   * supports a search within texts. It may have fewer rows than `size` although more follow. `total` counts matches in
+   * the first 3,000 rows. The primary key must be a single column.
    */
   readonly search?: TextSearch | undefined
 }

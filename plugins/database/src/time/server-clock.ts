@@ -6,7 +6,7 @@ interface ServerClockOptions {
   readonly clock: Clock
   /** Returns the time of the server in milliseconds since the epoch. */
   readonly read: () => Promise<number>
-  /** Maximum difference between the clocks in milliseconds. */
+  /** Maximum difference in milliseconds between the wall clock of this process and the clock of the server. */
   readonly toleranceMs: number
 }
 

@@ -211,7 +211,7 @@ export interface RateLimited {
   readonly store?: string
   /** Which callers share a count. Default: `IP_ROUTE`. */
   readonly keyStrategy?: KeyStrategy
-  /** Default: the configured value of `platform.rate-limit.failure-policy`. */
+  /** What happens while the store fails. Default: the value of the key `platform.rate-limit.failure-policy`. */
   readonly failurePolicy?: FailurePolicy
   /** If true, requests are counted and reported but never rejected. Use it to test a limit. */
   readonly shadow?: boolean

@@ -42,7 +42,7 @@ const camelCase = /^[a-z][A-Za-z0-9]*$/
 /** Stores what plugins register during setup. The server is built from this data after setup. */
 export class RouteRegistry {
   readonly #routes = new Map<string, RegisteredRoute>()
-  /** Routes that are not hidden, by operation id. */
+  /** Routes in the API description, by operation id. */
   readonly #operations = new Map<string, RouteInfo>()
   readonly #foreignRoutes: RouteInfo[] = []
   readonly #guards: RouteGuard[] = []

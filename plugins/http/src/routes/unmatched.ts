@@ -60,7 +60,7 @@ const maxAcceptLength = 1024
  * receive a page.
  */
 export class UnmatchedResponses {
-  /** Fastify's own router looks up one method at a time and does not return patterns. */
+  /** Router for all methods. Fastify's own router looks up one method at a time and does not return patterns. */
   readonly #paths = createRouter()
   readonly #methods = new Set<HTTPMethod>()
   readonly #translate: Translate

@@ -12,7 +12,7 @@ interface Fault {
   readonly field: string
   /** Keyword of the schema, for example `required` or `minLength`. */
   readonly rule: string
-  /** Key of the message below `http.rule`. Default: `rule`. */
+  /** Last part of the message key, after `http.rule.`. Default: the value of `rule`. */
   readonly text?: string
   readonly params: Readonly<Record<string, string | number>>
 }

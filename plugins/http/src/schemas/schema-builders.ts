@@ -108,7 +108,7 @@ export const sampleUse = Type.Object({
   given: Type.Boolean({ description: 'True if the request contains a value for the variable.' }),
 })
 
-/** A value with the way in which a page shows it. The column is `described`. */
+/** A value, and how a page shows it. `described` of `@plinth/admin` creates the column. */
 export const describedValue = Type.Object({
   value: Type.Union([text, Type.Array(text)]),
   name: Type.Union([text, Type.Null()], { description: 'Text that is shown instead of the value.' }),

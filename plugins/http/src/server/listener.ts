@@ -39,7 +39,7 @@ export class Listener {
 
   /** @throws PlinthError `PLINTH_HTTP_LISTEN` if the address is in use or not allowed */
   async listen(host: string, port: number): Promise<void> {
-    // Fastify would write its own log line for each address.
+    // Fastify would write a log line for each address, so its log is disabled until the server listens.
     const { log } = this.#app
     this.#app.log = new RequestLog(this.#log.child({}, { level: 'silent' }))
     try {
@@ -84,7 +84,8 @@ export class Listener {
     for (;;) {
       await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
       if (isClosed) break
-      // If the process was suspended, Node.js has not read all requests yet. Let it read them first.
+      // After a suspension of the process, Node.js may not have read all requests yet. It must read them before idle
+      // connections are closed.
       await afterReading()
       server.closeIdleConnections()
       if (performance.now() < idleUntil) continue

@@ -7,7 +7,7 @@ export class Connection {
   readonly #now: () => number
   #lostAt: number | undefined
 
-  /** @param now milliseconds since the epoch */
+  /** @param now returns the time in milliseconds since the epoch */
   constructor(now: () => number = Date.now) {
     this.#now = now
   }

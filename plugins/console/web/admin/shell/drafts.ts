@@ -23,10 +23,10 @@ export function setUnsaved(pageId: string, count: number): void {
 
 export const useUnsaved = (): ReadonlyMap<string, number> => useSyncExternalStore(subscribe, () => counts)
 
-/*
+/**
  * Keeps unsaved input while its form is closed by a navigation such as Back, and across a reload of the page: after an
- * upgrade, a page must reload before a missing script loads. The input is in the session storage of the tab from the
- * unload until the load, and belongs to the user who typed it. It never contains secrets.
+ * upgrade, a page must reload before a missing script loads. While the page reloads, the input is in the session
+ * storage of the tab. It belongs to the user who typed it. It never contains secrets.
  */
 
 const storageName = 'plinth.drafts'
