@@ -41,7 +41,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
         tasks.handle(report, async ({ rows }) => {
           ran.push(rows)
           most[instance] = Math.max(most[instance] ?? 0, ++(atOnce[instance] as number))
-          // Gives a task that should not start time to start.
+          // Waits a little. A task that must not start yet would start in this time.
           for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce[instance] = (atOnce[instance] as number) - 1
         }),

@@ -74,7 +74,10 @@ export class Dispatcher {
     this.#loop ??= this.#run()
   }
 
-  /** Attempts the event, or the first event of the key, as soon as possible. Without a hint, polls the outbox. */
+  /**
+   * Attempts the event of the hint, or the first event of its key, as soon as possible. Without a hint, polls the
+   * outbox.
+   */
   wake(hint?: Hint): void {
     if (this.#ended.signal.aborted) return
     if (hint !== undefined && this.#hints.size < maxHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)

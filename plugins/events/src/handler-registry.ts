@@ -63,7 +63,7 @@ export class HandlerRegistry {
       name,
       async run(delivery, context, deadlineMs, settle) {
         const call = async (signal: AbortSignal) => {
-          // Each handler gets its own copy of the payload, so that its changes do not affect other handlers.
+          // Each handler gets its own copy of the payload, so that changes by one handler do not affect other handlers.
           const { checkedBy, ...event } = delivery
           const isChecked = checkedBy === ref.schema
           const payload = (isChecked ? JSON.parse(event.payload) : decodePayload(ref, event.payload)) as T

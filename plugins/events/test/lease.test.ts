@@ -292,7 +292,8 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     for (let third = 0; third < 9; third++) {
       const seen = keeperSleeps
       await clock.advance(leaseMs / 3)
-      // The renewal is a real statement. When it is done, the lease keeper sleeps again.
+      // The renewal is a statement in a real database, which takes time. When it is done, the lease keeper sleeps
+      // again.
       await until(() => keeperSleeps !== seen, 'the keeper sleeps again', 0)
       const renewed = await leaseEnd()
       t.not(renewed, before, 'the lease is renewed')

@@ -1,4 +1,4 @@
-/** The kit for login guards passes a correct guard and rejects each faulty one. */
+/** Tests that the kit for login guards accepts a correct guard and rejects each faulty guard. */
 import { judgeKit } from '@plinth/kernel/testing'
 import t from 'tap'
 import { faultyLoginGuards, guardKit } from './fixtures/faulty-login-guards.ts'

@@ -88,7 +88,7 @@ export type RunView = Static<typeof runView>
 
 const text = Type.String({ maxLength: 200 })
 export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1, maxLength: 64 }) })
-/** Optional in the schema, because a missing value is handled and audited like a wrong value. */
+/** A confirmation is optional in the schema, because a missing value is handled and audited like a wrong value. */
 const confirmed = Type.Optional(text)
 export const runBody = Type.Object({ confirmation: confirmed })
 export const moduleRunBody = Type.Object({ moduleCode: confirmed, dataType: confirmed, confirmation: confirmed })

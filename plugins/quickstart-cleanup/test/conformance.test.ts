@@ -1,4 +1,4 @@
-/** The kit for cleanups passes a cleanup of this repository's tests on each database. */
+/** Tests that the kit for cleanups accepts a correct cleanup on each database. */
 import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { quickstartCleanup } from '@plinth/kernel'

@@ -49,7 +49,7 @@ const view = Type.Object({
   ),
 })
 
-/** The operations snapshot of document 1 of the specification, "Endpoints", with the names of decision B19. */
+/** Route of the operations snapshot (document 1 of the specification, "Endpoints"), with the names of decision B19. */
 export const operations = [
   routesWith<OperationsParts>().route({
     method: 'GET',

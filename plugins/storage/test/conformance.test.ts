@@ -1,4 +1,4 @@
-/** The kit for disks passes the disks of the product and rejects each faulty one. */
+/** Tests that the kit for disks accepts the disks of the product and rejects each faulty disk. */
 import { join } from 'node:path'
 import { systemClock } from '@plinth/kernel'
 import { judgeKit } from '@plinth/kernel/testing'

@@ -243,7 +243,8 @@ export class StoredConfigCentre implements ConfigCentre {
       throw businessError('version-unknown', { params: { version: toVersion } })
     }
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
-    // If the caller lists keys, all of them are restored or the call fails.
+    // Without `keys`, the rollback skips values that operators may not store. If the caller lists keys, all of them are
+    // restored or the call fails.
     return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes
   }
 

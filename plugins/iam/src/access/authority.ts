@@ -2,8 +2,8 @@ import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 
 /**
- * Maximum age of the cached epoch in milliseconds. A revoked permission must stop working within a second, and this is
- * half of it.
+ * Maximum age of the cached epoch in milliseconds: half a second, because a revoked permission must stop working within
+ * a second.
  */
 export const maxEpochAgeMs = 500
 /** Maximum number of changes that one query reads. If there are more, all users are treated as changed. */

@@ -192,7 +192,7 @@ const ruleOf: Readonly<Record<string, AccountProblem['rule']>> = {
   'iam.mobile-invalid': 'mobile',
 }
 
-/** Returns the rule that a text violates, or an empty list. */
+/** Returns the problem of a text as a list, which is empty for a valid text. */
 function problemOf(field: AccountProblem['field'], form: () => unknown): AccountProblem[] {
   try {
     form()

@@ -100,6 +100,8 @@ export class AuditTrail {
   }
 
   /**
+   * Records an action of an actor.
+   *
    * @param action for example `user.update`
    * @param targetType default: the first word of `action`
    */

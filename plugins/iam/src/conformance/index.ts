@@ -15,19 +15,24 @@ import type { GuardedAttempt, LoginGuard } from '../contract.ts'
 type Awaitable<T> = T | Promise<T>
 
 export interface LoginGuardHarness {
-  /** The guard, before any attempt. */
+  /** A guard that has not seen any attempt yet. */
   readonly guard: LoginGuard
   stop?(): Awaitable<void>
 }
 
 export interface LoginGuardCaseOptions extends ConformanceLimits {
-  /** Method of the attempts; `password` when absent. */
+  /** Method of the attempts; default: `password`. */
   readonly method?: string
-  /** Failed attempts of one caller for one identifier until the guard rejects. `none` for a guard that does not count. */
+  /**
+   * Number of failed attempts of one caller for one identifier that the guard allows before it rejects. `none` for a
+   * guard that does not count.
+   */
   readonly limit: number | 'none'
 }
 
-/** A guard with a caller of its own, so that worlds may share a store of counts. */
+/**
+ * A guard and the number of its caller. Each case uses a separate caller, so that guards may share one store of counts.
+ */
 interface World extends LoginGuardHarness {
   readonly number: number
 }
@@ -41,7 +46,7 @@ interface Judged {
 /**
  * Returns the contract of `LoginGuard` as cases.
  *
- * @param create returns a guard that has counted nothing; worlds are independent
+ * @param create returns a guard that has counted no attempts of the callers of the kit; called for each case
  */
 export function loginGuardCases<Harness extends LoginGuardHarness>(
   create: () => Awaitable<Harness>,
@@ -88,13 +93,14 @@ export function loginGuardCases<Harness extends LoginGuardHarness>(
     return { headers, rejection }
   }
   const shownOf = ({ headers, rejection }: Judged) => {
-    // The time of a limit may pass between two attempts.
+    // Only the names of the headers are compared, because a value such as the remaining time may change between two
+    // attempts.
     const names = Object.keys(headers).sort()
     if (!isBusinessError(rejection)) return { headers: names, rejection }
     const { code, reason, message } = rejection
     return { headers: names, code, reason, message }
   }
-  /** Attempts of one caller: up to the limit, and two that exceed it. */
+  /** Number of attempts of one caller: two more than the limit. */
   const many = limit === 'none' ? 3 : limit + 2
 
   const cases: CaseBodies<World> = {

@@ -67,8 +67,8 @@ export class PersonalRecordService implements PersonalRecords {
   }
 
   /**
-   * Plugins are in reverse order of their setup. A plugin is set up after the plugins that it refers to, so its rows
-   * must be erased first.
+   * Returns the tables of all plugins, in reverse order of the setup of the plugins. A plugin is set up after the
+   * plugins that it refers to, so its rows must be erased first.
    */
   #tables(): readonly (readonly [plugin: string, PersonalTable])[] {
     const plugins = [...this.#parts.kernel.contributions(personalData)].reverse()

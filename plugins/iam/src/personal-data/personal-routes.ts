@@ -6,7 +6,7 @@ import type { PersonalRecords, PersonalRows } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 
-/** Time limit of one erasure request in milliseconds. A further request continues. */
+/** Time limit of one erasure request in milliseconds. Another request continues the erasure. */
 const maxErasureMs = 300_000
 
 interface PersonalRouteParts {

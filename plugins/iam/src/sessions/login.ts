@@ -122,7 +122,10 @@ export class Login {
     })
   }
 
-  /** The first statement only updates the user if nothing has changed since the password or proof was checked. */
+  /**
+   * Opens a session. The first statement only updates the user if nothing has changed since the password or proof was
+   * checked.
+   */
   async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
     const { db, clock, sessions, audit } = this.#parts
     if (!user.enabled) throw businessError('user-disabled')
@@ -142,8 +145,8 @@ export class Login {
   }
 
   /**
-   * Looks up the account before the guards run, because the guards count attempts per account and the audit of a
-   * rejected attempt contains the account.
+   * Runs a login attempt with its guards and its audit. Looks up the account before the guards run, because the guards
+   * count attempts per account and the audit of a rejected attempt contains the account.
    */
   async #audited<T>(
     origin: LoginAttempt,

@@ -111,7 +111,7 @@ async function writeLocked(target: string, file: string, changes: EnvChanges, fi
   }
 }
 
-/** Omits `text`, because it contains secrets. */
+/** Returns the result without `text`, because `text` contains secrets. */
 function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFileResult {
   return { changed, added, unchanged, warnings }
 }

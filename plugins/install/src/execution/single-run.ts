@@ -53,7 +53,7 @@ export class SingleRun {
   async #take(): Promise<boolean> {
     if (this.#isHeld) return true
     const { token } = this.#self
-    // Added before the row is written, so that every reader of the row finds a living holder.
+    // The token is added before the row is written, so that every reader of the row finds a living holder.
     living.add(token)
     try {
       this.#isHeld = await this.#takeRow()

@@ -38,7 +38,9 @@ export class StepRunner {
   }
 
   /**
-   * @returns the end of the step if `prepare` has already ended it
+   * Does the long work of a step that changes nothing.
+   *
+   * @returns the end of the step if this work has already ended it, for example by an error
    * @throws BusinessError for a step that runs alone, if the caller should try again later
    */
   async prepare(step: Step, run: Run): Promise<StepEnd | undefined> {

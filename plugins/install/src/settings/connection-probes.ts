@@ -24,7 +24,7 @@ export class ConnectionTrial {
     this.#config = config
   }
 
-  /** Must be called before the file is written. */
+  /** Starts the trial. Must be called before the file is written. */
   begin(configFile: string, settings: readonly PlannedSetting[]): Promise<void> {
     return this.#trial.begin(configFile, {
       patienceMs: this.#config.get('platform.install.connection-trial'),

@@ -76,7 +76,10 @@ export class InstallState {
     return name === 'installed' && !mayReinstall ? 'installed' : undefined
   }
 
-  /** State in the memory of this process, for checks of every request. Each instance is notified of changes. */
+  /**
+   * True if this process knows that the product is installed. Every request is checked, so this reads no database. Each
+   * instance is notified of changes.
+   */
   get isKnownInstalled(): boolean {
     return this.#parts.config.get(installedKey)
   }

@@ -14,9 +14,9 @@ import type { Disk } from '../contract.ts'
 type Awaitable<T> = T | Promise<T>
 
 export interface StorageDiskHarness {
-  /** The disk. The kit writes only below `conformance/` and deletes these files. */
+  /** The disk to test. The kit writes only below `conformance/` and deletes these files. */
   readonly disk: Disk
-  /** The same files as another instance of the product sees them; the disk itself when absent. */
+  /** A disk with the same files, as another instance of the product sees them; default: `disk`. */
   readonly other?: Disk
   stop?(): Awaitable<void>
 }
@@ -24,7 +24,7 @@ export interface StorageDiskHarness {
 /** Paths that disks often confuse. */
 const awkwardPaths = ['a', 'a/b/c', 'ab', 'a b', 'ü/ÿ.txt', 'a+b&c#d', '文件.txt', `${'x'.repeat(150)}`, 'a.b..c']
 const root = 'conformance'
-/** Content in which a disk that converts text would change bytes. */
+/** Content with all byte values. A disk that converts text would change some of them. */
 const everyByte = Buffer.from(Array.from({ length: 1024 }, (_, index) => index % 256))
 
 async function* chunksOf(content: Uint8Array, size = 64 * 1024): AsyncGenerator<Uint8Array> {
@@ -34,7 +34,8 @@ async function* chunksOf(content: Uint8Array, size = 64 * 1024): AsyncGenerator<
 /**
  * Returns the contract of `Disk` as cases.
  *
- * @param create returns a disk; worlds may share files, because each case deletes its own
+ * @param create returns a disk; called for each case. The disks may share files, because each case deletes its own
+ *   files
  */
 export function storageDiskCases<Harness extends StorageDiskHarness>(
   create: () => Awaitable<Harness>,
@@ -114,7 +115,7 @@ export function storageDiskCases<Harness extends StorageDiskHarness>(
     'different paths are different files': [
       'Use the whole path as it is. A directory is a prefix that ends with "/".',
       async ({ disk, other = disk }) => {
-        // A directory and a file with the same name cannot both exist on a file system.
+        // A file system cannot store a directory and a file with the same name, so each path is in its own directory.
         const paths = awkwardPaths.map((path, index) => `${root}/${index}/${path}`)
         for (const path of paths) await write(disk, path, Buffer.from(path))
         for (const path of paths) {

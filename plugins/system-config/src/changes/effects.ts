@@ -105,8 +105,8 @@ export class Effects {
   }
 
   /**
-   * A command does not know whether a change needs a restart. For a secret, the answer would reveal whether the value
-   * is equal.
+   * True if it must stay open whether a change needs a restart. A command does not know it. For a secret, the answer
+   * would reveal whether the value is equal.
    */
   #isRestartUnknown(key: string): boolean {
     const declaration = this.#declarations().get(key)

@@ -69,7 +69,8 @@ export class History {
   }
 
   /**
-   * Returns the changes that restore a version. Each key gets its value before its first later change.
+   * Returns the changes that restore a version. Each key gets the value that it had before its first change after this
+   * version.
    *
    * @throws BusinessError `400`, reason `system-config.invalid`, for values that cannot be decrypted
    */
