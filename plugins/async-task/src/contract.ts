@@ -56,8 +56,8 @@ export interface TaskContext {
   /** Language of the user who submitted the task, for texts in the result. */
   readonly locale: string
   /**
-   * Number of the attempt, from 1. A later attempt starts again. Effects of earlier attempts remain, except their
-   * files.
+   * Number of the attempt, from 1. A later attempt starts from the beginning. Effects of earlier attempts remain,
+   * except their files.
    */
   readonly attempt: number
   /**

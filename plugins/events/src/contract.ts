@@ -33,8 +33,8 @@ export function event<const S extends TSchema>(id: string, schema: S): EventRef<
 export interface PublishOptions {
   /**
    * Ordering key, for example `order:4711`: 1 to 200 characters without control characters. Events of any type with the
-   * same key are delivered one after another in the order of their commits. Events without a key have no order. Until
-   * its transaction ends, other publishers with the same key wait.
+   * same key are delivered one after another in the order of their commits. Events without a key have no order. Other
+   * publishers with the same key wait until the transaction of this publisher ends.
    */
   readonly key?: string
   /**
@@ -119,7 +119,7 @@ export interface Events {
   readonly publishedTypes: ReadonlySet<string>
   /**
    * Resolves when this process has no work left: all emitted events are handled, and each due event was attempted if
-   * this process delivers events. For tests and commands.
+   * this process delivers events. Used by tests and commands.
    */
   idle(): Promise<void>
 }
@@ -127,8 +127,8 @@ export interface Events {
 export const events = service<Events>('events', { from: '@plinth/events' })
 
 /**
- * Published when the last attempt to deliver an event fails (decision A10), for alerts and rules. If its own delivery
- * fails, this is only logged.
+ * Published when the last attempt to deliver another event fails (decision A10), for alerts and rules. If the delivery
+ * of this event itself fails, the failure is only logged.
  */
 export const outboxDeliveryFailed = event(
   'events.outbox.delivery-failed',

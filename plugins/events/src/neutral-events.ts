@@ -195,7 +195,7 @@ export const scheduledTaskFailed = event(
   }),
 )
 
-/** An installation succeeded. For the rule `install.execution.completed`. */
+/** An installation succeeded. Used by the notification rule `install.execution.completed`. */
 export const InstallCompletedEvent = event(
   'install.execution.completed',
   Type.Object({
@@ -207,7 +207,7 @@ export const InstallCompletedEvent = event(
   }),
 )
 
-/** An installation failed. For the rule `install.execution.failed`. */
+/** An installation failed. Used by the notification rule `install.execution.failed`. */
 export const InstallExecutionFailedEvent = event(
   'install.execution.failed',
   Type.Object({

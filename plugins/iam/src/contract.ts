@@ -186,7 +186,7 @@ export interface ExternalSubject {
   /** Name of the identity provider, for example `evm`. */
   readonly provider: string
   readonly chainType: string
-  /** Normalised by the caller, so that the same identity always has the same text. */
+  /** Identity at the provider, normalised by the caller, so that the same identity always has the same text. */
   readonly subject: string
   /**
    * How the owner proved the identity: a stable code of the provider, for example `ecrecover`, at most 64 characters.
@@ -354,7 +354,7 @@ export interface Passwords {
     policy?: Passwords['policy'],
   ): readonly PasswordProblem[]
   /**
-   * Checks a password like `check`.
+   * Checks a password with the rules of `check`.
    *
    * @param account `field` is the request field of the password, default `password`
    * @throws BusinessError "400" `iam.password-refused` with `data.faults` and `data.field`

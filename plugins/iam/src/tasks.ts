@@ -2,7 +2,7 @@ import { olderThan, purgeTask } from '@plinth/coordination'
 import type { database } from '@plinth/database'
 import type { keys } from './config.ts'
 
-/** Ended sessions are kept for one day in milliseconds, so that incidents can be investigated. */
+/** Time in milliseconds for which ended sessions are kept, so that incidents can be investigated: one day. */
 const keptAfterEndMs = 86_400_000
 
 /**

@@ -64,7 +64,7 @@ export class IdempotencyService implements Idempotency {
     const earlier = await this.#find<T>(name, requested)
     if (earlier !== undefined) return earlier
     const lease = await this.#reach(() => this.#parts.store.acquire(name, this.#parts.leaseMs()))
-    // The previous owner of the lease may have completed after the first read.
+    // The previous owner of the lease may have completed after the first read, so the result is read again.
     const ended = await this.#find<T>(name, requested).catch((error: unknown) => this.#leave(lease, error))
     if (ended !== undefined) {
       await this.#release(lease)

@@ -41,7 +41,7 @@ export const statusView = Type.Object({
 })
 export type StatusView = Static<typeof statusView>
 
-/** Pages of the product that the installer links to at the end. */
+/** Pages of the product that the installer links to at the end of an installation. */
 export const entriesView = Type.Object({
   entries: Type.Array(Type.Enum([...entryNames]), {
     description: 'Pages of the installed product, for example `admin` for `/admin/`.',

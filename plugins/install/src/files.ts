@@ -11,12 +11,15 @@ export interface InstallFiles {
   readonly executionLog: string
   /** Marker file. It exists if the product was installed from this machine. */
   readonly marker: string
-  /** Exists from a restart that the installation requested until the next run. */
+  /**
+   * Note file. It exists from the moment at which an installation requests a restart until the next run of the
+   * installation.
+   */
   readonly restartNote: string
 }
 
 const storageRootKey = 'platform.storage.root'
-/** Default if the plugin that declares the key is not loaded. */
+/** Storage directory if the plugin that declares the key is not loaded. */
 const usualStorage = 'data/storage'
 
 export function installFiles(

@@ -117,7 +117,8 @@ export default definePlugin({
       await execution.finishInterrupted()
       await warnOfSurroundings(parts)
     })
-    // The signal aborts at the stop and not during the drain, so that a running installation can finish.
+    // The signal aborts when the product stops and not when it begins to drain, so that a running installation can
+    // finish.
     onStop(() => stopping.abort(new Error('the product stops')))
   },
 })

@@ -76,9 +76,9 @@ export const isOutgoingHttpError = (error: unknown): error is OutgoingHttpError 
   error instanceof Error && error.name === 'OutgoingHttpError' && 'mayHaveArrived' in error
 
 /**
- * Sends all requests whose address a user can choose (reference "Security of outgoing webhooks", 6.1). Only connects to
- * public addresses, unless the operator allows others. The socket connects to exactly the addresses that were checked.
- * Does not follow redirects and does not use proxies of the environment.
+ * Sends all requests whose address a user can choose. Only connects to public addresses, unless the operator allows
+ * others. The socket connects to exactly the addresses that were checked. Does not follow redirects and does not use
+ * proxies of the environment.
  */
 export interface OutgoingHttp {
   /** @throws OutgoingHttpError if the address is not allowed or no response arrived in time */

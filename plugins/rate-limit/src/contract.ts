@@ -20,7 +20,10 @@ export interface LimitRule {
 
 /** Request for a decision (document 1 of the specification, "Rate-limit request and result"). */
 export interface ConsumeRequest extends LimitRule {
-  /** Identifies who is limited (account, address, application), hashed if it is personal data. The prefix is added. */
+  /**
+   * Identifies who is limited (account, address, application), hashed if it is personal data. The limiter adds the key
+   * prefix.
+   */
   readonly key: string
   /** Safe integer of at least 1. Default: 1. */
   readonly cost?: number

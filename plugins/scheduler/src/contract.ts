@@ -16,7 +16,7 @@ export interface TaskRun {
   readonly id: number
   readonly task: string
   readonly cause: RunCause
-  /** Host, process id and a random part. */
+  /** Name of the instance: host, process id and a random part. */
   readonly instance: string
   readonly startedAt: Date
   /** End of the run; null while it runs. */

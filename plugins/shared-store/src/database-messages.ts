@@ -16,8 +16,8 @@ interface DatabaseMessagesOptions {
 const overlapMs = 10_000
 const keptMs = 60_000
 /**
- * Messages are only for other processes. If no message of another process arrives in this time, polling slows down;
- * milliseconds.
+ * Time in milliseconds after which polling slows down if no message of another process arrives. Messages are only for
+ * other processes.
  */
 const aloneMs = 45_000
 const aloneIntervalMs = 5000

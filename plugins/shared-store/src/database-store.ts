@@ -38,7 +38,7 @@ interface LockedEntryQueuesOptions<Item, ApiResponse> {
   readonly size: number
   /** Maximum number of queues that use a database connection at the same time. */
   readonly concurrency: number
-  /** Waits until the entry is unlocked, then decides the items. */
+  /** Waits until the entry is unlocked, then decides the requests of the items. */
   run(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
@@ -53,7 +53,7 @@ class LockedEntryQueues<Item, ApiResponse> {
     this.#options = options
   }
 
-  /** True if callers already wait for the entry. Then joining them is faster than trying the entry. */
+  /** True if callers already wait for the entry. Then joining them is faster than trying to lock the entry. */
   has(key: string): boolean {
     return this.#queues.get(key)?.isIdle === false
   }

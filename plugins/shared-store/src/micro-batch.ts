@@ -22,7 +22,7 @@ export class MicroBatch<Item, ApiResponse> {
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
   #waiting: ItemGroup<Item, ApiResponse>[] = []
-  /** Free places in the last batch. Earlier batches are full. */
+  /** Number of items that the last waiting batch can still take. Earlier batches are full. */
   #room = 0
   #underWay = 0
   #scheduled = false

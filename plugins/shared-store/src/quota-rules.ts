@@ -71,7 +71,7 @@ export const shown = (decision: QuotaDecision, now: number): RateLimitDecision =
 
 interface Ruling<State> {
   readonly decision: QuotaDecision
-  /** Absent if the state does not change. */
+  /** New state. Absent if the state does not change. */
   readonly state?: State
   /** Time in milliseconds at which the state can be deleted, because it then has the same effect as no state. */
   readonly forgetAt?: number

@@ -56,7 +56,10 @@ async function openRegular(file: string): Promise<RegularFile | undefined> {
   }
 }
 
-/** Directory for files that are being written. No path leads there, because a segment cannot begin with a dot. */
+/**
+ * Directory for files that are being written. No path of a stored file leads there, because a path segment cannot begin
+ * with a dot.
+ */
 const draftsName = '.drafts'
 /** Time in milliseconds for which a successful test write is valid. */
 const proofMs = 5_000

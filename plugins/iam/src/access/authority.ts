@@ -113,7 +113,7 @@ export class Authority {
     })
   }
 
-  /** Uses one statement, so that the epoch and the list of changes are consistent. */
+  /** Reads the epoch and the list of changes with one statement, so that they are consistent. */
   async #read(): Promise<number> {
     const from = this.#epoch ?? Number.MAX_SAFE_INTEGER
     const rows = await this.#db.query<{ epoch: unknown; change_id: unknown; user_id: unknown }>(

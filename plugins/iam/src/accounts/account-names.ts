@@ -48,7 +48,10 @@ const patternOf = (scripts: readonly string[]) =>
   new RegExp(`^[[[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]&&\\p{L}]0-9_.\\-]+$`, 'v')
 
 let namePatterns: readonly RegExp[] | undefined
-/** The patterns are compiled for the first name that is checked, because compiling them takes 7 ms. */
+/**
+ * Returns one pattern per script or group of scripts. The patterns are compiled for the first name that is checked,
+ * because compiling them takes 7 ms.
+ */
 const allNamePatterns = () => {
   namePatterns ??= [...scriptGroups, ...recommended.map((script) => [script])].map(patternOf)
   return namePatterns
@@ -182,8 +185,8 @@ export function foldedIdentifier(identifier: string): string {
 }
 
 /**
- * Returns only the first character. It is enough to recognise a typing error, but does not reveal a password that was
- * typed into the wrong field.
+ * Returns only the first character. This character is enough to recognise a typing error, but does not reveal a
+ * password that was typed into the wrong field.
  */
 export function masked(identifier: string): string {
   const [first] = identifier.trim()

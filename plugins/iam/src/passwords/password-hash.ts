@@ -15,8 +15,8 @@ interface HashTrialParts {
 
 /**
  * Checks that the host has enough memory for the concurrent hashes, and that one hash is fast enough. First measures a
- * hash with a single pass, because a running hash cannot be interrupted. Measures all passes only if this may be fast
- * enough.
+ * hash with a single pass, because a running hash cannot be interrupted. Measures a hash with all passes only if the
+ * first measurement suggests that it is fast enough.
  *
  * @throws PlinthError `PLINTH_IAM_PASSWORD_HASH`
  */

@@ -51,7 +51,7 @@ function leadingConditions(source: string): { readonly conditions: readonly Cond
   return { conditions, rest: `^${rest}` }
 }
 
-/** Returns the position of the parenthesis that closes the first one. */
+/** Returns the position of the parenthesis that closes the first parenthesis. */
 function endOfGroup(source: string): number | undefined {
   for (const { at, sign, depth } of signsOf(source)) if (sign === ')' && depth === 0) return at
   return undefined
@@ -80,7 +80,7 @@ function signsOf(source: string): readonly { readonly at: number; readonly sign:
   return signs
 }
 
-/** Maximum length, because hashing longer passwords costs time and memory without benefit. */
+/** Maximum length of a password, because hashing longer passwords costs time and memory without benefit. */
 const maxPasswordLength = 128
 
 const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u]

@@ -11,7 +11,7 @@ import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Login methods that check a password. They share one limit. Otherwise each method would allow further guesses. */
+/** Login methods that check a password. They share one limit, because separate limits would allow more guesses. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change'])
 
 /**

@@ -34,7 +34,7 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
 })
 
 interface GivenAnswers {
-  /** Source of the answers for the message "... cannot be read". */
+  /** Where the answers come from, for the error message "... cannot be read". */
   readonly place: string
   readonly text: string
   /** True if the answers come from standard input, which can only be read once. */

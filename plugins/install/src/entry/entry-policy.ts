@@ -29,7 +29,7 @@ export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak'
 type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
-/** True if the caller can fix the reason, and may therefore see it. */
+/** True if the reason only concerns this caller, who may be able to fix it and may therefore see it. */
 export const isOfCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
 
 export interface Verdict {

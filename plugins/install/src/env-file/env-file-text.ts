@@ -55,7 +55,7 @@ export async function readExampleFile(path: string): Promise<string | undefined>
   }
 }
 
-/** New values by variable name. A variable whose new value is the mask stays unchanged. */
+/** New values by variable name. A variable whose new value is the mask of a secret stays unchanged. */
 export type EnvChanges = Readonly<Record<string, string>>
 
 /** A warning about a successful change. `params` contains no values of variables. */
@@ -70,7 +70,7 @@ export interface EnvFileResult {
   readonly changed: readonly string[]
   /** Variables that did not exist. */
   readonly added: readonly string[]
-  /** Variables that already had the value, or whose new value is the mask. */
+  /** Variables that already had the value, or whose new value is the mask of a secret. */
   readonly unchanged: readonly string[]
   readonly warnings: readonly EnvFileWarning[]
 }

@@ -24,7 +24,10 @@ export interface Setting {
   readonly field: string
   readonly key: string
   readonly value: JsonValue
-  /** `file`: read at the start of a process, so written to `.env`. `database`: stored in the database. */
+  /**
+   * Where the value is stored. `file`: the value is read at the start of a process, so it is written to `.env`.
+   * `database`: the value is stored in the database.
+   */
   readonly home: 'file' | 'database'
   readonly connection?: 'database' | 'cache'
 }
@@ -43,8 +46,8 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   /** Returns true if the required field may be empty. */
   readonly mayBeEmpty?: (form: FormValues) => boolean
   /**
-   * Allowed values, with labels in the message files below `option.`. `disks` and `password-policies`: those of the
-   * product. `time-zones`: those of Node.js.
+   * Allowed values, with labels in the message files below `option.`. `disks` and `password-policies`: the disks and
+   * policies of the product. `time-zones`: the time zones that Node.js knows.
    */
   readonly candidates?: readonly string[] | 'disks' | 'password-policies' | 'time-zones'
   readonly hints: FieldView['hints']

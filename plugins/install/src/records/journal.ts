@@ -146,8 +146,8 @@ export class Journal {
 }
 
 /**
- * Ignores an incomplete line. A crash can cut off the last line, and the read part of the file can begin in the middle
- * of a line.
+ * Parses a line of the file. Ignores an incomplete line, because a crash can cut off the last line, and the read part
+ * of the file can begin in the middle of a line.
  */
 function parsed(line: string): RecordView[] {
   try {

@@ -110,7 +110,7 @@ export class ConnectionProbes {
     const attempt = work().finally(() => {
       this.#running--
     })
-    // The probe may fail after its caller has stopped waiting.
+    // If the probe fails after its caller has stopped waiting, the error is ignored.
     attempt.catch(() => undefined)
     try {
       return await withinDeadline(clock, deadlineMs, () => attempt, silent)

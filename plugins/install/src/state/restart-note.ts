@@ -39,7 +39,7 @@ interface Note {
   readonly by: string
 }
 
-/** Differs for each start of the product. */
+/** Id of this start of the product. */
 const thisStart = randomUUID()
 
 /**

@@ -33,7 +33,7 @@ interface Refused<S extends RequestSchemas> {
 
 interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   readonly method: 'GET' | 'POST'
-  /** Relative to the root of the installer API. */
+  /** Path relative to the root of the installer API. */
   readonly path: string
   readonly summary: string
   /** Whether the response may be compressed; see `RouteDeclaration` of @plinth/http. */

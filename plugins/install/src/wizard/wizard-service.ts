@@ -103,7 +103,8 @@ export class WizardService {
   async write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
     const { settings, steps, runner } = this.#parts
     const run = this.#newRun(form, caller)
-    // Runs before the queued part, so that a server that does not respond cannot delay other operations.
+    // The preparation runs before the queued part, so that a server that does not respond cannot delay other
+    // operations.
     const prepared = await runner.prepare(steps.write, run)
     return this.#oneByOne(async () => {
       const { status, message, field } = await runner.finish(steps.write, run, prepared)

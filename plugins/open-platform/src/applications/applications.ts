@@ -35,8 +35,8 @@ export interface AppWithSecret {
 
 interface RotationTerms {
   /**
-   * Time for which the old secret stays valid. 0: the old secret, and one before it, become invalid immediately, as
-   * needed after a leak.
+   * Time for which the old secret stays valid. 0: the old secret and the secret before it become invalid immediately,
+   * as needed after a leak.
    */
   readonly graceSeconds: number
   /** If true, a secret before the old one becomes invalid although its grace period has not ended. */
@@ -178,7 +178,7 @@ export class Applications {
     })
   }
 
-  /** Writes if the stored version is still `version`. */
+  /** Writes the changed members if the stored version is still `version`. */
   async #write(
     app: AppRow,
     version: number | undefined,

@@ -136,8 +136,8 @@ export class Authenticator {
   }
 
   /**
-   * Runs in a later tick of the event loop, so that the response takes the same time for an application that does not
-   * exist.
+   * Publishes the alert in a later tick of the event loop, so that the response takes the same time for an application
+   * that does not exist.
    */
   #alertLater({ id: appId, name }: Pick<AppRow, 'id' | 'name'>, isRight: boolean): void {
     const reason = isRight

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Maximum length of a name: "counter:" and 200 characters, each of which is escaped to at most three. */
+/** Maximum length of a name: "counter:" and 200 characters, each of which is escaped to at most three characters. */
 export const nameLength = 640
 
 export const createEntries = defineChangeSet({

@@ -124,7 +124,7 @@ function problemsOfChange(
     const [en, zh] = near === undefined ? ['', ''] : [`; did you mean ${near}?`, `；是否想写 ${near}？`]
     return one('unknown', bilingual(`is not declared by any loaded plugin${en}`, `没有被任何已加载的插件声明${zh}`))
   }
-  // An earlier version may have stored a value for this key. It has no effect and may be removed.
+  // An earlier version may have stored a value for this key. The value has no effect and may be removed.
   if (change.action === 'reset') return []
   if (declaration.scope === 'process') {
     const { env } = declaration

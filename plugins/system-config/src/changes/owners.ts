@@ -23,7 +23,7 @@ export class Owners {
   }
 
   /**
-   * Lets the owner of a key verify a value.
+   * Lets the plugin that declares a key verify a value.
    *
    * @param entries all stored values after the save; default: the current values
    */
