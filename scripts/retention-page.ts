@@ -4,7 +4,9 @@ import { formatDuration, type Product, parseDuration } from '@plinth/kernel'
 import { compileChangeSets } from '@plinth/migrations'
 import { changeSetsIn, code, page, section } from './plugin-pages.ts'
 
-/** A fixed current time, so that the page does not change every day. Ids contain the time since 2025. */
+/**
+ * A fixed current time, so that the page does not change every day. It is far after 2025, where the times in ids begin.
+ */
 const now = Date.UTC(2040, 0, 1)
 
 /** Rows that a cleanup task removes. */

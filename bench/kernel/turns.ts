@@ -12,7 +12,7 @@ export type Measure = 'wall' | 'cpu'
 
 interface Turns {
   of(candidate: TurnCandidate, measure: Measure): readonly number[]
-  /** Returns how many times as fast as the base the candidate is, turn by turn. */
+  /** Returns the speed of the candidate relative to the base, for each turn. */
   times(candidate: TurnCandidate, base: TurnCandidate, measure: Measure): Spread
 }
 

@@ -67,7 +67,8 @@ export const against = (series: Series, candidate: Candidate, base: Candidate, f
   ratio(figures(series, candidate.name, figure), figures(series, base.name, figure))
 
 /**
- * Returns how many times as fast as the base the candidate is per CPU time. 2 means that it needs half the CPU time.
+ * Returns the speed of the candidate relative to the base, by CPU time. 2 means that the candidate needs half the CPU
+ * time.
  */
 export const perCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
   inverse(against(series, candidate, base, 'cpuMicroseconds'))

@@ -33,7 +33,8 @@ function difference(left: readonly string[], right: readonly string[]): number |
   const b = right.slice(head, right.length - tail)
   const words = Math.max(a.length, b.length)
   const shared = head + tail
-  // One name has more words than the other.
+  // All words of one name occur in the other name. The names are near if at most three words are added, and more words
+  // are equal than added.
   if (a.length === 0 || b.length === 0)
     return words <= 3 && words < shared + (words === 0 ? 1 : 0) ? 2 * words : undefined
   const [from, to] = [a.join('-'), b.join('-')]

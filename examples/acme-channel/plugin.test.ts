@@ -11,8 +11,8 @@ const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', ex
 const token = 'room-token-4711'
 
 /**
- * Creates a chat server of ACME. The room accepts each idempotency key, which requests contain as `once`, only one
- * time. The test can close the room or make it stop responding.
+ * Creates a chat server of ACME. The room accepts each idempotency key only once; requests contain the key as `once`.
+ * The test can close the room or make it stop responding.
  */
 async function createRoom() {
   const posts = new Map<string, { subject: string; content: string }>()

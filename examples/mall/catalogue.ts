@@ -42,7 +42,7 @@ export class Catalogue {
   /**
    * Removes goods from the stock. Publishes an event if the stock of virtual goods is low, because no person handles
    * these goods and would notice it.
-   * @returns the goods, ordered by id like the wishes
+   * @returns the goods with their quantities, ordered by id
    * @throws BusinessError "404" `mall.goods-unknown`, "409" `mall.stock-short`, "400" `mall.goods-repeated`
    */
   async take(wishes: readonly Wish[]): Promise<readonly (Goods & { readonly quantity: number })[]> {

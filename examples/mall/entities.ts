@@ -80,9 +80,9 @@ export const Order = defineEntity({
     creditHoldId: column.id().nullable(),
     /** Part paid in money. */
     cashAmount: column.bigint(),
-    /** Part of the paid cash that was refunded. */
+    /** Cash amount that was refunded. */
     refundedAmount: column.bigint(),
-    /** Part of the paid cash in refund requests that are not decided yet. */
+    /** Cash amount in pending refund requests. */
     refundOpen: column.bigint(),
     paymentProvider: column.text(32).nullable(),
     paymentNo: column.text(64).nullable(),

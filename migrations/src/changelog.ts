@@ -4,7 +4,7 @@ import { columnTypes } from './change-set.ts'
 import type { CompiledChangeSet } from './compile.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 
-/** Names of tables, for operators who inspect the database. */
+/** Names of the tables that contain the applied change sets and the lock. */
 export const changelogTable = 'schema_changelog'
 export const lockTable = 'schema_changelog_lock'
 

@@ -380,7 +380,7 @@ function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
   ]
 }
 
-/** Details of an error whose run was earlier, so its cause is not known. */
+/** Details for the error of an earlier run, whose cause is not known. */
 const unknownCause = { detail: '', resumption: 'it runs this change set again' }
 
 const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`

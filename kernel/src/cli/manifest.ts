@@ -10,7 +10,7 @@ import type { RunningProduct } from '../running-product.ts'
 import { shape } from '../shapes/shape.ts'
 import { shapeProblems } from '../shapes/shape-check.ts'
 
-/** All names that one plugin uses and adds. */
+/** The services, keys, routes and other names that one plugin uses and adds. */
 interface PluginManifest {
   readonly version: string
   /** Sorted entries by kind. Kinds without entries are absent. */

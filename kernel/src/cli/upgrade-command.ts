@@ -64,7 +64,10 @@ async function stepsOf(
 const recordedEntries = ({ plugins }: Manifest, kind: string): ManifestEntries =>
   new Map(Object.entries(plugins).map(([plugin, { entries }]) => [plugin, entries[kind] ?? []]))
 
-/** Returns the changes of keys that a file, an environment variable or a stored value sets. */
+/**
+ * Returns the steps for removed, renamed and deprecated keys that a file, an environment variable or a stored value
+ * sets.
+ */
 function keySteps(recorded: Manifest, running: RunningProduct): readonly ReportedStep[] {
   const { config, warnings } = running
   const formerKeys = [...recordedEntries(recorded, 'keys')].flatMap(([plugin, keys]) =>

@@ -14,7 +14,7 @@ import {
 type Awaitable<T> = T | Promise<T>
 
 export interface QuickstartCleanupHarness {
-  /** The contribution, in a product whose database contains demo data. */
+  /** The cleanup to test, from a product whose database contains demo data. */
   readonly cleanup: QuickstartCleanup
   /** Runs work in a transaction of the product's database, for example `database.transactional`. */
   transactional<T>(work: () => Promise<T>): Promise<T>
@@ -25,7 +25,7 @@ export interface QuickstartCleanupHarness {
   stop?(): Awaitable<void>
 }
 
-/** Ends a transaction of a case, so that it is rolled back. */
+/** Thrown to end a transaction of a test case, so that the transaction is rolled back. */
 class RolledBack extends Error {}
 
 const kebab = /^[a-z0-9]+(-[a-z0-9]+)*$/
@@ -34,9 +34,9 @@ const countsOf = ({ targets }: CleanupPreview) =>
   Object.fromEntries(targets.filter(({ count }) => count > 0).map(({ type, count }) => [type, count]))
 
 /**
- * Returns the contract of `QuickstartCleanup` as cases.
+ * Returns test cases for the contract of `QuickstartCleanup`.
  *
- * @param create returns a world with demo data and without blockers; worlds are independent
+ * @param create returns a harness with demo data and without blockers; harnesses must not share data
  */
 export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>(
   create: () => Awaitable<Harness>,
@@ -50,7 +50,7 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
   const preview = ({ cleanup }: Harness) => answer('preview', () => cleanup.preview(never))
   const execute = (harness: Harness) =>
     harness.transactional(() => answer('execute', () => harness.cleanup.execute(never)))
-  /** Reports a harness without demo data, which proves nothing. */
+  /** Returns the counts of the demo data. Throws if there is none, because the case would then prove nothing. */
   const demoData = async (harness: Harness) => {
     const found = await preview(harness)
     const blockers = found.blockers.filter(({ count }) => count > 0)

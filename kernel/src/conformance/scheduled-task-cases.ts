@@ -16,7 +16,7 @@ import {
 type Awaitable<T> = T | Promise<T>
 
 export interface ScheduledTaskHarness {
-  /** From a running product: `product.scheduledTasks.find(({ name }) => name === 'acme.poll')`. */
+  /** The task, taken from a running product: `product.scheduledTasks.find(({ name }) => name === 'acme.poll')`. */
   readonly task: BoundScheduledTask
   /** Returns everything that the task may change, as plain data: rows, files, sent requests. */
   snapshot(): Awaitable<unknown>
@@ -24,16 +24,16 @@ export interface ScheduledTaskHarness {
 }
 
 export interface ScheduledTaskCaseOptions<Harness extends ScheduledTaskHarness> extends ConformanceLimits {
-  /** Makes the task unable to do its work, for example by a failing service. `none` for a task that cannot fail. */
+  /** Makes the task fail, for example because a service does not respond. `none` for a task that cannot fail. */
   readonly dependency: { fail(harness: Harness): Awaitable<void> } | 'none'
   /** Secrets of the task; none may be shown in an error. */
   readonly secrets?: readonly string[]
 }
 
 /**
- * Returns the contract of `ScheduledTask` as cases.
+ * Returns test cases for the contract of `ScheduledTask`.
  *
- * @param create returns a world in which the task has work to do; worlds are independent
+ * @param create returns a harness in which the task has work to do; harnesses must not share data
  */
 export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
   create: () => Awaitable<Harness>,
@@ -97,7 +97,7 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
       async (harness) => {
         const stopping = new AbortController()
         const running = settle(() => harness.task.run(stopping.signal))
-        // The run has begun now.
+        // Waits one tick, so that the abort arrives while the task runs.
         await new Promise((resolve) => setImmediate(resolve))
         stopping.abort(new Error('The product stops'))
         expectThat('A run ends after an abort', !('hanging' in (await running)), 'an end', 'none')

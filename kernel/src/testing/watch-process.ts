@@ -56,7 +56,7 @@ export interface WatchedProcess {
    * @throws Error if the wait takes too long
    */
   ended(): Promise<ProcessEnd>
-  /** Sends a signal to the process, unless it has ended, and waits for its end. */
+  /** Sends a signal to the process, unless it has ended, and waits until it exits. */
   end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<ProcessEnd>
 }
 

@@ -8,23 +8,23 @@ import { refOf, service } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { signIn, userOf } from './route-calls.ts'
 
-/** A running product with the plugin, for kits that need no help of the author. */
+/** A running product with the plugin, for the kits that need no harness from the author of the plugin. */
 export interface KitWorld {
   readonly running: RunningProduct
   readonly plugin: Plugin
-  /** Scheduled tasks of the plugin that can do their work. */
+  /** Scheduled tasks of the plugin that succeeded in this product. */
   readonly tasks: readonly BoundScheduledTask[]
   /** Returns the rows of the plugin's tables. */
   readonly snapshot: () => Promise<unknown>
   readonly secrets: readonly string[]
   readonly size: 'empty' | 'filled'
-  /** Imports a module that the plugin lists. */
+  /** Imports a module of a package that the plugin lists as a dependency. */
   readonly load: (name: string) => Promise<object>
 }
 
 /** The cases of one contribution or task. */
 export interface KitRun {
-  /** For example `The disk "acme-cloud"`. */
+  /** Description of the tested object for messages, for example `The disk "acme-cloud"`. */
   readonly what: string
   readonly kit: string
   readonly cases: readonly ConformanceCase[]
@@ -49,7 +49,7 @@ const diskMs = 5000
 
 type Contribution = readonly [name: string, implementation: never]
 
-/** The kits by the id of their extension point. */
+/** By the id of an extension point: creates the cases for the contributions of the plugin. */
 const kits: Readonly<Record<string, (world: KitWorld, own: readonly Contribution[]) => Promise<readonly KitRun[]>>> = {
   'kernel.quickstart-cleanup': async ({ running, snapshot }, own) => {
     const transactional: Database['transactional'] = (work) => running.service(database).transactional(work)
@@ -57,7 +57,7 @@ const kits: Readonly<Record<string, (world: KitWorld, own: readonly Contribution
       const { targets } = await cleanup.preview(AbortSignal.timeout(diskMs))
       const hasData = targets.some(({ count }) => count > 0)
       const cases = quickstartCleanupCases(() => ({ cleanup, transactional, snapshot }))
-      // The removal of demo data can be checked once, because a trial cannot restore it.
+      // The removal of demo data can be checked only once, because nothing restores the data afterwards.
       const usable = cases.filter(({ name }) => hasData || !name.startsWith('execute removes'))
       return { what: `The cleanup "${name}"`, kit: 'quickstartCleanupCases', cases: usable }
     })

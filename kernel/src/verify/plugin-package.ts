@@ -118,7 +118,7 @@ const presets = ['platform', 'operations', 'notifications']
 export interface InstallOptions {
   /** Empty or new directory in which the product is created. */
   readonly work: string
-  /** A packed archive that is installed instead of the folder. */
+  /** A packed archive to install instead of the folder. */
   readonly archive?: string | undefined
   /** Directory in which the command was started. */
   readonly directory: string
@@ -232,7 +232,7 @@ export function kitProblems(
   })
 }
 
-/** A version of the plugin that products may have installed. */
+/** The version before the verified one. Products may have installed it. */
 export interface PreviousVersion {
   readonly folder: string
   readonly archive: string | undefined
@@ -241,7 +241,7 @@ export interface PreviousVersion {
 
 /**
  * Returns the previous version of a plugin: a packed archive, a folder, or the installed package with the same name.
- * `undefined` if none is given and none is installed.
+ * Returns `undefined` if none is given and none is installed.
  *
  * @param given path of an archive or a folder
  * @throws PlinthError `PLINTH_VERIFY_PREVIOUS`

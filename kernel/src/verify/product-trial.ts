@@ -48,15 +48,18 @@ export interface TrialOptions {
   readonly secrets: SecretWatch
   readonly opened: OpenedWatch
   readonly report: Report
-  /** Imports a module that the plugin lists. */
+  /** Imports a module of a package that the plugin lists as a dependency. */
   readonly load: (name: string) => Promise<object>
   readonly set: Readonly<Record<string, string>>
 }
 
-/** What the previous version left, for the processes of the other versions. */
+/**
+ * Results of the previous version. A process writes them to a file, and the processes of the upgrade and of the
+ * downgrade read it.
+ */
 interface UpgradeState {
   readonly tables: readonly SeededTable[]
-  /** Routes that fail with the invented rows. */
+  /** Routes of the previous version that fail with the invented rows. */
   readonly failed: readonly string[]
 }
 
@@ -174,7 +177,7 @@ export class ProductTrial {
       const options = { ...this.#startOptions(plugins, roles), logger: this.#logger, capturesOutput: true }
       const { result: running, lagMs } = await withLag(() => startProduct(this.#product(plugins), options))
       const stop = async () => {
-        // Promises that a hook of the plugin did not await may reject before the stop, so that the error is found.
+        // If a hook of the plugin did not await a promise that rejects, the error becomes visible during this wait.
         await new Promise((resolve) => setTimeout(resolve, 50))
         await running.stop('verified')
       }
@@ -322,7 +325,7 @@ export class ProductTrial {
     return byStatus.map(([status, { length }]) => `${length} (${status})`).join(', ') || '0'
   }
 
-  /** Runs each task. Returns their number, and those that succeeded. */
+  /** Runs each scheduled task of the plugin. Returns the number of tasks, and the tasks that succeeded. */
   async #runTasks(running: RunningProduct) {
     const tasks = running.scheduledTasks.filter(({ plugin }) => plugin === this.#options.plugin.id)
     const succeeded: BoundScheduledTask[] = []
@@ -341,7 +344,7 @@ export class ProductTrial {
     return { all: tasks.length, succeeded }
   }
 
-  /** Runs the conformance kits that need no harness of the author. Returns the number of cases. */
+  /** Runs the conformance kits that need no harness from the author of the plugin. Returns the number of cases. */
   async #runKits(running: RunningProduct, { succeeded }: { readonly succeeded: readonly BoundScheduledTask[] }) {
     const { plugin, job, load, secrets } = this.#options
     const own = await this.#ownTables(running)
@@ -368,7 +371,7 @@ export class ProductTrial {
     return new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))
   }
 
-  /** Runs one part of an upgrade. Returns a summary. @throws TrialEnded */
+  /** Runs one phase of an upgrade test and returns a summary. @throws TrialEnded */
   async runUpgrade({ phase, version, state }: NonNullable<VerifyJob['upgrade']>): Promise<string> {
     const { plugin, base } = this.#options
     this.#ownsDatabase = phase !== 'before'
@@ -391,7 +394,7 @@ export class ProductTrial {
       if (isUpgrade) await this.#checkUpgraded(running, version, before.tables)
       return this.#failing(running)
     })
-    // Invented rows may be invalid for the previous version too.
+    // A route that already failed in the previous version is not reported, because the invented rows may be invalid.
     for (const route of failed.filter((one) => !before.failed.includes(one)))
       this.#problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
     if (!isUpgrade) await this.emptyDatabase()

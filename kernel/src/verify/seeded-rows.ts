@@ -1,7 +1,9 @@
 import { service } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
 
-/** The parts of the service of a database that the rows of an upgrade need. */
+/**
+ * The methods of the database service that this file uses. The kernel depends on no plugin, so it declares them itself.
+ */
 interface Database {
   readonly dialect: string
   query<Row extends object>(sql: string): Promise<Row[]>
@@ -32,10 +34,10 @@ const columnQueries: Readonly<Record<string, (table: string) => string>> = {
 const quoted = ({ dialect }: Database, name: string) =>
   ['sqlite', 'postgresql'].includes(dialect) ? `"${name}"` : `\`${name}\``
 
-/** SQLite stores times as milliseconds. */
+/** A time as SQL, for databases that do not store times as text. SQLite stores them as milliseconds. */
 const moments: Readonly<Record<string, string>> = { sqlite: '1767322985000' }
 
-/** Returns a value for a column as SQL. A table may have one row for each `number`. */
+/** Returns a value for a column as SQL. `number` is the number of the row, so that most values of a table differ. */
 function valueFor(dialect: string, { type }: Column, number: number): string {
   const known: readonly (readonly [pattern: RegExp, value: string])[] = [
     [/bool/i, 'true'],
@@ -50,8 +52,8 @@ function valueFor(dialect: string, { type }: Column, number: number): string {
 const rowCount = 2
 
 /**
- * Stores invented rows in tables and returns the number of their rows. A table whose constraints reject them keeps the
- * rows that the plugin has stored.
+ * Stores invented rows in tables and returns the number of their rows. If the constraints of a table reject the
+ * invented rows, the table contains only the rows that the plugin has stored.
  */
 export async function seedRows(running: RunningProduct, tables: ReadonlySet<string>): Promise<readonly SeededTable[]> {
   if (tables.size === 0) return []

@@ -89,7 +89,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     checks.push({ name, detail, durationMs: Math.round(performance.now() - startedAt), problems: distinct(problems) })
   }
   let installed: InstalledPlugin | undefined
-  /** The previous version, then this one, then the previous version again, on one database. */
+  /** Runs the previous version, the verified version, and the previous version again, all on one database. */
   const checkUpgrades = async () => {
     const given = options.previous === undefined ? undefined : resolve(directory, options.previous)
     const previous = await previousVersion(folder, source, given, { work, directory, signal })

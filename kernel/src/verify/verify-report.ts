@@ -34,7 +34,10 @@ export interface VerifyReport {
   /** True if there are no errors. */
   readonly passed: boolean
   readonly checks: readonly VerifyCheck[]
-  /** All names that the plugin uses and adds, as in `plinth.lock.json`. Absent if the plugin never started. */
+  /**
+   * The services, keys, routes and other names that the plugin uses and adds, as in `plinth.lock.json`. Absent if the
+   * plugin never started.
+   */
   readonly manifest?: Entries
 }
 
@@ -94,7 +97,7 @@ export type ReportLine =
   | { readonly kind: 'problem'; readonly problem: VerifyProblem }
   /** A secret that the output of the process must not contain. */
   | { readonly kind: 'secret'; readonly key: string; readonly value: string }
-  /** All names that the plugin uses and adds, as in `plinth.lock.json`. */
+  /** The services, keys, routes and other names that the plugin uses and adds, as in `plinth.lock.json`. */
   | { readonly kind: 'manifest'; readonly entries: Entries }
   | { readonly kind: 'done'; readonly detail: string }
 

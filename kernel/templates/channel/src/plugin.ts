@@ -29,8 +29,8 @@ export default definePlugin({
     contribute(notificationChannel, 'sample-name', {
       displayName: { en: 'Sample name', 'zh-CN': 'Sample name' },
       recipientKinds: [],
-      // True, because the service delivers messages with the same value of `once` only one time. If your service does
-      // not, write false.
+      // True, because the service delivers only one message for each value of `once`. If your service does not, write
+      // false.
       traits: { idempotent: true },
       async send({ subject, content }, { signal, idempotencyKey }) {
         try {
