@@ -177,10 +177,11 @@ interface PreviewOptions<O extends OperationId, T> {
   readonly params?: Given<Of<O, 'params'>, T>
   readonly body?: Partial<Given<Of<O, 'body'>, T>>
   readonly takes?: readonly BodyName<O>[]
+  readonly possible?: Named<AnswerOf<O>, boolean>
   readonly answer: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
 }
 
-interface LivePreviewOptions<O extends OperationId, T> extends PreviewOptions<O, T> {
+interface LivePreviewOptions<O extends OperationId, T> extends Omit<PreviewOptions<O, T>, 'possible'> {
   readonly takes: readonly BodyName<O>[]
   readonly samples?: {
     readonly into: BodyName<O>

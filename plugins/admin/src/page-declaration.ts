@@ -106,6 +106,8 @@ export interface PagePreview {
   readonly body?: Readonly<Record<string, PageValue>>
   /** Members of the input that are also sent to this operation. */
   readonly takes?: readonly string[]
+  /** Member of the result that is false if the write is not possible. The user then cannot submit it. */
+  readonly possible?: string
   readonly columns: readonly PageColumn[]
 }
 
@@ -113,7 +115,7 @@ export interface PagePreview {
  * Reads something for the current content of a form, and shows the result next to the form. The operation is called
  * after a short pause in typing, never several times at once. Errors are shown at the fields.
  */
-export interface PageLivePreview extends PagePreview {
+export interface PageLivePreview extends Omit<PagePreview, 'possible'> {
   /** Members of the form that the operation accepts. They must be optional, because fields may still be empty. */
   readonly takes: readonly string[]
   /** Sample values that the user types next to the form. They are not stored. */

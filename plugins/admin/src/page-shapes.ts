@@ -86,7 +86,10 @@ const choice = record<PageChoice>(
 )
 const choices = map(choice)
 
-const preview = record<PagePreview>({ operation: text, columns }, { params: values, body: values, takes: names })
+const preview = record<PagePreview>(
+  { operation: text, columns },
+  { params: values, body: values, takes: names, possible: text },
+)
 const livePreview = record<PageLivePreview>(
   { operation: text, columns, takes: names },
   { params: values, body: values, samples: record<NonNullable<PageLivePreview['samples']>>({ into: text, of: text }) },

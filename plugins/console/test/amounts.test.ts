@@ -124,8 +124,9 @@ const routes = [
       asset: Type.String({ title: 'Asset' }),
       before: Type.Integer({ title: 'Before' }),
       after: Type.Integer({ title: 'After' }),
+      possible: Type.Boolean({ title: 'Possible' }),
     }),
-    handler: ({ body: { asset, sum } }) => ({ asset, before: 123_456, after: 123_456 + sum }),
+    handler: ({ body: { asset, sum } }) => ({ asset, before: 123_456, after: 123_456 + sum, possible: sum > -123_456 }),
   }),
   route({
     method: 'POST',
@@ -170,6 +171,7 @@ const shownPage: PageDeclaration = {
     preview: {
       operation: 'postTillPreview',
       takes: ['asset', 'sum'],
+      possible: 'possible',
       columns: [
         { field: 'before', as: 'amount', currency: 'asset' },
         { field: 'after', as: 'amount', currency: 'asset' },
@@ -241,6 +243,10 @@ t.test('lists and forms use amounts in the same unit', { skip, timeout: 300_000 
   await dialog.getByLabel('Change').fill('1.2345')
   await submit.click()
   await dialog.getByText('at most 3 decimal places').waitFor()
+  await dialog.getByLabel('Change').fill('-200')
+  await submit.click()
+  await dialog.getByText('-76.544 g').waitFor()
+  t.ok(await submit.isDisabled(), 'the preview says that this is not possible')
   await dialog.getByLabel('Change').fill('-1.5')
   await submit.click()
   await dialog.getByText('121.956 g').waitFor()

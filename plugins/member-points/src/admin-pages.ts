@@ -80,6 +80,7 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
     amounts: { points: { unit: defaultAsset } },
     preview: adminPreview('postAdminMemberPointsManualAdjustmentsPreview', {
       takes: ['userId', 'points'],
+      possible: 'possible',
       answer: (it) => [
         it.reference('userId', user, { title: member.title }),
         it.amount('availableBefore', { currency: 'asset' }),

@@ -459,6 +459,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
       preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview', {
         params: { outTradeNo: 'outTradeNo' },
         takes: ['amount'],
+        possible: 'possible',
         answer: changeColumns,
       }),
       tone: 'danger',
@@ -475,6 +476,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
         ),
         preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
           params: { outTradeNo: 'outTradeNo' },
+          possible: 'possible',
           answer: changeColumns,
         }),
         tone: 'danger',

@@ -73,6 +73,8 @@ interface Preview extends Operation {
   readonly params?: Sources
   readonly body?: Sources
   readonly takes?: readonly string[]
+  /** Member of the response that is false if the write is not possible. */
+  readonly possible?: string
   readonly columns: readonly Column[]
 }
 

@@ -141,7 +141,7 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
         params: takenFrom(write.params, row),
         query: takenFrom(write.query, row),
         ...(Object.keys(body).length > 0 || write.hasBody ? { body } : {}),
-        reason,
+        reason: typeof own['reason'] === 'string' ? own['reason'] : reason,
         signal,
       })
     },
@@ -165,7 +165,13 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
       ? { values: kept(state.values, fields, write.secret), reason, version: versionRead }
       : undefined
   useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [draftName])
-  const isReady = (wanted === undefined || typed === wanted) && (write.reason !== 'required' || reason.trim() !== '')
+  // A form with its own reason also sends it as the reason for the audit.
+  const ownReason = fields.some(({ name }) => name === 'reason')
+  const asksReason = write.takesReason && !ownReason
+  const hasReason = !asksReason || write.reason !== 'required' || reason.trim() !== ''
+  const possible = typeof write.preview === 'object' ? write.preview.possible : undefined
+  const isRejected = !isDry && possible !== undefined && valueAt(seen?.answer, possible) === false
+  const isReady = (wanted === undefined || typed === wanted) && hasReason && !isRejected
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     const requested = state.body(onlyChanged)
@@ -221,7 +227,7 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
               </Boundary>
             </div>
           )}
-          {write.takesReason && (
+          {asksReason && (
             <TextInput
               label={translate('admin.reason')}
               withAsterisk={write.reason === 'required'}
