@@ -63,14 +63,14 @@ t.test('C-046 every member and parameter of every route has a title in both lang
 })
 
 t.test('C-013 every field of a request and a response, and every parameter, has a camelCase name', async (t) => {
-  // The members of a translated text are language tags, which have no title.
+  // The members of a translated text are language tags, which need no title, so they are left out.
   const fields = members.filter(({ place, name }) => !headers.has(place) && name !== 'zh-CN')
   t.ok(fields.length > 1000)
   const others = fields.filter(({ name }) => !/^[a-z][A-Za-z0-9]*$/.test(name))
   t.same([...new Set(others.map(({ place }) => place))], [])
 })
 
-/** Members that document 3 defines as empty text if there is no value. */
+/** Members that are an empty text if they have no value, as document 3 of the specification defines. */
 const emptyWithout = new Set(['lockedAt', 'endedAt', 'expiresAt'])
 
 t.test('a renderer can tell moments: each member named for one has its format', async (t) => {
@@ -101,7 +101,10 @@ t.test('what a list can be sorted by can be read', async (t) => {
   }
 })
 
-/** Operations that can also return reasons of other plugins: guards, lot repositories, payment handlers or channels. */
+/**
+ * Operations that can also return error codes of other plugins, because they call guards, lot repositories, payment
+ * handlers or channels.
+ */
 const openOperations = [
   'PUT /api/v1/admin/iam/users/{id}',
   'POST /api/v1/admin/mall/refunds/{refundNo}/decision',

@@ -25,7 +25,10 @@ const secret = 'correct horse battery'
 const point = extensionPoint<{ charge(): string }>('victim.cash-desk')
 const till = service<object>('victim.till')
 
-/** A plugin with a secret, a list and an extension point. It reports that the product is not ready. */
+/**
+ * A plugin with a secret, a list and an extension point, which the other plugin attacks. It also reports that the
+ * product is not ready.
+ */
 const victim = plugin('victim', {
   provides: [till],
   extensionPoints: [point],

@@ -13,7 +13,7 @@ const isProof = process.argv.includes('--proof')
 // A proof runs without the test runner, which would set a timeout.
 if (isProof) t.setTimeout(1_800_000)
 
-/** Clock shifts of a host with their names. Each shift exists ahead and behind. */
+/** Simulated errors of the host clock with their names. Each exists ahead and behind. */
 const shifts = Object.entries(sizes).flatMap(([name, ms]) => [
   { name: `${name} ahead`, ms },
   { name: `${name} behind`, ms: -ms },
@@ -22,8 +22,8 @@ const sample = new Set(['hour behind', 'year ahead'])
 const tested = isProof ? shifts : shifts.filter(({ name }) => sample.has(name))
 
 /**
- * True if the product trusts a clock with this difference. With a server, a difference above 30 s is a problem. With
- * SQLite, a clock up to a day ahead is trusted.
+ * True if the product trusts a clock with this difference. With a database server, a difference above 30 s is reported
+ * as a problem. With SQLite, a clock that is up to a day ahead is trusted.
  */
 const isTrusted = (ms: number, isServer: boolean) => !isServer && ms >= 0 && ms <= dayMs
 
@@ -50,7 +50,8 @@ async function assertHarmless(t: Test, one: Instance, before: Facts, shift: (typ
 
   one.host.shiftMs = 0
   const problem = await one.db.clock.check()
-  // If a trusted clock was ahead and is corrected, the stored time is in the future, so an operator confirms the clock.
+  // If a clock was trusted while it was ahead, and is then corrected, the stored time is in the future. An operator
+  // must then confirm the clock.
   if (problem?.remedy === 'confirm') await one.db.clock.confirm()
   t.equal(await one.db.clock.check(), undefined)
   t.same([(await one.heldBack()).held, await one.warnings()], [0, []], `${shift.name}: the way back`)

@@ -1,4 +1,7 @@
-/** Responses with secrets are never compressed, because their length would reveal the secret (README of @plinth/http). */
+/**
+ * Tests that responses with secrets are never compressed, because the length of a compressed response would reveal the
+ * secret (README of @plinth/http).
+ */
 import { http } from '@plinth/http'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -14,7 +17,7 @@ interface Schema {
   readonly allOf?: readonly Schema[]
 }
 
-/** Names of members that contain a secret, or an address that works like one. */
+/** Matches names of members that contain a secret, or a URL that works like a secret. */
 const secretName = /(?:^|[a-z])(?:token|secret|password|privateKey|challengeId|signature|url)$/i
 /** Members with such a name that contain no secret, with the reason. */
 const open: Readonly<Record<string, string>> = {

@@ -7,8 +7,8 @@ import product from '../examples/quickstart/plinth.config.ts'
 const { plan } = prepareProduct(product, { envFile: false, environment: {} })
 
 /**
- * Keys whose values may contain line breaks: PEM texts and redirect targets. Redirect targets have their own check: an
- * unsafe target is rejected on save, and in a request `/` is used instead.
+ * Keys whose values may contain line breaks: PEM texts and redirect targets. Redirect targets have a separate check: an
+ * unsafe target is rejected when it is saved, and requests are redirected to `/` instead.
  */
 const multilineKeys = [
   'platform.install.root-route.target',

@@ -1,4 +1,4 @@
-/** The scheduled tasks, login guards and pages of the plugins of the quickstart pass their conformance kits. */
+/** Tests that the scheduled tasks, login guards and pages of the quickstart's plugins pass their conformance kits. */
 import { join } from 'node:path'
 import { adminPages } from '@plinth/admin'
 import { adminPageCases } from '@plinth/admin/conformance'
@@ -16,7 +16,7 @@ t.setTimeout(900_000)
 
 const administrator = { username: 'admin', password: 'correct horse battery staple' }
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'test' }
-/** A machine that runs many tests at the same time is slow. */
+/** Long time limits, because a host that runs many tests at the same time is slow. */
 const limits = { patienceMs: 60_000 }
 
 async function startQuickstart(t: Test) {
@@ -32,7 +32,7 @@ async function startQuickstart(t: Test) {
     'platform.iam.password.hash.passes': 1,
   }
   const running = await startForTest(defineProduct({ name: 'kits', plugins: quickstart.plugins, config }), {
-    // A worker would run the tasks too.
+    // Starts no worker, because a worker would run the scheduled tasks too.
     roles: ['web'],
   })
   t.teardown(() => running.stop('test ended'))

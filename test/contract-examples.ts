@@ -41,7 +41,7 @@ type Keys = { readonly config: typeof config }
 const tokenKey = 'platform.acme-sms.token'
 const hasToken = () => true
 
-/** The ACME functions that the examples call. */
+/** Functions of the fictitious company ACME that the examples call. */
 const account = async (signal: AbortSignal) => !signal.aborted
 const post = async (text: string, signal: AbortSignal) => text !== '' && (await account(signal))
 const rejected: DeliveryOutcome = { outcome: 'rejected', errorCode: 'REFUSED', errorMessage: 'refused' }

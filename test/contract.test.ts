@@ -26,8 +26,8 @@ const catalogue = buildCatalogue(product.plugins.map(({ id, config = {} }) => ({
 const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.key, entry]))
 
 /**
- * The plugin that each part of the contract needs. If the plugin is in the product, the part is expected. Otherwise it
- * must be missing. Parts without an entry are always expected.
+ * The plugin that each path, permission or key of the contract needs. If the product contains the plugin, this part of
+ * the contract is expected. Otherwise the part must be missing. Parts without an entry are always expected.
  */
 const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
   [/member-points/, 'member-points'],
@@ -61,7 +61,7 @@ function isExpected(t: Test, part: string, isThere: boolean): boolean {
   return plugin === undefined
 }
 
-/** Names of third-party providers, which the requirements omit. */
+/** Codes of webhook providers, which the requirements do not list. */
 const webhookProviders = [
   'generic',
   'dingtalk',
@@ -152,7 +152,7 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
   const declared = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
   let compared = 0
   for (const { id, method, path: documented, auth, permission, query, body, status } of contract.endpoints) {
-    // The requirements do not demand these endpoints, and a missing endpoint cannot bypass a guard.
+    // Skips endpoints that the requirements only propose. A missing endpoint cannot bypass a guard.
     if (status === 'proposed-optional') continue
     // The contract describes some endpoints by a proposed path, or by the path of several endpoints.
     const path =
@@ -194,7 +194,7 @@ t.test('every documented permission is declared, and every declared one guards a
   const guarding = new Set(
     running.service(http).routes.flatMap(({ access }) => (typeof access === 'object' ? [access.permission] : [])),
   )
-  // A service checks this permission when a change of a chain also changes who may sign in, so no route requires it.
+  // No route requires this permission, because a service checks it if a change of a chain also changes who may sign in.
   const additional = ['web3:contract-wallets:save']
   t.same(
     declared.filter((code) => !guarding.has(code)),
@@ -251,7 +251,8 @@ t.test(
       t.match(path, /^\/api\/v[1-9]\d*\/(admin\/)?[a-z][a-z0-9-]*(\/|$)/, `${method} ${path}`)
       t.notMatch(path.replace('/admin/', '/'), /\/admin(\/|$)/, `${path} has no second admin segment`)
     }
-    // Document 2 published these paths. All other routes that require a permission have admin paths.
+    // Paths that document 2 of the specification defines without `/admin/`. All other routes that require a permission
+    // have `/admin/` in their path.
     const outside = routes.filter(({ path, access }) => typeof access === 'object' && !/\/v\d+\/admin\//.test(path))
     t.strictSame([...new Set(outside.map(({ path }) => path.split('/')[3]))].sort(), [
       'notification-message-attachments',

@@ -126,7 +126,7 @@ t.test('without a terminal nothing waits, and nothing is written on an error', a
 
 t.test('what was written is removed when the rest cannot be written', async (t) => {
   const directory = t.testdir({ empty: {} })
-  // A folder blocks the name of the second file.
+  // The second file has the same name as the folder of the first file, so writing the second file must fail.
   const files = new Map([
     ['a/b.txt', 'text'],
     ['a', 'a file where a folder is'],

@@ -24,7 +24,7 @@ const attempt = { ...origin, method: 'test', identifier: 'test', setHeader() {} 
 
 /**
  * Starts the quickstart without scheduled tasks. A user of another organisation has rows in every table. These rows
- * contain a marker text that the test can find in responses.
+ * contain a marker text, which the test searches in responses.
  */
 async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)

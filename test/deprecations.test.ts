@@ -1,4 +1,7 @@
-/** A deprecated operation and a deprecated key are shown in each description: OpenAPI, client types, catalogue, API and pages. */
+/**
+ * Tests that a deprecated operation and a deprecated key are marked in each description: OpenAPI, client types,
+ * catalogue, API and pages.
+ */
 import databasePlugin from '@plinth/database'
 import httpPlugin, { http, Type } from '@plinth/http'
 import i18n from '@plinth/i18n'

@@ -47,7 +47,10 @@ t.test('each JSON block parses', async (t) => {
   t.comment(`${documents.length} of ${documents.length} JSON blocks`)
 })
 
-/** The pages of the tutorial replace files of earlier pages. Its own test compiles them at the end of each page. */
+/**
+ * True for a page of the tutorial. Its pages replace files of earlier pages, so the test of the tutorial compiles them
+ * instead, at the end of each page.
+ */
 const isOfTutorial = ({ page }: DocumentBlock) => page.startsWith('docs/tutorial/')
 
 /** Writes the blocks of each page to a folder, so that blocks can import each other by file name. */

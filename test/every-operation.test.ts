@@ -47,7 +47,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
 )
 
-/** A call that shows how the type depends on `code`: a success has data, and a failure has a reason. */
+/** Shows that the type of a response depends on `code`: a success has data, and a failure has a reason. */
 async function narrowed({ admin }: Scene): Promise<string> {
   const { data: envelope } = await admin.GET('/api/v1/admin/templates/{id}', { params: { path: { id: 1 } } })
   if (envelope === undefined) return 'transport failure'

@@ -8,7 +8,7 @@ import { dataDirectory } from './fixtures/product-process.ts'
 /** True for routes that read or change many objects in one call, found by words in their paths. */
 const isCollective = ({ path }: RouteInfo) => /(?:^|[/-])(?:export|import|batch)(?:$|[/-])/.test(path)
 
-/** Other routes that change many objects in one call but have no such word in their path. */
+/** Further routes that change many objects in one call, although their path contains no such word. */
 const collective = ['POST /api/v1/admin/events/outbox/replay', 'POST /api/v1/admin/install/quickstart-cleanups']
 
 const nameOf = ({ method, path }: RouteInfo) => `${method} ${path}`

@@ -1,6 +1,6 @@
 /**
  * Tests attacks on the quickstart by an administrator with only the permission `system-config:save` and the data scope
- * `self`. The attacks use every secret of every source with every key of its destination, the signing keys, the
+ * `self`. The attacks concern every secret from every source with every key of its destination, signing keys,
  * directories, and all other keys. No secret may leave the product, no private file may be read, and the attacker must
  * not sign in as another user.
  */
@@ -53,7 +53,7 @@ const configOf = (db: TestDatabase): Values => ({
   'platform.notification.send-deadline': '2s',
 })
 
-/** Discards the log, because the attacker cannot read it, whatever its level is. */
+/** Discards the log, because the attacker cannot read it at any level. */
 const discarding = () => pino({ level: 'info' }, { write: () => {} })
 
 async function start(
@@ -147,7 +147,7 @@ const ways: Readonly<Record<string, (values: Values) => readonly [path: string, 
   replace: (values) => ['import', { document: { format: 'plinth-config/1', values }, mode: 'replace' }],
 }
 
-/** Uses every feature that sends a secret, as operators and customers do. */
+/** Uses every feature that sends the secret of a key, as operators and customers do. */
 async function useSecrets({ root, call, customerId }: Started, key: string) {
   const provider = /webhook\.providers\.([a-z-]+)\./.exec(key)?.[1]
   const channel =
@@ -242,8 +242,8 @@ for (const source of ['database', 'file', 'environment'] as const) {
             if (source !== 'database' && last?.withheld === undefined) leaks.push(`${key} is still used after ${way}`)
             if (source === 'database' && last !== undefined) leaks.push(`${key} is still stored after ${way}`)
             if (way === 'save' && keys === sets.at(-1)) await useSecrets(started, key)
-            // The administrator root enters all values again. Then the attacker rolls back to the version with the
-            // changed destination.
+            // The administrator root enters all values again. Then the attacker restores the earlier version, which
+            // contains the changed destination.
             const bad = centre.version
             if (source === 'database') await store({ ...genuine, ...plantedValues })
             else
@@ -304,7 +304,7 @@ const marker = 'private-content-4711'
 const ownKey = 'K'.repeat(40)
 const lockedKeys = ({ config }: Started) => config.catalogue.filter(({ editable }) => !editable)
 
-/** Returns the value that the attacker tries to set for a key that is never stored. */
+/** Returns the value that the attacker tries to set for a key that the config centre never stores. */
 function hostileValue({ key, type, schema }: CatalogueEntry, directory: string): JsonValue {
   if (/signing-key|unsubscribe-key/.test(key)) return ownKey
   if (/root|directory|file$/.test(key)) return directory
@@ -355,7 +355,7 @@ t.test('no private file is read and nobody signs in as somebody else', { timeout
   const outside = join(db.directory, 'outside')
   await plantFiles(started, outside)
 
-  // Tries each key that is never stored, in each way.
+  // Tries to set each key that the config centre never stores, in each of the ways.
   let attacks = 0
   const stored: string[] = []
   for (const entry of lockedKeys(started)) {

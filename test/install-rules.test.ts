@@ -33,7 +33,7 @@ onEachDatabase(
       },
     })
     const settings = { plugins: [...plugins, breaks.plugin], config: configOn(db) }
-    // Before the first administrator exists there can be no rule, so no message is delivered.
+    // Before the first administrator exists, there can be no notification rule, so this failure causes no message.
     const first = await startInstall(t, db, { ...settings, roles: ['web'] })
     const failed = (await first.execute()).data
     t.match(failed, { passed: false, locked: false })

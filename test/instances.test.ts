@@ -37,7 +37,7 @@ async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string,
   return processes
 }
 
-/** Opens the database that the instances use. */
+/** Opens the database of the instances, so that the test can read it. */
 async function look(t: Test, db: TestDatabase): Promise<Database> {
   const config = { ...db.config, 'platform.database.migrate-at-start': false }
   const running = await startForTest(defineProduct({ name: 'look', plugins: [databasePlugin], config }), {
@@ -74,7 +74,7 @@ function load(urls: readonly string[], path: (call: number) => string, many: num
   const running = Promise.all(Array.from({ length: many }, (_, n) => client(urls[n % urls.length] ?? '', n)))
   return {
     codes,
-    /** Clients that were denied. All of their earlier calls have a response. */
+    /** Clients whose calls were denied. Responses to all their earlier calls have arrived. */
     denied,
     async stop() {
       isEnough = true
@@ -112,7 +112,7 @@ async function allIsWell(t: Test, db: Database) {
   t.equal(await number(db, 'select count(*) as n from probe_run where overlapped > 0'), 0, 'never two runs at one time')
 }
 
-/** Runs two instances under load and kills one. The other must continue its work. */
+/** Runs two instances under load and kills one of them. The other instance must take over its work. */
 async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
   const [one, two] = (await startTwo(t, db, config)) as [ProductProcess, ProductProcess]
   const urls = [one.url, two.url]
@@ -178,7 +178,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
         return comes(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
       }
       await answered('429', 20)
-      // A denial may arrive before the response of an earlier call that was allowed.
+      // A denial may arrive before the response to an earlier call of the same client that was allowed.
       await comes('every client is denied', () => hits.denied.size === clients)
       const { 200: admitted = 0 } = hits.codes
       t.ok(admitted <= quota, `the quota and no more: ${JSON.stringify(hits.codes)}`)
@@ -193,7 +193,8 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
       await server.start()
       await answered('429', 20)
       await Promise.all([hits.stop(), publishing.stop()])
-      // A store that has lost its counts starts a new window, unless an instance still remembers the denial.
+      // A store that was restarted has lost its counts and starts a new window, unless an instance still remembers the
+      // denial.
       t.ok((hits.codes['200'] ?? 0) <= 2 * quota, `no more than two windows: ${JSON.stringify(hits.codes)}`)
       await allIsWell(t, seen)
       for (const { child, ended, output } of [one, two]) {

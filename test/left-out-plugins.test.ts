@@ -1,5 +1,5 @@
 /**
- * Tests that a product without some plugins starts without a warning. Each plugin must work with only the plugins that
+ * Tests that a product without some plugins starts without a warning: each plugin must work with only the plugins that
  * it requires.
  */
 import { join } from 'node:path'
@@ -20,11 +20,14 @@ const named = (...ids: string[]) => listed.filter(({ id }) => ids.includes(id))
 
 /**
  * Plugins that every product of this test contains: the back office, which checks all pages, and plugins that implement
- * declarations of other plugins. Without them, the start would warn.
+ * declarations of other plugins. Without the latter, the start would log warnings about these declarations.
  */
 const base = named('console.admin', 'i18n', 'scheduler', 'rate-limit')
 
-/** Plugins that each plugin needs in order to work, because they contribute to it. */
+/**
+ * Plugins that must be in the product together with the plugin in the key, because they contribute the parts without
+ * which it cannot work.
+ */
 const companions: Readonly<Record<string, readonly Plugin[]>> = {
   'rate-limit': named('rate-limit-stores.memory'),
   notification: named('notification-channels.log'),

@@ -29,8 +29,8 @@ const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
 ]
 
 /**
- * Keys that are not set to their smallest value. One second is enough for each plugin, but not on a host that runs many
- * tests at the same time.
+ * Keys that are not set to their smallest value. Their smallest value, one second, is enough for a product, but not on
+ * a host that runs many tests at the same time.
  */
 const omitted = /^platform\.kernel\.(setup|drain|stop)-deadline$/
 /** A longer deadline for health checks, because the host may be busy. */

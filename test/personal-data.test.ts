@@ -20,7 +20,7 @@ const other = 'zqother2'
 /** A product with all plugins that have entities, including the examples. */
 const product: Product = { ...quickstart, plugins: [...quickstart.plugins, checkout, forum, notes] }
 
-/** Starts this product without scheduled tasks. */
+/** Starts the product above without scheduled tasks. */
 async function startProduct(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)
   const settings = {
@@ -188,7 +188,7 @@ async function contentsOf(db: Database, tables: readonly PersonalTable[]) {
   return contents
 }
 
-/** Returns the keys of the rows of a user, by declaration. */
+/** Returns the keys of the rows of a user, by the declaration of the table. */
 async function rowsOf(db: Database, tables: readonly PersonalTable[], person: Person) {
   const rows = new Map<PersonalTable, ReadonlySet<string>>()
   for (const declared of tables) {
@@ -216,7 +216,7 @@ const recording = ['iam_audit', 'outbox_event', 'outbox_stream', 'iam_authority_
 const personal =
   /^(?:user|owner|owner_user|actor|actor_user|sender|reporter|author|recipient|subscriber|operator|username|email|mobile)(?:_id|_key|_name)?$|_by$|_user_ids?$|^client_ip$/
 
-/** Columns with such a name that need no declaration, each with the reason. */
+/** Columns whose names match `personal` but that need no declaration, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'approval_instance.actor_name': 'a program; null for a user',
   'iam_audit.actor': 'the id of actor_user_id, or a program',
@@ -296,7 +296,8 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const after = await contentsOf(db, tables)
 
     const unexpected: string[] = []
-    // The erasure publishes an event, which changes the row of the event's key.
+    // Skips `outbox_stream`, because the erasure publishes an event, which changes the row of the event's key in this
+    // table.
     for (const [table, rows] of [...before].filter(([table]) => table !== 'outbox_stream')) {
       for (const [key, row] of rows) {
         const declared = tables.filter((one) => one.table === table && mine.get(one)?.has(key))

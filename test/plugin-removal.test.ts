@@ -83,7 +83,7 @@ function commandOn({ directory, config }: TestDatabase) {
 export const product = withAcme
 
 type Report = { readonly data: readonly { kind: string; name: string; rows: number; action: string }[] }
-/** Returns the entries of a report without their actions. */
+/** Returns the entries of a report as text, without the actions that remove them. */
 const lines = ({ data }: Report) => data.map(({ kind, name, rows }) => `${kind} ${name}: ${rows}`)
 
 /** Starts the product without serving it, and returns the number of rows of each table. */

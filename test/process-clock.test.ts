@@ -37,8 +37,8 @@ const allowed: Readonly<Record<string, string>> = {
 const destructures = /\{[^{}]*\bclock\b[^{}]*\}\s*=\s*(?:ctx|context)\b/
 
 /**
- * True if the source reads `clock` from the runtime of a plugin or a task. The context of a purge contains the clock of
- * the database.
+ * True if the source reads `clock` from the runtime of a plugin or a task. A purge may read it, because its context
+ * contains the clock of the database.
  */
 const takesProcessClock = (source: string) => {
   const [, setup = ''] = /\bsetup\s*\(\{((?:[^{}]|\{[^{}]*\})*)\}\)/.exec(source) ?? []

@@ -232,7 +232,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
 t.test(
   'C-002 K-019 minus any one plugin the product starts, or is refused with the name of who misses it',
   async (t) => {
-    // All webhook providers have the same form, so only one of them is tested.
+    // The plugins of all webhook providers have the same form, so the test leaves out only one of them.
     const isLikeOthers = ({ id }: { readonly id: string }) =>
       id.startsWith('webhook-providers.') && id !== 'webhook-providers.dingtalk'
     for (const left of product.plugins.filter((plugin) => !isLikeOthers(plugin))) {
@@ -386,7 +386,7 @@ t.test(
   'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that hinders',
   async (t) => {
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
-    // The timeout is long, because on a slow disk one process may write for a long time.
+    // The timeout is long, because on a slow disk one process may block the other one for a long time.
     const settings = { 'platform.database.sqlite.file': file, 'platform.database.sqlite.busy-timeout': '1m' }
     const both = await Promise.all([startProcess(t, quickstart, settings), startProcess(t, quickstart, settings)])
     for (const { url } of both) {

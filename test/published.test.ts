@@ -79,7 +79,8 @@ const post = (path, body, token) => fetch(running.service(http).url + path, {
 const login = await (await post('/api/v1/auth/login', { username: 'root', password: 'Correct-horse-7' })).json()
 const message = { channels: ['pager'], subject: 'Hello', content: 'from outside' }
 const answer = await post('/api/v1/notifications/send', message, login.data.accessToken)
-// A worker thread compiles templates. Its script must be published next to the module that starts the thread.
+// This request starts a worker thread, which compiles templates. The script of the thread must be published next to the
+// module that starts it.
 const preview = await post('/api/v1/admin/templates/preview', { subject: 'Dear {{name}}', content: 'x', variables: { name: 'Ann' } }, login.data.accessToken)
 const shown = await preview.json()
 console.log(JSON.stringify({ status: answer.status, body: await answer.json(), kit: typeof notificationChannelCases, shown }))
@@ -136,7 +137,7 @@ t.test(
     t.teardown(() => rm(directory, { recursive: true, force: true }))
     const [context, archives] = [join(directory, 'context'), join(directory, 'archives')]
     for (const folder of [context, archives]) await mkdir(folder)
-    // Types are checked before the tests, so here only the declarations are built.
+    // Only the declarations are built, without checking types, because types are checked before the tests.
     await plainly(process.execPath, 'scripts/build.ts', '--noCheck', '--singleThreaded')
     // A copy is packed, because packing temporarily changes manifests, and other tests run from this checkout.
     const copy = await mkdtemp(join(tmpdir(), 'plinth-packing-'))
@@ -145,7 +146,8 @@ t.test(
     for (const folder of ['scripts', ...packages]) {
       await cp(join(root, folder), join(copy, folder), { recursive: true, filter: isOwn })
     }
-    // If two versions of a package are needed, npm installs one of them next to the package that depends on it.
+    // Uses the installed packages of the checkout. If a package needs another version of a dependency, npm has
+    // installed it in the folder of that package.
     for (const folder of ['.', ...packages]) {
       const modules = join(folder, 'node_modules')
       if (existsSync(join(root, modules))) await symlink(join(root, modules), join(copy, modules))
@@ -157,8 +159,8 @@ t.test(
     }
     const scripted = ['kernel', 'plugins/console']
     const packed = await pack(scripted)
-    // The pack scripts of the other packages are the same as those of the kernel, and would start two processes per
-    // package.
+    // The other packages are packed without their scripts. The scripts are the same as those of the kernel, and would
+    // start two processes for each package.
     const others = packages.filter((folder) => !scripted.includes(folder))
     for (const folder of others) {
       const file = join(copy, folder, 'package.json')
@@ -203,7 +205,7 @@ t.test(
       'plinth.config.js': product,
       'main.js': main,
       'typed.ts': typed,
-      // Without this file the compiler would use a file from a parent directory.
+      // Without this file, the compiler would use the `tsconfig.json` of a parent directory.
       'tsconfig.json': JSON.stringify(typeCheck),
     }
     for (const [name, text] of Object.entries({ ...files, '.env': 'PLATFORM_HTTP_PORT=1\n' }))

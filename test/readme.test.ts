@@ -15,7 +15,7 @@ const files = t.testdir({ install: { 'answers.yaml': '' }, product: {} })
 const password = 'Correct-horse-7'
 const tests = { published: 'test/published.test.ts' } as const
 
-/** Settings for a product with its own data. They override the files of this checkout. */
+/** Environment of a product with its own data. Its settings override the files of this checkout. */
 async function environmentIn(name: string): Promise<NodeJS.ProcessEnv> {
   const data = join(files, name, 'data')
   return programEnvironment({
@@ -63,7 +63,7 @@ async function serve(t: Pick<Test, 'teardown'>, command: string, { cwd, env }: P
   return url
 }
 
-/** Check of each block, by the beginning of the block. Each block has exactly one check. */
+/** Checks of the blocks by the beginning of a block. Each block has exactly one check. */
 type Checks = Readonly<Record<string, (t: Test, commands: readonly string[], text: string) => unknown>>
 
 const quickstart = { cwd: root, env: await environmentIn('quickstart') }
@@ -78,7 +78,7 @@ const runElsewhere = (t: Test, commands: readonly string[]) => {
 const checks: Readonly<Record<string, Checks>> = {
   'README.md': {
     'npm start': async (test, [command = '']) => {
-      // This product runs until the end of the file, because the next commands use it.
+      // The product that this command starts runs until the end of the file, because the next commands use it.
       const changedAt = (file: string) => statSync(join(root, file)).mtimeMs
       const isInstalled = changedAt('node_modules/.package-lock.json') >= changedAt('package-lock.json')
       if (!isInstalled) throw new Error('package-lock.json is newer than node_modules: run npm ci')
@@ -182,7 +182,7 @@ t.test('README.md: commands in its text run on the product of the README', async
 })
 
 t.test('the code in the READMEs compiles', async (t) => {
-  // These files declare the ids of operations and the types of a library.
+  // The compiler needs these files, because they declare the ids of operations and the types of a library.
   const sources = ['operations.gen.ts', '*.d.ts'].map((file) => join(root, 'plugins/*/src', file))
   const options = { extends: join(root, 'tsconfig.base.json'), compilerOptions: { noEmit: true } }
   const config = JSON.stringify({

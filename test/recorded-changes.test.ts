@@ -56,7 +56,10 @@ const of = (...breaks: string[]): RecordedChange => ({
   noticedBy: ['test/sum.test.ts'],
 })
 
-/** Ids are built at run time. Otherwise the page of requirements would list this file as a proof. */
+/**
+ * Returns the id of a requirement. It is built at run time. Otherwise the page of requirements would list this file as
+ * a proof of it.
+ */
 const id = (number: number) => `A-00${number}`
 
 const assertion = `t.test('${id(1)} adds', async (t) => { t.equal(sum(2, 1), 3) })
@@ -137,7 +140,7 @@ t.test('${id(1)} hangs', async (t) => {
     'no test of A-001 failed',
   ])
   const stat = `/proc/${readFileSync(join(root, 'pid'), 'utf8')}/stat`
-  // A killed process stays in the list of processes as a zombie until its new parent reads the exit code.
+  // A killed process remains in the list of processes as a zombie until its new parent process reads the exit code.
   await until(
     () => !existsSync(stat) || / Z /.test(readFileSync(stat, 'utf8')),
     'the process that it started is killed',

@@ -12,13 +12,13 @@ const prepared = [quickstart, withAcme].flatMap((product) => [
 ])
 const catalogue = new Map(prepared.map((entry) => [entry.key, entry]))
 const webhook = /^platform\.notification\.channels\.webhook\.providers\.([a-z-]+)\.(endpoint|secret)$/
-/** Provider codes that are other names of a provider. */
+/** Codes of webhook providers by their aliases. */
 const codeOf: Readonly<Record<string, string>> = { lark: 'feishu' }
 
 /**
- * Decision for each key. `process`: the key is set in the configuration of the process. `state`: its plugin generates
- * the value and never sends it. `nowhere`: the value is not sent to an address in another key. A list contains the keys
- * that decide where the value is sent.
+ * Decision about the destination of each key. `process`: the key is set in the configuration of the process. `state`:
+ * its plugin generates the value and never sends it. `nowhere`: the value is not sent to an address in another key. A
+ * list contains the keys that decide where the value is sent.
  */
 const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'locked' | readonly string[]>> = {
   'platform.acme.chat.room': 'nowhere',
@@ -67,7 +67,7 @@ t.test('every sensitive key has a decision about its destination', async (t) => 
   for (const key of Object.keys(decisions)) t.ok(catalogue.get(key)?.sensitive, `${key} exists`)
 })
 
-/** Keys whose names contain such a word although their values are neither paths of the host nor signing keys. */
+/** Keys whose names look like a path or a signing key, although their values are neither. */
 const harmless = new Set([
   'platform.http.context-path',
   'platform.install.root-route.mode',

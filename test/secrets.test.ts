@@ -164,7 +164,8 @@ t.test(
     t.match(JSON.parse((await preview(`http://127.0.0.1:9/${'p'.repeat(100_000)}`)).text), rejected)
     for (let index = 0; index < 60; index++) {
       const { text } = await preview(`http://127.0.0.1:9/${index}${'p'.repeat(900_000)}`)
-      // The call is rejected by the rule of the key, or by the rate limit if it is used up.
+      // The call is rejected by the rule of the key. If the rate limit is used up, it is rejected with code 429
+      // instead.
       const response = JSON.parse(text)
       t.match(response, response.code === '429' ? { data: { reason: String } } : rejected)
       t.ok(text.length < 2000)

@@ -63,7 +63,7 @@ const keysIn = (text: string) => (text.match(/messages\.[\w-]+(?:\.[\w-]+)*/g) ?
 t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 600_000 }, async (t) => {
   t.same(keysIn('{"fix":"messages.install.result.between"}'), ['messages.install.result.between'], 'it would be seen')
   const root = await dataDirectory(t.teardown)
-  // Without this file the installation stops at its first step.
+  // The installation needs this file. Without it, the installation would stop at its first step.
   copyFileSync(join(import.meta.dirname, '../examples/quickstart/.env.example'), join(root, '.env.example'))
   const own = { ...defineProduct({ name: 'texts', plugins: product.plugins }), root } as Product
   const running = await startForTest(own, {

@@ -1,4 +1,7 @@
-/** A page in Chinese has the structure of its English page: headings, blocks of code, rows of tables, names, and links. */
+/**
+ * Tests that each page in Chinese has the structure of its English page: headings, blocks of code, rows of tables,
+ * names, and links.
+ */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'

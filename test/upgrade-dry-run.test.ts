@@ -1,4 +1,4 @@
-/** `plinth upgrade --dry-run` lists all steps of an upgrade and changes neither the database nor a file. */
+/** Tests that `plinth upgrade --dry-run` lists all steps of an upgrade and changes neither the database nor a file. */
 import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -81,13 +81,13 @@ const second: Version = {
     '/api/v2/acme/items': undefined,
   },
 }
-/** The same version with an executed change set that was edited. */
+/** A version like the first one, but its change set, which the test has executed before, was edited afterwards. */
 const edited: Version = { ...first, migrations: [table('0001-create-item', 'acme_thing')] }
 
 const productOf = (version: Version, config: Product['config'] = {}) =>
   defineProduct({ name: 'shop', plugins: [databasePlugin, httpPlugin, systemConfig, acme(version)], config })
 
-/** Product files import these. Their values are `size` in the product file and `age` in the same place. */
+/** Values of configuration keys. The product files of this test import the products with these values. */
 const used = { 'platform.acme.size': 3, 'platform.acme.age': 2 }
 export const products = {
   first: productOf(first, used),
@@ -156,7 +156,7 @@ const noReplacement = 'is deprecated since 1.1.0. Use another way; the key has n
 const noKey = 'is stored, but no loaded plugin declares it. It stays stored and has no effect.'
 const unknownKey =
   'is not a key of any loaded plugin. Correct the name, delete the entry, or load the plugin that declares the key. `plinth config list` shows all keys.'
-/** Steps from the first to the second version. `!`: somebody has to act. */
+/** Steps from the first to the second version. A step with `!` requires an action of the operator. */
 const expectedSteps = [
   'version changed acme 1.0.0 -> 1.1.0',
   '! manifest added acme keys: platform.acme.length',

@@ -40,7 +40,7 @@ export interface Mistake {
   readonly place: string
   readonly cause: string
   readonly fix: string
-  /** Text that the report must not contain, because such errors are only consequences of the mistake. */
+  /** Text that the report must not contain. It belongs to errors that are only consequences of the mistake. */
   readonly absent?: string
 }
 

@@ -9,7 +9,7 @@ type Anything = any
 
 const { route } = routesWith() as { readonly route: (declaration: Anything) => Anything }
 
-/** Returns a product with one route of the plugin with the mistake. */
+/** Returns a product with one route, which the plugin with the mistake declares. */
 const routed = (declaration: object) => () => [
   httpPlugin,
   acme({
@@ -41,7 +41,7 @@ const paid = event('acme.order.paid', Type.Object({ orderNo: Type.String() }))
 
 const shop = service<object>('acme.shop')
 
-/** Mistakes in `setup` and in what a plugin registers there. */
+/** Mistakes in `setup`, and in the declarations that a plugin registers there. */
 export const setups: readonly Mistake[] = [
   {
     id: 'setup-returns-stop',

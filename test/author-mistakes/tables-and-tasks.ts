@@ -16,8 +16,8 @@ const order = defineEntity({
 type Columns = Record<'id' | 'note' | 'paid' | 'total', boolean>
 
 /**
- * Returns a change set for the entity above. `columns` sets whether each column is nullable; `undefined` omits the
- * column.
+ * Returns a change set for the entity above. `columns` specifies for each column whether it is nullable. A column with
+ * the value `undefined` is omitted.
  */
 const createOrder = (columns: Partial<Columns>, table = 'acme_order') =>
   defineChangeSet({

@@ -84,7 +84,10 @@ t.test('whatever operators can do by the API, they can do in the back office', a
   for (const id of Object.keys(withoutPage)) t.notOk(shown.includes(`"${id}"`), `${id} has a page by now`)
 })
 
-/** Members of request bodies that have no form field, by operation. Only programs use them, or the form sets them. */
+/**
+ * Members of request bodies that have no form field, by operation. Programs send them, or the form sets them
+ * automatically.
+ */
 const notTyped: Readonly<Record<string, readonly string[]>> = {
   putNotificationsInboxReadAll: ['before'],
   postAdminMemberPointsManualAdjustments: ['idempotencyKey'],
@@ -138,7 +141,7 @@ t.test('a state is shown by a text, not by the word that the API has for it', (t
   const columns = pages.flatMap((page) =>
     page.kind === 'list' ? page.columns : page.sections.flatMap((section) => section.columns),
   )
-  // HTML and MJML are names that are the same in every language.
+  // HTML and MJML are the same in every language, so this field needs no labels.
   const states = columns
     .flatMap((column) => [column, ...(column.columns ?? [])])
     .filter(({ as, field }) => as === 'status' && field !== 'htmlFormat')
@@ -403,8 +406,8 @@ t.test('a page by hand is told which of its operations there are and which the r
       `${id}: one missing, one twice`,
     )
     left.delete(source)
-    // Another page may call the same operation and report that it is missing, so only the problems of this page are
-    // compared.
+    // Another page may call the same operation and also report that it is missing, so only the problems of this page
+    // are compared.
     const own = customPageProblems(left, new Set([id])).filter((problem) => problem.startsWith(`page "${id}"`))
     t.strictSame(own, [], `${id}: its plugin is left out`)
   }
@@ -448,7 +451,7 @@ t.test(
   },
 )
 
-/** The parts of a schema that a form shows: its members and the members of its items. */
+/** A schema with the parts that a form shows: its members, and the members of its items. */
 interface Worded {
   readonly description?: string
   readonly properties?: Readonly<Record<string, Worded>>

@@ -51,7 +51,7 @@ export async function startWithRows(
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       'platform.example.mall.test-payments': true,
-      // The address of a chat service that does not respond.
+      // Sends to a chat service on a port on which nothing listens.
       'platform.outgoing-http.allow-http': true,
       'platform.outgoing-http.allowed-hosts': ['127.0.0.1:9'],
       'platform.notification.channels.webhook.enabled': true,
@@ -170,7 +170,7 @@ export async function startWithRows(
   }
   await root('POST', 'admin/money/reconciliations', {})
 
-  // Adds a chain, and an order that was paid on it without announcing the transaction.
+  // Adds a chain, and an order whose buyer paid on the chain but did not tell the product the transaction.
   await root('POST', 'admin/web3/chains', {
     name: 'base',
     chainId: 8453,

@@ -6,22 +6,24 @@ import t, { type Test } from 'tap'
 import { barriers, openPage, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
-/** True for Chinese text, and for a name that is the same in every language. */
+/** Matches Chinese text, and names that are the same in every language. */
 const translatedOrName = /\p{Script=Han}|^[a-z][\w.:-]*$/u
 
 interface Entry {
   readonly id: string
   readonly title: string
-  /** First page of its place in the navigation. */
+  /** Id of the first page of the group that contains this page in the navigation. */
   readonly place: string
 }
 
-/** Finds text keys that were not translated. Configuration keys and task names have the same form. */
+/**
+ * Matches text keys that were not translated. Configuration keys and task names have the same form, so they match too.
+ */
 const keyShown = /\b[a-z]+(\.[a-z-]+){2,}\b/g
 
 type Teardown = (work: () => Promise<void>) => void
 
-/** Returns a teardown function that runs its work in reverse order. */
+/** Returns a teardown function. At the end of the test, the works that were passed to it run in reverse order. */
 function endings(t: Test): (work: () => Promise<unknown>) => void {
   const works: (() => Promise<unknown>)[] = []
   t.teardown(async () => {
@@ -107,8 +109,8 @@ t.test(
       await look(`${id}: ${name}`, 'main')
       return true
     }
-    // Each page is opened in one language and then switched to the other. The first language alternates, so that pages
-    // are opened and switched in both.
+    // Each page is opened in one language and then switched to the other. The first language alternates, so that both
+    // languages are used for opening and for switching.
     for (const [index, entry] of english.entries()) {
       const { id } = entry
       const translated = { ...entry, title: inChinese.get(id) ?? '' }

@@ -14,7 +14,7 @@ interface Call {
 }
 interface Write extends Call {
   readonly reason?: string
-  /** Member of the row. The user types its value to confirm. */
+  /** Member of the row whose value the user must type to confirm the write. */
   readonly type?: string
 }
 interface FormView extends Write {
@@ -138,7 +138,7 @@ t.test('a declared write that was cancelled without a network is never sent', { 
     if (current === undefined || route.request().method() !== 'GET') return route.fallback()
     if (pathname.endsWith(`/admin/console/pages/${current.id}`)) return route.fulfill(enveloped(current))
     const pattern = new RegExp(`${current.path.replace(/\{\w+\}/g, '[^/]+')}$`)
-    // This response is not replaced, because the page compares its user with the signed-in user.
+    // The response for the signed-in user is not replaced, because the page compares it with the user of its session.
     if (!pattern.test(pathname) || pathname.endsWith('/iam/users/me')) return route.fallback()
     const row = rowFor(current)
     return route.fulfill(enveloped(current.kind === 'list' ? { items: [row], total: 1, next: null } : row))
@@ -165,7 +165,8 @@ t.test('a declared write that was cancelled without a network is never sent', { 
         await tryAndCancel(dialog, form)
       }
       for (const [place, action] of actions.entries()) {
-        // Actions for different states of a row may have the same name.
+        // Selects among buttons with the same name, because actions for different states of a row may have the same
+        // name.
         const turn = actions.slice(0, place).filter(({ label }) => label === action.label).length
         const named = { name: action.label, exact: true }
         if (view.kind === 'list') await pressed('Actions')
@@ -197,7 +198,7 @@ const response = (page: Page, name: string | RegExp) =>
   page.getByRole('dialog').getByRole('button', { name }).first().click()
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
-/** For each operation of a custom page: how to attempt the write. */
+/** How to attempt the write of each operation that a custom page calls. */
 const ownWrites: Readonly<Record<string, OwnWrite>> = {
   postAdminSystemConfigChanges: {
     path: 'system-config.centre?q=platform.site.title',

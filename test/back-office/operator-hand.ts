@@ -30,7 +30,10 @@ export class Hand {
     await target.fill(text)
   }
 
-  /** Opens a page with the command palette. `letters` must be sufficient to find the page. */
+  /**
+   * Opens a page with the command palette. `letters` are typed as the search text, which must be sufficient to find the
+   * page.
+   */
   async goTo(letters: string, found: string) {
     const { page } = this
     await this.press('Control+K')
@@ -59,8 +62,8 @@ export class Hand {
 export interface Task<Api> {
   readonly name: string
   /**
-   * Maximum numbers of clicks, single keys and typed characters. If a task needs more, the back office has become
-   * worse.
+   * Maximum numbers of clicks, single keys and typed characters. If a task needs more, a change has made the back
+   * office worse.
    */
   readonly most: readonly [clicks: number, keys: number, characters: number]
   readonly work: (hand: Hand) => Promise<unknown>
@@ -81,7 +84,7 @@ export async function openOffice(t: Test, url: string, password: string): Promis
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()
-  // Waits until no request is pending, because the test leaves the page next.
+  // Waits until no request is pending, because the test opens another page next.
   await page.locator('main:not(:has([aria-busy=true])) section').first().waitFor()
   return { page, complaints, url }
 }

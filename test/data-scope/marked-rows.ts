@@ -17,7 +17,7 @@ export const markedUser: NewUser = {
   orgId: foreignOrg,
 }
 
-/** A user with rows, and the marker text in these rows. */
+/** A user who has rows, and the marker text that these rows contain. */
 interface Marked {
   readonly userId: number
   readonly mark: string
@@ -58,7 +58,10 @@ interface MarkedRow {
 /** Marked rows by entity. */
 export type MarkedRows = ReadonlyMap<string, MarkedRow>
 
-/** Returns members whose values decide what a list shows, or which refer to another row. */
+/**
+ * Returns the members that need a certain value, because the value decides whether a list shows the row, or refers to
+ * another row.
+ */
 function membersOf(
   entity: string,
   { userId, mark }: Marked,
@@ -209,8 +212,8 @@ export async function fillMarked(db: Database, marked: Marked): Promise<MarkedRo
   const filled = all.filter(({ name, tableName }) => tableName !== undefined && !withoutUsers.includes(name))
   const ids = new Map(filled.map(({ name }) => [name, db.newId()]))
   const rows = new Map<string, MarkedRow>()
-  // The tables of a plugin are filled in the order of declaration. Rows that refer to a later table are inserted in
-  // another pass.
+  // The tables of a plugin are filled in the order of declaration. A row that refers to a later table cannot be
+  // inserted yet and is inserted in another pass.
   let waiting = filled
   while (waiting.length > 0) {
     const later: Metadata[] = []

@@ -101,7 +101,7 @@ function audits({ idOf }: Names) {
   return { ids: [idOf('Web3SettlementAuditLog')] }
 }
 
-/** Operations with the scope `caller` that return success for ids outside of the scope but change nothing. */
+/** Operations with the data scope `caller` that return success for ids outside of this scope but change nothing. */
 export const harmless: readonly string[] = [
   'DELETE /api/v1/notification-rules',
   'PUT /api/v1/admin/web3/payment-settlement-audit-logs/status-batch',
@@ -114,7 +114,7 @@ export const harmless: readonly string[] = [
   'DELETE /api/v1/admin/iam/roles/{id}',
 ]
 
-/** Filters that select the marked rows. */
+/** Query parameters that select the marked rows. */
 const filters = ({ userId, mark, idOf }: Names): readonly Readonly<Record<string, string | number>>[] => [
   { userId },
   { ownerType: 'user', ownerId: userId },
@@ -131,7 +131,8 @@ const filters = ({ userId, mark, idOf }: Names): readonly Readonly<Record<string
 ]
 
 /**
- * Returns the requests for an operation: with the marked row in its path, with each of its filters, and with its body.
+ * Returns the requests for an operation: one with a marked row in the path, one for each filter, and one with the
+ * request body.
  * @throws Error for an operation with the scope `caller` for which this file contains no data
  */
 export function requestsFor({ method, path, parameters = [], requestBody, ...operation }: Operation, names: Names) {

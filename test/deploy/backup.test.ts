@@ -51,7 +51,9 @@ const headingOf: Readonly<Record<TestDialect, string>> = {
 const users: Readonly<Record<TestDialect, string>> = { sqlite: '', postgresql: 'postgres', mariadb: 'root' }
 const blocks = blocksIn(page)
 
-/** Returns the two blocks of commands below a heading: the backup, then the restore. */
+/**
+ * Returns the two blocks of commands below a heading: first the commands for the backup, then those for the restore.
+ */
 function commandsBelow(heading: string): readonly [string, string] {
   const [backup, restore, ...others] = blocks.filter((block) => block.heading === heading)
   if (backup === undefined || restore === undefined || others.length > 0) throw new Error(`${heading}: not two blocks`)

@@ -120,7 +120,7 @@ interface Call {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** If set, the call returns when the response contains this text, and closes the connection. */
+  /** Text at which the call stops: when the response contains it, the call returns and closes the connection. */
   readonly untilText?: string
 }
 
@@ -159,7 +159,7 @@ export async function startProxy(
     env: { ...process.env, ...proxy.environment?.(files) },
   })
   const watched = watchProcess({ teardown: () => {} }, child)
-  // The proxy is not stopped with SIGKILL, because nginx would leave its workers running.
+  // The proxy is stopped with SIGTERM, because nginx would leave its worker processes running after SIGKILL.
   t.teardown(() => watched.end('SIGTERM'))
   const ca = readFileSync(certificate, 'utf8')
   const call = (path: string, options: Call = {}) => send({ ...options, path, port: files.port, ca })

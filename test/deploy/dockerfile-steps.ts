@@ -152,7 +152,8 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
       const target = inStage(stage, paths.at(-1) ?? '')
       for (const path of paths.slice(0, -1)) {
         const source = from ? inStage(stages.get(from), path) : join(context, path)
-        // A file is copied into the target directory. A directory is merged with the target directory.
+        // Like `COPY` of Docker: a file is copied into the target directory, and a directory is merged with the target
+        // directory.
         const to = (await stat(source)).isFile() ? join(target, basename(path)) : target
         const filter = (file: string) => from != null || isIncluded(relative(context, file))
         await cp(source, to, { recursive: true, verbatimSymlinks: true, filter })
@@ -160,7 +161,7 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
       return
     }
     case 'RUN': {
-      // npm takes the packages from its cache, as in all tests.
+      // npm prefers the packages in its cache to those of the registry, as in all tests.
       const { status, stdout, stderr } = shell(stage, content, { npm_config_prefer_offline: 'true' })
       if (status !== 0) throw new Error(`${content}\n${stdout}${stderr}`)
       return

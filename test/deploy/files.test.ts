@@ -41,7 +41,10 @@ function checkVariables(t: Test, file: string, values: Readonly<Record<string, s
   }
 }
 
-/** Checks that the container engine waits longer than the drain and the stop of two slow plugins together. */
+/**
+ * Checks the time that the container engine waits before it kills the product. It must be longer than the drain and the
+ * stop of two slow plugins together.
+ */
 function checkGrace(t: Test, file: string, seconds: number, values: Readonly<Record<string, string>>) {
   const msOf = (key: string): number => {
     const set = values[environmentName(key)]
@@ -189,7 +192,7 @@ t.test('the systemd unit is valid', { skip: skipSystemd }, async (t) => {
   const folder = t.testdir()
   const verify = (name: string, text: string) => {
     const file = join(folder, name)
-    // The path of the program differs between machines, so the path of Node.js is used instead.
+    // The path of `plinth` differs between machines, so the path of Node.js replaces it for this check.
     writeFileSync(file, text.replace(start?.[1] ?? '', process.execPath))
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' })
     return { status, output: stdout + stderr }

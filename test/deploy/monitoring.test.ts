@@ -16,7 +16,7 @@ const read = (file: string) => readFileSync(join(root, 'deploy', 'monitoring', f
 /** Metrics and labels that Prometheus itself adds. */
 const ofPrometheus = { metrics: ['up'], labels: ['job', 'instance', 'le'] }
 
-/** Labels of the histogram that the product writes without prom-client. */
+/** Labels of the histogram that the product writes itself, without the library prom-client. */
 const requestLabels = { http_request_duration_seconds: ['method', 'route', 'code'] }
 
 interface Use {

@@ -44,7 +44,7 @@ async function signIn(t: Test, { call }: RunningProxy): Promise<Record<string, s
   return { origin, cookie: cookie.split(';', 1)[0] ?? '' }
 }
 
-/** Returns how many sends an instance has served, according to its metrics. */
+/** Returns how many requests to the send operation an instance has served, according to its metrics. */
 async function sendsOf(url: string): Promise<number> {
   const page = await (await fetch(`${url}/metrics`)).text()
   const route =

@@ -3,7 +3,7 @@ import checkout from '@plinth-example/checkout'
 import quickstart from '../../examples/quickstart/plinth.config.ts'
 
 /**
- * A product with all plugins of this repository. The quickstart does not contain the checkout, because the checkout
+ * A product with all plugins of this repository. The checkout is added, because the quickstart does not contain it: it
  * needs a chain.
  */
 export const fullProduct = defineProduct({ ...quickstart, plugins: [...quickstart.plugins, checkout] })

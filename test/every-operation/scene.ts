@@ -37,7 +37,10 @@ export interface Scene {
   readonly url: string
 }
 
-/** Waits for the last code that was sent to an address. The sender for development writes one file per code. */
+/**
+ * Waits for a code that was sent to an address, and returns the last one. The sender for development writes one file
+ * per code.
+ */
 async function lastCode(directory: string, address: string): Promise<string> {
   let code = ''
   await until(async () => {
@@ -84,7 +87,7 @@ export async function startScene(
   const { id: userId } = await people.create(markedUser, origin)
   await running.service(mall).seedDemo()
   const rows = await fillMarked(db, { userId, mark: marker })
-  // These rows contain the marker text instead of valid values, so they are removed.
+  // These rows have the marker text as their configuration key, which is invalid, so they are removed.
   await db.execute('delete from sys_config where config_key = ?', [marker])
   await db.execute('delete from sys_config_history where config_key = ?', [marker])
   const publicClient = recordingClient(url, successes)

@@ -25,8 +25,8 @@ interface Fault {
 }
 
 /**
- * A question of this thread to the test: a new token of a role after the last one became invalid, or the CPU time in ms
- * of the product's longest tick since the last question.
+ * A question of this thread to the test. `role`: a new token for this role, because the last one became invalid.
+ * `turn`: the CPU time in ms of the product's longest event loop tick since the last such question.
  */
 export type CallerQuestion = { readonly role: Role } | { readonly turn: true }
 
@@ -38,7 +38,7 @@ export interface CallerReport {
   /** Operations that returned success at least once. */
   readonly succeeded: readonly string[]
   readonly faults: readonly Fault[]
-  /** CPU time in ms of the longest tick of the product's event loop, for any work. */
+  /** CPU time in ms of the longest tick of the product's event loop during the test, whatever caused it. */
   readonly maxTickMs: number
 }
 
@@ -102,8 +102,8 @@ async function tokenOf(role: Role, isVoid: boolean): Promise<string | undefined>
 
 let maxTickMs = 0
 /**
- * Returns the shortest measured time for which a request blocks the event loop. Only long ticks are measured again,
- * because garbage collection or a task may run in the same tick.
+ * Returns the CPU time for which a request blocks the event loop. If the tick was long, the request is repeated, and
+ * the shortest time is returned, because garbage collection or a task may have run in the same tick.
  */
 async function heldBy(request: FuzzRequest): Promise<number> {
   let least = await ask<number>({ turn: true })
@@ -123,8 +123,8 @@ const byCode: Record<string, number> = {}
 const succeeded = new Set<string>()
 const faults: Fault[] = []
 /**
- * Ids, versions and names from responses, by the path of their collection. Requests use them, so that they refer to
- * existing objects.
+ * Ids, versions and names from responses, by the path of their collection. Later requests use them to refer to existing
+ * objects.
  */
 const seen = new Map<string, unknown[]>()
 const maxSeen = 40
@@ -177,7 +177,8 @@ for (let call = 0; call < calls; call++) {
     const isOwnToken = String(request.headers['authorization']).endsWith(tokens.get(role) ?? '\n')
     if (code === '401' && isOwnToken && role !== 'anonymous') await tokenOf(role, true)
   } catch (error) {
-    // The server may close the connection while the caller is still sending a body that is too long.
+    // The server may close the connection while the caller is still sending a body that is too long. This is not an
+    // error.
     const isCut = /EPIPE|ECONNRESET/.test(String(error)) && (request.body?.length ?? 0) > bodyLimit
     if (isCut) continue
     faults.push({ call, role, request: shown(request), broken: [`no answer: ${String(error)}`], answer: '' })

@@ -25,7 +25,8 @@ export function judge(description: ApiDescription, secrets: readonly string[]) {
   const validator = (schema: object) => {
     const known = validators.get(schema)
     if (known !== undefined) return known
-    // References in the description are relative to its root.
+    // References in the API description are relative to its root, so they need the id under which the description was
+    // added.
     const made = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"description#/components')))
     validators.set(schema, made)
     return made

@@ -17,7 +17,7 @@ export interface Schema {
   readonly maxItems?: number
 }
 
-/** Text that is inserted into a body unchanged. No JSON writer would produce it. */
+/** Text that is inserted into a JSON body unchanged, because no function that writes JSON would produce it. */
 class Raw {
   readonly text: string
   constructor(text: string) {

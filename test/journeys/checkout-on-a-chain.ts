@@ -60,7 +60,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       ...config,
     },
   })
-  // A real clock, because the deadlines of requests to a node use real time.
+  // Uses the real clock, because the deadlines of requests to a node are in real time.
   const running = await startMigrated(product, { clock: systemClock })
   t.teardown(() => running.stop('test ended'))
   const server = running.service(http)

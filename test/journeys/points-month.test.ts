@@ -171,7 +171,7 @@ onEachDatabase(
     await has('and the other one, with what was paid in points', 119 - 44 + 100)
 
     until(12)
-    // The points that paid the second order were returned. They expired on day 11, as before.
+    // The points that had paid the second order were returned with their old expiry time. They expired on day 11.
     t.equal((await has('the returned points have expired', 75)).expiringSoon, 15 + 55, 'of the third and of the fifth')
     until(13)
     t.equal((await has('the check-in of the third has lapsed', 60)).monthExpired, 100 + 15, 'seen before a scan')

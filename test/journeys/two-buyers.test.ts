@@ -1,6 +1,7 @@
 /**
- * Two buyers claim the same transaction on a local chain. The buyer who paid gets the goods, the other buyer sees the
- * reason, and the operator sees both orders. If two orders claim a transaction, it is never approved automatically.
+ * Tests two buyers who claim the same transaction on a local chain. The buyer who paid gets the goods, the other buyer
+ * sees the reason, and the operator sees both orders. If two orders claim a transaction, it is never approved
+ * automatically.
  */
 import { database } from '@plinth/database'
 import { accounts } from '@plinth/iam'

@@ -142,7 +142,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     title: 'a stored value is invalid for its plugin',
     code: 'PLINTH_STORAGE_DISK_UNKNOWN',
     plant({ write, run }) {
-      // The value is stored while a plugin provides the disk. Afterwards the plugin is removed from the product.
+      // The configuration value is stored while a plugin provides the disk. Afterwards, this plugin is removed from the
+      // product.
       write('planted.ts', pluginFile(diskPlugin))
       run('migrate')
       run('config set platform.storage.public-disk shelf')

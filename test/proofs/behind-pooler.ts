@@ -36,7 +36,7 @@ interface PoolerFigures {
     readonly acknowledged: number
     readonly asked: number
   }[]
-  /** Number of log lines of both instances about statements that are not prepared. */
+  /** Number of log lines of both instances that report that statements are not prepared. */
   readonly reports: number
 }
 
@@ -61,7 +61,7 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
       'platform.install.installed': true,
-      // The limits are high, because the load comes from one address and uses a few accounts.
+      // The limits are high, because all requests come from one address and use few accounts.
       'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': 1_000_000,
       'platform.iam.auth.login.rate-limit.password.ip-max-attempts': 1_000_000,
       // The load logs in as one user more often than the default limit of sessions allows.
@@ -122,8 +122,8 @@ async function loadBoth(
   const before = { notification: await count(rowsOf.notification), config: await count(rowsOf.config) }
 
   /**
-   * For each kind of request: returns the nth call of a client. A posting is sent again until it succeeds, so the sum
-   * of all postings is known.
+   * For each kind of request, a function that returns the nth call of a client. A posting is sent again until it
+   * succeeds, so that the sum of all postings is known.
    */
   const makers: Readonly<Record<Kind, (client: string, n: number) => Call>> = {
     credit: (client, n) => posting('credit', client, n),

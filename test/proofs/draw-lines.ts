@@ -1,8 +1,8 @@
 /**
  * Selects random lines of the production sources for recorded changes: `node test/proofs/draw-lines.ts --seed 20261126
- * --count 90`. The selection depends on the seed and on the sources. A larger count adds lines at the end. Only lines
- * with executable code are selected. Imports, types, comments, braces and texts for users are skipped, as are tests,
- * test kits, database migrations and generated files.
+ * --count 90`. The selection depends on the seed and on the sources. A larger count keeps the same lines and adds
+ * further ones. Only lines with executable code are selected. Imports, types, comments, braces and texts for users are
+ * skipped, as are tests, test kits, database migrations and generated files.
  */
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -20,8 +20,8 @@ const sources = [
 const omitted = /\/(testing|conformance|test)\/|^plugins\/.*\/migrations\/|\.gen\.ts$|\.d\.ts$/
 
 /**
- * True for an expression or a statement, because changing it changes the behaviour. A function or a name alone is not
- * enough.
+ * True for a syntax node whose change changes the behaviour: an expression or a statement. A function or a name alone
+ * is not sufficient.
  */
 const isExecutable = ({ type }: Node) =>
   !type.startsWith('TS') &&
@@ -29,7 +29,7 @@ const isExecutable = ({ type }: Node) =>
     /^(?:Literal|TemplateLiteral|SpreadElement|Property|JSXAttribute|JSXExpressionContainer)$/.test(type) ||
     /^(?:If|For|ForOf|ForIn|While|DoWhile|Return|Throw|Switch|Break|Continue)Statement$|^SwitchCase$/.test(type))
 
-/** Yields the nodes without imports, re-exports and types. */
+/** Yields the nodes that may be executable. Imports, re-exports and types are skipped. */
 function* executableIn(node: Node): Generator<Node> {
   const { type } = node
   if (type.startsWith('Import') && type !== 'ImportExpression') return

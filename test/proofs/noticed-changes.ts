@@ -65,8 +65,8 @@ function problemsOf({ breaks, noticedBy }: RecordedChange, runs: readonly TestRu
 }
 
 /**
- * Applies each change, one after another, and runs its tests. Each test file first runs without a change. A file that
- * already fails would seem to notice every change.
+ * Applies each change, one after another, and runs its tests. Before that, each test file runs without a change,
+ * because a file that fails anyway would seem to notice every change.
  * @throws Error if a fragment does not occur exactly once in its file
  */
 export async function proveChanges(

@@ -32,8 +32,8 @@ const proven = filesByKey(repository)
 for (const { fixedDelay, autoStartup } of configuredTasks())
   for (const key of [fixedDelay, autoStartup]) proven.set(key, ['test/effects.test.ts'])
 const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
-// If a key has only one allowed value, its effect is that other values are rejected. No code reads such a key, so it is
-// skipped.
+// If a key has only one allowed value, its effect is that other values are rejected. Such a key is skipped, because no
+// code reads it.
 const keys = running.config.catalogue
   .filter(({ schema: { enum: values } }) => !Array.isArray(values) || values.length > 1)
   .map(({ key }) => key)
@@ -45,7 +45,7 @@ const drawn = keys
   .toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1))
   .slice(0, Number(values.sample))
 
-/** Returns the change that cuts a key. In its test file, only the test that proves the key runs. */
+/** Returns the change after which a key has no effect. In its test file, only the test of this effect runs. */
 function cutIn(key: string) {
   const files = proven.get(key) ?? []
   const [title] = files.map((file) => provingTest(readFileSync(join(repository, file), 'utf8'), key))

@@ -72,7 +72,8 @@ export async function runTestFile(root: string, file: string, limitMs: number, o
     detached: true,
     env: {
       ...cleanEnvironment(),
-      // Each run has its own templates, because other runs must not use databases that changed sources have migrated.
+      // Each run has its own template databases. Otherwise other runs would use databases that were migrated by changed
+      // sources.
       PLINTH_TEST_TEMPLATES: join(root, '.tap/templates', randomUUID()),
       TAP_TIMEOUT: String(limitMs / 1_000),
       TAP_GREP: `/^${literally(only)}/`,

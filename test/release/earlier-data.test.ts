@@ -186,7 +186,7 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
 }
 
 interface Sample {
-  /** The column or payload that stores the value. */
+  /** Name of the column or payload that stores the value. */
   readonly shape: string
   /** Reads a value as it was first stored, with an additional member that this version does not define. */
   readonly read: () => unknown

@@ -1,7 +1,7 @@
 /**
  * Stores the HTTP API of a release: `plinth openapi --product examples/quickstart/plinth.config.ts | node
- * test/release/release-freeze.ts`. Afterwards a test compares the product with it. Texts for users are omitted, because
- * they may change.
+ * test/release/release-freeze.ts`. Later, a test compares the API of the product with the stored one. Texts for users
+ * are omitted, because they may change.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ interface Description {
   readonly 'x-reasons': object
 }
 
-/** A member with such a name is a text only if its value is not a schema. */
+/** Removes texts. A member with the name of a text is a text only if its value is not a schema. */
 const withoutTexts = (name: string, value: unknown): unknown => {
   const isText = textMembers.has(name) && (typeof value !== 'object' || Array.isArray(value))
   return isText || name === 'x-title' ? undefined : value

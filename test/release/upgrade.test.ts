@@ -86,7 +86,7 @@ async function upgrade(t: Test, dialect: TestDialect, version: string) {
       'platform.example.checkout.receiver': `0x${'5c'.repeat(20)}`,
     },
   })
-  // The clock is one minute after the recording, so that nothing has expired.
+  // The clock of the product shows one minute after the recording, so that no stored data has expired.
   const age = systemClock.now() - Date.parse(facts.application.createdAt) - 60_000
   const clock = { ...systemClock, now: () => systemClock.now() - age }
   const running = await startForTest(product, { clock })

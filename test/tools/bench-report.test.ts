@@ -12,7 +12,7 @@ const row = (measured: Bar['measured'], bar: Bar['bar']) =>
 t.test('a bar shows median and range, and its result is computed from the rounds', async (t) => {
   t.same(row(spread([1, 1.1, 1.2, 1.3, 1.4]), { atLeast: 0.9 }), ['1.20 (1.00..1.40)', '>= 0.90', 'met'])
   t.same(row(spread([1, 1.1, 1.2, 1.3, 1.4]), { atLeast: 1.5 }), ['1.20 (1.00..1.40)', '>= 1.50', 'missed'])
-  // The middle half of the rounds is on both sides of the target, so the result is undecided, whatever the median is.
+  // The middle half of the values lies on both sides of the target, so the result is undecided, whatever the median is.
   t.same(row(spread([0.8, 0.87, 0.89, 0.95, 1]), { atLeast: 0.9 })?.[2], 'at the bar')
   t.same(row(spread([0.8, 0.87, 0.91, 0.95, 1]), { atMost: 0.9 })?.[2], 'at the bar')
   t.same(row(spread([0.1, 1, 1, 1, 9]), { atMost: 0.9 })?.[2], 'missed', 'one quiet round decides nothing')

@@ -38,7 +38,7 @@ const runTests = (t: Test, files: Record<string, string>, machine = '') =>
 t.test('a failing test fails each way to run it', async (t) => {
   const files = { 'a.test.ts': test(`t.equal(1, 2, 'unequal')`), 'b.test.ts': test('t.ok(1)') }
   const tap = join(root, 'node_modules/tap/dist/esm/run.mjs')
-  // Before the first run of tap, everything counts as changed.
+  // Before tap has run once, all files are treated as changed.
   for (const words of [[tap, '--changed'], ['a.test.ts'], [tap, 'a.test.ts'], [tap]]) {
     const { status, output } = runIn(t, files, words)
     t.equal(status, 1, words.join(' '))
@@ -101,7 +101,7 @@ t.test('a requirement is proven by a recorded change or a test, partly proven, o
     'id',
     ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005', 'A-006'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
   ]
-  // The names are built at run time. Otherwise they would be found as tests of this file.
+  // The texts are built at run time. Otherwise tools would find them as tests of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
   const change = {
     file: 'a.ts',

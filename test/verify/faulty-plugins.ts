@@ -1,4 +1,7 @@
-/** Plugins as their authors would publish them. Each has one fault that `plinth plugin verify` must report. */
+/**
+ * Plugins that each have one fault, packed as their authors would publish them. `plinth plugin verify` must report the
+ * fault.
+ */
 
 export interface FaultyPlugin {
   /** Name of the package. */
@@ -62,7 +65,7 @@ const manifestOf = (name: string, changes: object = {}) => ({
   ...changes,
 })
 
-/** Returns the files of a package. A member of the manifest that is `undefined` is removed. */
+/** Returns the files of a package. If `changes` sets a member of the manifest to `undefined`, the member is removed. */
 export const filesOf = (name: string, source: Source, changes: object = {}, more: Files = {}): Files => ({
   'package.json': JSON.stringify(manifestOf(name, changes), undefined, 2),
   'README.md': `# ${name}\n`,

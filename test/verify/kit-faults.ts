@@ -1,4 +1,7 @@
-/** Plugins that violate a contract whose conformance kit `plinth plugin verify` runs without the tests of the author. */
+/**
+ * Plugins that violate a contract. `plinth plugin verify` runs the conformance kit of this contract itself, so it finds
+ * the violation even if the author has no tests.
+ */
 import { type FaultyPlugin, filesOf, routeOf, withHttp } from './faulty-plugins.ts'
 
 export interface KitFault {
@@ -183,7 +186,10 @@ interface UpgradeFault {
   readonly files: FaultyPlugin['files']
 }
 
-/** A plugin with a table; `more` is a list of further change sets, `first` replaces the first one. */
+/**
+ * Returns the files of a plugin with a table. `more` contains the source of further change sets. `first` replaces the
+ * first change set.
+ */
 const stored = (name: string, version: string, { first = '', more = '', setup = '', columns = 'id, note' } = {}) => {
   const tableName = name.replaceAll('-', '_')
   const createTable = `defineChangeSet({
@@ -214,7 +220,7 @@ const changeSets = [${first || createTable}${more}]`,
 const changeSet = (id: string, body: string, more = '') =>
   `, defineChangeSet({ id: '${id}', ${more} up: ({ schema, sql, type }) => [${body}] })`
 
-/** The new version adds a nullable column and a table. */
+/** A correct upgrade: the new version adds a nullable column and a table. */
 export const honestUpgrade = {
   old: stored('acme-honest-upgrade', '1.0.0'),
   files: stored('acme-honest-upgrade', '1.1.0', {

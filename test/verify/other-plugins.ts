@@ -6,7 +6,7 @@ import { type FaultyPlugin, filesOf, routeOf, withHttp } from './faulty-plugins.
 
 export type Files = FaultyPlugin['files']
 
-/** Build script in place of the compiler. It only removes the types from the sources of a created plugin. */
+/** Build script that replaces the compiler. It only removes the types from the sources of a created plugin. */
 const build = `
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'

@@ -1,4 +1,7 @@
-/** `plinth plugin verify` runs conformance kits by itself, and upgrades from the previous version. */
+/**
+ * Tests that `plinth plugin verify` runs conformance kits itself, and that it tests upgrades from the previous version
+ * of a plugin.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

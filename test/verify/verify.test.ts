@@ -79,7 +79,8 @@ t.test('honest plugins pass without a problem', { timeout: 900_000, jobs: maxCon
   const created = join(directory, 'honest-page')
   const surroundings = { stdout: { write: () => {} }, stderr: { write: () => {} }, environment: {}, directory }
   t.equal(await runProgram(['create', 'page', 'honest-page', '--folder', created], surroundings), 0)
-  // In this repository, the compiler would also compile the sources of the packages that the plugin imports.
+  // Replaces the build script, because the compiler would also compile the sources of the packages in this repository
+  // that the plugin imports.
   writeFileSync(join(created, 'build.mjs'), honestPlugin.build)
   const manifest = JSON.parse(readFileSync(join(created, 'package.json'), 'utf8'))
   const scripts = { ...manifest.scripts, build: 'node build.mjs' }

@@ -1,7 +1,7 @@
 import { service } from '@plinth/kernel'
 import type { LotRepository } from '@plinth/money'
 
-/** Asset of member points (document 1, "What the service does" 2). */
+/** Asset of member points (document 1 of the specification, "What the service does" 2). */
 export const defaultAsset = 'points:mall'
 
 export interface Reward {

@@ -26,7 +26,7 @@ import { pointsTables } from './personal-data.ts'
 import { ruleRoutes } from './rules/rule-routes.ts'
 import { dayTask, expiryTask, purge } from './tasks.ts'
 
-/** Member points (document 1). */
+/** Member points (document 1 of the specification). */
 export default definePlugin({
   id: 'member-points',
   version: '1.0.0',

@@ -73,7 +73,7 @@ const taskView = Type.Object({
 
 const { route } = routesWith<RuleRouteParts>()
 
-/** Document 2, "Notification rules". */
+/** Document 2 of the specification, "Notification rules". */
 export const ruleRoutes = [
   route({
     method: 'GET',

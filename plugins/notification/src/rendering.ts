@@ -107,7 +107,7 @@ function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inside(member)]))
 }
 
-/** Document 2, "Configuration". */
+/** Document 2 of the specification, "Configuration". */
 export const renderingKeys = {
   'platform.notification.template.validate-before-send': key.boolean({
     title: { en: 'Check template variables', 'zh-CN': '发送前检查模板变量' },
@@ -145,7 +145,7 @@ interface Preview {
 
 type Traits = Pick<NotificationChannel['traits'], 'texts'>
 
-/** Renders the template of a message (document 2, "Template rules"), or translates its texts. */
+/** Renders the template of a message (document 2 of the specification, "Template rules"), or translates its texts. */
 export class Rendering {
   readonly #parts: RenderingParts
 

@@ -1,4 +1,4 @@
-/** Tests templates in sent messages and previews (document 2, "Template rules"). */
+/** Tests templates in sent messages and previews (document 2 of the specification, "Template rules"). */
 import database from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'

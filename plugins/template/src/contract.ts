@@ -8,7 +8,7 @@ export type TemplateValue =
   | readonly TemplateValue[]
   | { readonly [name: string]: TemplateValue }
 
-/** Document 2, "Template rules". */
+/** Document 2 of the specification, "Template rules". */
 export interface TemplateQuery {
   readonly code: string
   /** Channel of the message. In the same language, a template for this channel is preferred to a template for `all`. */

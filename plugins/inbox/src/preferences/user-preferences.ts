@@ -105,7 +105,7 @@ const switchOfChannel: Readonly<Record<string, Switch>> = {
   sms: 'smsEnabled',
 }
 
-/** Document 2, "Preferences"; decision B31. */
+/** Document 2 of the specification, "Preferences"; decision B31. */
 const columnOfSwitch = {
   databaseEnabled: 'database_enabled',
   websocketEnabled: 'websocket_enabled',

@@ -36,7 +36,7 @@ interface AdjustmentPreview {
 
 type AdjustmentParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
-/** Adjustments by operators, with a reason (document 1, "Manual adjustment"). */
+/** Adjustments by operators, with a reason (document 1 of the specification, "Manual adjustment"). */
 export class Adjustments {
   readonly #parts: AdjustmentParts
 

@@ -32,7 +32,7 @@ export function streakOn(today: string, last: LastCheckIn | undefined): number |
   return passed === 1 ? last.streak + 1 : 1
 }
 
-/** Daily points plus the bonus for this day of the cycle (document 1, "Check-in"). */
+/** Daily points plus the bonus for this day of the cycle (document 1 of the specification, "Check-in"). */
 export function checkInPoints(
   { points = 0, cycleDays = usualCycle, bonuses = [] }: RuleSettings,
   streak: number,
@@ -70,7 +70,7 @@ interface CheckInMonth {
   readonly days: readonly { readonly date: string; readonly points: number; readonly consecutiveDays: number }[]
 }
 
-/** Daily check-ins with a bonus for consecutive days (document 1, "Check-in"). */
+/** Daily check-ins with a bonus for consecutive days (document 1 of the specification, "Check-in"). */
 export class CheckIns {
   readonly #parts: CheckInParts
 

@@ -51,9 +51,9 @@ class ScanLost extends Error {
 }
 
 /**
- * Scans an asset for expired points (document 1, "Expiry job"). Only one run at a time has the lease of the scan. If it
- * does not finish, a later run continues the scan. The debits of a page and the position of the scan are committed
- * together, so a crash loses nothing.
+ * Scans an asset for expired points (document 1 of the specification, "Expiry job"). Only one run at a time has the
+ * lease of the scan. If it does not finish, a later run continues the scan. The debits of a page and the position of
+ * the scan are committed together, so a crash loses nothing.
  */
 export class ExpiryRuns {
   readonly #parts: ExpiryRunParts

@@ -71,7 +71,7 @@ type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
 
 /**
  * Moves points between the columns of sources, while the account is locked. Takes points that expire first, then older
- * ones (decision B11). Skips expired sources.
+ * ones. Skips expired sources.
  */
 export class LotMoves {
   readonly #db: Database

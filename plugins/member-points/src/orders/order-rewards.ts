@@ -23,8 +23,8 @@ interface RewardedOrder {
 }
 
 /**
- * Returns the points that all refunds so far should take back (decision B9): the refunded share of the granted points,
- * rounded down. A full refund takes all of them.
+ * Returns the points that all refunds so far should take back: the refunded share of the granted points, rounded down.
+ * A full refund takes all of them.
  */
 export function reversalTarget({ paid, refunded, granted }: RewardedOrder): number {
   if (refunded >= paid) return granted
@@ -116,8 +116,8 @@ const awaited = {
 } as const
 
 /**
- * Grants points for paid orders and takes them back for refunds (document 1, "Order reward" and "Refund reversal").
- * Events may arrive in any order. Each one locks the row of the order before the account.
+ * Grants points for paid orders and takes them back for refunds (document 1 of the specification, "Order reward" and
+ * "Refund reversal"). Events may arrive in any order. Each one locks the row of the order before the account.
  */
 export class OrderRewards {
   readonly #parts: OrderRewardParts

@@ -118,7 +118,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<MessageRouteParts>()
 
-/** Document 2, "Endpoints"; decision B41. */
+/** Document 2 of the specification, "Endpoints"; decision B41. */
 export const messageRoutes = [
   route({
     method: 'GET',

@@ -5,9 +5,9 @@ import type { MessageDraft } from '../contract.ts'
 export type VariableValue = string | number | bigint | boolean | Date | null
 
 /**
- * Builds a message (document 2, "Message"): `new MessageBuilder().subject('Paid').variable('order',
- * 42).toUser(7).draft()`. Each call that specifies a recipient adds it. For a variable or attribute, the last value
- * applies.
+ * Builds a message (document 2 of the specification, "Message"): `new
+ * MessageBuilder().subject('Paid').variable('order', 42).toUser(7).draft()`. Each call that specifies a recipient adds
+ * it. For a variable or attribute, the last value applies.
  */
 export class MessageBuilder {
   #texts: Pick<MessageDraft, 'subject' | 'content' | 'html' | 'template' | 'locale'> = {}

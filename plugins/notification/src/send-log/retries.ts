@@ -48,10 +48,10 @@ interface Claimed extends Claim {
 const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
- * Sends failed messages again (document 2, "Batch retry rule"). A conditional update claims the row as `retried`, so
- * one of several callers sends. Just before the send, one transaction ends the claim and writes a new row in state
- * `sending`. If the process dies earlier, the claim expires and the row gets its old state back. If it dies later, the
- * new row becomes `unknown`.
+ * Sends failed messages again (document 2 of the specification, "Batch retry rule"). A conditional update claims the
+ * row as `retried`, so one of several callers sends. Just before the send, one transaction ends the claim and writes a
+ * new row in state `sending`. If the process dies earlier, the claim expires and the row gets its old state back. If it
+ * dies later, the new row becomes `unknown`.
  */
 export class SendLogRetries {
   readonly #parts: RetryParts

@@ -1,10 +1,10 @@
 import { type BlockingReason, blockingReasons } from '../planning/reasons.ts'
 
-/** In ascending order (decision B48). */
+/** In ascending order. */
 export const riskLevels = ['none', 'low', 'medium', 'high'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
-/** Document 3, "Compensation plan actions". */
+/** Document 3 of the specification, "Compensation plan actions". */
 export const suggestedActions = [
   'mark-resolved',
   'wait-confirmations',

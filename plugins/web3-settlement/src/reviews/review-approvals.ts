@@ -2,7 +2,7 @@ import type { Approvals, ApprovalWorkflow } from '@plinth/approval'
 import { permissionCodes } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 
-/** Document 3, settlement rule 4. */
+/** Document 3 of the specification, settlement rule 4. */
 export const reviewWorkflow = 'money.web3.payment-settlement.review'
 /** Approvals belong to reviews. */
 const reviewSource = 'web3-settlement-review-log'

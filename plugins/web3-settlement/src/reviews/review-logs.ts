@@ -89,7 +89,7 @@ const ordersAtOnce = 200
 
 export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
-/** Document 3, "Settlement review log". */
+/** Document 3 of the specification, "Settlement review log". */
 export class ReviewLogs {
   readonly #parts: ReviewParts
 
