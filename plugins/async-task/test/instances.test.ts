@@ -114,7 +114,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   await one.passed()
   const seenAt = clock.monotonic()
   await clock.advance(leaseSeconds * 1000 - seenAt)
-  // Waits until the current poll has ended. Otherwise it would wait for time that does not advance.
+  // Waits until the current poll has ended. Otherwise the poll would wait for time that does not advance.
   await one.passed()
   t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
     failure: { reason: 'async-task.lost', params: { attempts: 2 } },

@@ -446,7 +446,7 @@ onEachDatabase(
           begun.push(rows)
           most = Math.max(most, ++atOnce)
           await until(() => begun.length > 1, 'two run at once')
-          // Gives a third task, which should not start, time to start.
+          // Waits a little. A third task, which must not start yet, would start in this time.
           for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce -= 1
         }),

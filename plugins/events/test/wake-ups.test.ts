@@ -23,7 +23,7 @@ t.test('with Redis a worker is notified immediately of events of another process
     handlers: (events) => events.on(noted, 'test.note', ({ payload }) => seen.resolve(payload.note)),
   })
   await worker.events.idle()
-  // No clock advances, so no instance polls.
+  // No clock advances, so no instance polls. Only a message can cause the delivery.
   await web.events.publish(noted, { note: 'from afar' })
   t.equal(await Promise.race([seen.promise, pause(120_000, 'nothing', { ref: false })]), 'from afar')
 })

@@ -297,7 +297,7 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
     }
     for (const one of steps) {
       await play(people, one)
-      // The product caches tokens and roles for half a second.
+      // The product caches tokens and roles for half a second, so the clock advances by this time.
       await iam.clock.advance(500)
     }
     return t.passing()

@@ -131,7 +131,7 @@ onSqlite(t, 'a record is described in words, in the language of the reader', asy
   t.match(chinese, { actionName: '角色: 修改', targetKind: '角色' })
   t.match(chinese.changes[2], { title: '数据范围', after: { value: '本组织数据' } })
 
-  // Actions of a plugin that describes none.
+  // The plugin describes none of its actions, so the names are derived from the codes of the action and of the fields.
   const summary = { totalAmount: 1234, isPaid: true }
   await record({ actor: { name: 'cli' }, action: 'sales-order.mark-paid', subject: 'spring', summary })
   t.match(await newest('action=sales-order.mark-paid'), {

@@ -29,7 +29,7 @@ async function installed(t: Test, db: TestDatabase, settings: StartSettings = {}
 
 onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
   const { call, login, running } = await installed(t, db, { config: { 'platform.install.token': 'x'.repeat(40) } })
-  // The product is not installed, because the token was missing. Users with single permissions can still log in.
+  // The product is not installed, because the token was missing. Users with one permission each can still log in.
   const service = running.service(accounts)
   await service.createAdministrator({ username: 'founder', password: secrets.administrator }, system)
   const root = await login('founder', secrets.administrator)

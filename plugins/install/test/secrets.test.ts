@@ -93,7 +93,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
       const found = files.flatMap(({ parentPath, name }) => {
         const path = join(parentPath, name)
-        // `.env` is the only file that may contain the connections. Only its owner can read it.
+        // `.env` is the only file that may contain the passwords of the connections. Only its owner can read it.
         const names = name === '.env' ? ['administrator', 'token', 'wrong'] : Object.keys(known)
         return findIn(readFileSync(path, 'latin1'), names).map((secret) => `${secret} in ${path}`)
       })

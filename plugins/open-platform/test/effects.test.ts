@@ -44,7 +44,7 @@ t.test('an application without its own limit has the default one', async (t) => 
 })
 
 t.test('calls are written after the interval, and stored as long as their retention', async (t) => {
-  /** Returns the calls that are stored 3 s after a call, and two days after it was written. */
+  /** Returns the calls that are stored 3 s after a call, and the calls that are stored two days later. */
   const observe = async (config: KeyValues) => {
     const clock = manualClock()
     const { adminToken, createApp, signed, running } = await startOpen(t, await sqlite(), { clock, config })

@@ -157,7 +157,7 @@ t.test('names lead only where their addresses may be reached', async (t) => {
   t.hasStrict(await failure(client(t, settings).request(request)), { code: 'host-unknown', mayHaveArrived: false })
   t.equal(there.requests.length, 0)
 
-  // The address of the host decides, not its name.
+  // The rules apply to the address of the host and not to its name.
   const opened = client(t, { ...settings, allowedCidrs: ['127.0.0.0/8'] }, answering(['127.0.0.1']))
   t.match(await opened.request(request), { status: 200, body: 'ok' })
   t.equal(there.requests[0]?.headers.host, `hook.example.com:${port}`)

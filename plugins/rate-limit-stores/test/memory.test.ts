@@ -172,7 +172,7 @@ t.test('windows that are over are gone after calls as many as a quarter of them,
       for (let index = 0; index < entries; index++) {
         store.consume(request({ key: `once:${index}`, windowMs: ends[index % ends.length] as number }))
       }
-      // The purge may have reached any position in the table.
+      // After a random number of calls, the purge may have reached any position in the table.
       for (let call = 0; call < callsBetween; call++) store.consume(lasting)
       await clock.advance(60_000)
       store.consume(lasting)

@@ -254,7 +254,7 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   t.equal(one.probe.begun.length, 0, 'a living holder keeps its task')
   // The lease is measured from the last heartbeat, so it has expired now.
   await one.clock.advance(10_000)
-  // Waits until the current poll has ended. Otherwise it would wait for time that does not advance.
+  // Waits until the current poll has ended. Otherwise the poll would wait for time that does not advance.
   await one.passed()
   await one.begun(1)
   await one.ended(2)

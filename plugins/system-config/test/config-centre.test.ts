@@ -247,7 +247,7 @@ onEachDatabase(t, 'what no two values may say together is not stored by two who 
   const resets = [enabled, mode].map((key) => ({ key, action: 'reset' }) as const)
   const refused = { code: '400', reason: 'system-config.invalid', data: { errors: [{ field: mode, rule: 'needed' }] } }
 
-  // The other instance saves its change after this instance has validated its own.
+  // The other instance saves its change after this instance has validated its own change.
   const store = one.running.service(database)
   const { transactional } = store
   store.transactional = async (work, options) => {

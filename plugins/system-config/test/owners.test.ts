@@ -206,7 +206,7 @@ async function startPlanted(t: Test, db: TestDatabase): Promise<void> {
   await running.stop('planted')
 }
 
-/** Stores a value as a version without this rule would have stored it. */
+/** Stores a value as an earlier version would have stored it, which did not have the rule that rejects the value. */
 async function plant(storage: Database, configKey: string, configValue: string): Promise<void> {
   const row = { masterKeyId: null, sensitive: false, version: 1, updatedAt: new Date(0), updatedBy: 'earlier' }
   await storage.transactional(async (em) => {
