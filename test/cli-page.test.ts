@@ -95,7 +95,7 @@ t.test('each example runs, and the commands of other pages', { timeout: 600_000 
       t.same(await stop(), [0, null], line)
       continue
     }
-    // A product is installed once.
+    // A product can be installed only once, so each command gets a new folder.
     const folder = line.includes('plinth install ') ? `new-${++products}` : 'shop'
     if (folder !== 'shop') cpSync(join(files, 'new'), join(files, folder), { recursive: true })
     const { code, output } = await run(line, folder)

@@ -48,7 +48,7 @@ t.test('a whole product', { jobs: 2, timeout: 600_000 }, async (t) => {
 })
 
 async function fallsSilent(t: Test, db: TestDatabase) {
-  // SQLite has no network.
+  // SQLite needs no network, so its connection cannot fall silent.
   if (db.dialect === 'sqlite') return
   const { proxy, running, publish } = await startBehindProxy(t, db)
   t.equal(await publish(), '200 200')

@@ -18,7 +18,7 @@ export const permissionOperations = ({ paths }: ApiDocument): readonly Operation
       .map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
 
-/** Ids for requests. */
+/** Ids and texts that the requests contain. */
 export interface Names {
   /** The marker text in the rows. */
   readonly mark: string

@@ -10,7 +10,7 @@ import { freePort, until, watchProcess } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 
 const root = join(import.meta.dirname, '..', '..')
-/** Host in the configurations. */
+/** Host name in the proxy configurations. */
 export const host = 'shop.example.com'
 /** Context path in the proxy configurations. */
 export const contextPath = '/shop'
@@ -25,7 +25,7 @@ interface Files {
   readonly directory: string
   readonly certificate: string
   readonly key: string
-  /** Port with TLS. */
+  /** Port of the proxy with TLS. */
   readonly port: number
   /** Port on which the proxy redirects to HTTPS. */
   readonly plainPort: number
@@ -118,7 +118,7 @@ export interface Response {
 interface Call {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON. */
+  /** Value that is sent as JSON. */
   readonly body?: object
   /** Text at which the call stops: when the response contains it, the call returns and closes the connection. */
   readonly untilText?: string

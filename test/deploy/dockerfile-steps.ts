@@ -59,7 +59,7 @@ async function filesOf(app: string): Promise<ReadonlyMap<string, string>> {
   )
 }
 
-/** Result of the instructions. */
+/** Result of the instructions of a Dockerfile. */
 export interface BuiltImage {
   /** Returns the directory on this machine that represents a path of the image. */
   pathOf(path: string): string

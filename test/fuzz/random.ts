@@ -1,8 +1,8 @@
 /** Reproducible random numbers (mulberry32). The seed of a failed run repeats that run. */
 export interface Random {
-  /** In [0, 1). */
+  /** Returns a number from 0 to below 1. */
   number(): number
-  /** In [0, below). */
+  /** Returns an integer from 0 to below `below`. */
   integer(below: number): number
   chance(probability: number): boolean
   pick<T>(choices: readonly T[]): T

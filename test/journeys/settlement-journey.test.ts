@@ -48,7 +48,7 @@ t.test(
     t.match((await buyer('GET', 'iam/users/me')).data, { username: wallet.address.toLowerCase(), isSuperAdmin: false })
     t.hasStrict(await buyer('POST', 'admin/web3/payment-confirmations', { outTradeNo: 'x' }), { code: '403' })
 
-    // It checks out.
+    // The buyer with this wallet checks out.
     const { data: offers } = await buyer('GET', 'checkout/offers')
     const course = offers.items.find(({ code }: { code: string }) => code === 'DEMO-COURSE')
     const { data: order } = await buyer('POST', 'checkout/orders', { offerId: course.id })

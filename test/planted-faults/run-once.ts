@@ -6,7 +6,7 @@ import { writeSync } from 'node:fs'
 import { endProcess, onUnexpectedEnd } from '../../kernel/src/cli/process-end.ts'
 import { runProgram } from '../../kernel/src/cli/program.ts'
 
-/** Synchronous, like the log. */
+/** Writes synchronously, as the log does, so that the output is in the right order. */
 const print = (text: string) => void writeSync(1, text)
 
 for (const command of process.argv.slice(2)) {

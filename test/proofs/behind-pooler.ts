@@ -67,7 +67,7 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
       // The load logs in as one user more often than the default limit of sessions allows.
       'platform.iam.token.max-per-user': 10_000,
       'platform.rate-limit.annotation.enabled': false,
-      // A busy host is slow.
+      // The deadline is long, because a busy host is slow.
       'platform.rate-limit.store-deadline': '1m',
       // Password hashes are cheap, because this test is about the database.
       'platform.iam.password.hash.memory': '1MiB',

@@ -21,7 +21,7 @@ export interface FaultyPlugin {
 type Files = FaultyPlugin['files']
 
 interface Source {
-  /** Statements before the declaration. */
+  /** Source of the statements before the declaration. */
   readonly before?: string
   /** Members of the declaration; none if omitted. */
   readonly members?: string
@@ -342,7 +342,7 @@ function search() {
   },
 ]
 
-/** Secrets and stored data. */
+/** Faults that concern secrets and stored data. */
 const data: readonly FaultyPlugin[] = [
   {
     name: 'acme-logged-secret',

@@ -7,7 +7,7 @@ import { type FaultyPlugin, filesOf, routeOf, withHttp } from './faulty-plugins.
 export interface KitFault {
   readonly name: string
   readonly fault: string
-  /** Texts of the problem. */
+  /** Texts that the reported problem must contain. */
   readonly names: readonly string[]
   readonly files: FaultyPlugin['files']
 }

@@ -47,7 +47,7 @@ export interface MailDelivery {
   /** Stable code, such as `mail.refused`; absent if accepted. */
   readonly errorCode?: string | undefined
   readonly errorMessage?: string | undefined
-  /** Such as `550`. */
+  /** Reply code of the server, such as `550`. */
   readonly replyCode?: string | undefined
   /** Text of the reply, at most 300 characters, without credentials. It may repeat parts of the mail. */
   readonly reply?: string | undefined
@@ -56,7 +56,7 @@ export interface MailDelivery {
 export interface MailResult {
   /** Code of the driver; `none` if no driver is configured. */
   readonly driver: string
-  /** In angle brackets. */
+  /** `Message-ID` of the mail, in angle brackets. */
   readonly messageId: string
   /** Results for the addresses, in the order of `to`. */
   readonly deliveries: readonly MailDelivery[]
@@ -84,7 +84,7 @@ export const mail = service<Mail>('mail', { from: '@plinth/mail' })
 
 /** A validated mail. */
 export interface OutgoingMail {
-  /** Bare address. */
+  /** Address of the sender without a name. */
   readonly from: string
   readonly to: readonly string[]
   readonly subject: string

@@ -90,7 +90,7 @@ interface MailSettings {
 
 interface MailParts {
   readonly drivers: ReadonlyMap<string, MailDriver>
-  /** Called for every mail. */
+  /** Returns the settings. Called for every mail, so that a change takes effect immediately. */
   readonly settings: () => MailSettings
   readonly clock: Clock
   readonly log: Pick<Logger, 'error'>

@@ -162,7 +162,7 @@ export const ReversalRow = defineEntity({
     refundAmount: column.bigint(),
     status: column.text(16).$type<'deferred' | 'booked'>(),
     wanted: column.bigint(),
-    /** Points taken at once. */
+    /** Points that the refund took immediately. */
     deducted: column.bigint(),
     /** Points on hold that are taken as soon as the hold ends without spending them. */
     claimed: column.bigint().default(0),
@@ -208,9 +208,9 @@ export const ExpireBatchRow = defineEntity({
     cursorExpiresAt: column.bigint(),
     cursorId: column.bigint(),
     scanned: column.bigint(),
-    /** Expired sources. */
+    /** Number of sources that expired. */
     expired: column.bigint(),
-    /** Expired points. */
+    /** Number of points that expired. */
     points: column.bigint(),
     /** Sources whose debit the ledger rejected. */
     refused: column.bigint(),

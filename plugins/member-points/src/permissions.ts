@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Decision B12. */
 export const permissionCodes = {
   accountView: 'member-points:account:view',
   ledgerView: 'member-points:ledger:view',

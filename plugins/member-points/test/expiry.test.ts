@@ -449,7 +449,7 @@ onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan
     const scan = watchProcess(t, fork(program, [about], { silent: true }))
     t.same(await scan.ended(), [null, 'SIGKILL'], `killed at statement ${after}`)
     t.same(await brokenRules(product), [])
-    // The lease expires.
+    // Lets the lease of the killed scan expire.
     await db.execute('update points_expire_batch set lease_until = 1 where holder is not null')
   }
   const [cut] = await rows('select scanned, status from points_expire_batch')

@@ -143,7 +143,7 @@ class Season {
         .filter(({ cash, refunded }) => refunded < cash)
         .map((order) => () => this.#refund(order, order.cash, `end:${order.orderNo}`)),
     ]
-    // In random order.
+    // Completes the open operations in a random order.
     while (work.length > 0) await work.splice((pick * 31 + work.length) % work.length, 1)[0]?.()
     await events.idle()
   }

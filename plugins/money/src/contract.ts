@@ -163,7 +163,7 @@ export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' |
   readonly asset: string
   readonly direction: 'credit' | 'debit'
   readonly counter?: string
-  /** At most 1,000. */
+  /** Accounts of the postings; at most 1,000. */
   readonly accountIds: readonly number[]
   /** Returns at most 1,000 postings. Called when the accounts are locked and their lots cannot change any more. */
   postings(): Promise<readonly BatchPosting[]>

@@ -28,7 +28,7 @@ export const AccountRow = defineEntity({
 })
 export type AccountRow = InferEntity<typeof AccountRow>
 
-/** Rows never change. */
+/** A movement. Its row never changes. */
 export const JournalRow = defineEntity({
   name: 'MoneyJournal',
   tableName: 'money_journal',
@@ -138,7 +138,7 @@ export const ReconciliationRow = defineEntity({
   tableName: 'money_reconciliation',
   properties: {
     id: column.primaryKey(),
-    /** Null for all assets. */
+    /** Asset that is checked; null for all assets. */
     asset: column.text(64).nullable(),
     state: column.text(16).$type<ReconciliationState>(),
     requestedBy: column.text(128),

@@ -55,7 +55,7 @@ export const driverKeys = {
   }),
 }
 
-/** Includes the key `enabled`. */
+/** Returns the names of the keys for the choice of a driver, and of the key `enabled`. */
 export const driverKeyNames = (channel: string): readonly string[] =>
   ['enabled', 'strategy', 'drivers-order', 'driver-rest'].map((name) => `${channel}.${name}`)
 
@@ -64,7 +64,7 @@ type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
   readonly strategy: () => ProviderStrategy
   readonly order: () => readonly string[]
-  /** Drivers that can send. */
+  /** Returns the codes of the drivers that can send. */
   readonly ready: () => readonly string[]
   /** True if the driver failed, and not the recipient or the message. */
   readonly isFaulty: (failure: Failure) => boolean

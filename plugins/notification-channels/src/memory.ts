@@ -1,6 +1,6 @@
 import { definePlugin, key, type NotificationMessage, notificationChannel, service } from '@plinth/kernel'
 
-/** For tests and diagnosis. */
+/** The last messages, for tests and diagnosis. */
 export interface SentNotifications {
   /** Recorded messages, the oldest first, up to the configured capacity. */
   readonly messages: readonly NotificationMessage[]
@@ -35,7 +35,7 @@ export default definePlugin({
     }),
   },
   setup({ config, contribute, provide }) {
-    /** In order of arrival. */
+    /** Messages by id, in order of arrival. */
     const sent = new Map<string, NotificationMessage>()
     provide(sentNotifications, {
       get messages() {

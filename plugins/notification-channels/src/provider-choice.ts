@@ -28,7 +28,7 @@ export interface ProviderChoiceParts {
  */
 export class ProviderChoice {
   readonly #parts: ProviderChoiceParts
-  /** Monotonic milliseconds by provider. */
+  /** Monotonic time in milliseconds until which a provider rests, by its code. */
   readonly #restsUntil = new Map<string, number>()
   #turn = 0
 

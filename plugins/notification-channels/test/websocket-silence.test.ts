@@ -17,7 +17,7 @@ onEachDatabase(
   t,
   '[N-007] a fan-out whose database falls silent fails in time, and goes on afterwards',
   async (t, at) => {
-    // SQLite has no network.
+    // SQLite needs no network, so its connection cannot fall silent.
     if (at.dialect === 'sqlite') return
     const proxy = await startHalfOpenProxy({ port: ports[at.dialect] })
     t.teardown(() => proxy.close())

@@ -2,7 +2,7 @@ import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 
-/** Document 2 of the specification, "Notification rule". */
+/** An alert to send (document 2 of the specification, "Notification rule"). */
 interface AlertCommand {
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]

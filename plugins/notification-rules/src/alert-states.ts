@@ -44,7 +44,7 @@ export class AlertStates {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #log: Pick<Logger, 'warn'>
-  /** By rule code. */
+  /** Remaining alerts by rule code. */
   readonly #rooms = new Map<string, Room>()
 
   constructor(db: Database, clock: Pick<Clock, 'now' | 'monotonic'>, log: Pick<Logger, 'warn'>) {

@@ -49,7 +49,7 @@ export interface RuleEvent {
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
-/** Before an event. */
+/** State of an alert before the event. */
 export interface AlertState {
   readonly lastSentAt?: number | undefined
   /** Time of the first message or of the last escalation. Default: `lastSentAt`. */

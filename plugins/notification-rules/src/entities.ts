@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 
-/** A normalised rule. */
+/** A rule in the form that `normalizeRule` returns. */
 export const RuleRow = defineEntity({
   name: 'NotificationRule',
   tableName: 'notification_rule',

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Document 2 of the specification, "Authentication"; decision B41. */
+/** Permissions for operators (document 2 of the specification, "Authentication"). */
 export const permissionCodes = {
   ruleView: 'notification:rule:view',
   ruleCreate: 'notification:rule:create',

@@ -26,7 +26,7 @@ import { ruleRoutes } from './rule-routes.ts'
 import { Rules } from './rules.ts'
 import { purge } from './tasks.ts'
 
-/** Document 2 of the specification, "Notification rule". */
+/** Plugin for notification rules (document 2 of the specification, "Notification rule"). */
 export default definePlugin({
   id: 'notification.rules',
   version: '1.0.0',

@@ -29,7 +29,7 @@ export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): 
   }
 }
 
-/** Includes codes without a rule. */
+/** Maximum number of cached codes, including codes that have no rule. */
 const most = 1000
 /** Milliseconds for which a cached rule is used. After that, another instance may have changed it. */
 const freshMs = 1000

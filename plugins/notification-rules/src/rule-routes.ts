@@ -42,7 +42,7 @@ interface RuleRouteParts {
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined
   readonly events: Pick<Events, 'publishedTypes'>
-  /** Undefined without preferences. */
+  /** Undefined in a product without preferences of users. */
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
@@ -73,7 +73,7 @@ const taskView = Type.Object({
 
 const { route } = routesWith<RuleRouteParts>()
 
-/** Document 2 of the specification, "Notification rules". */
+/** Routes for operators (document 2 of the specification, "Notification rules"). */
 export const ruleRoutes = [
   route({
     method: 'GET',

@@ -15,7 +15,7 @@ export interface RuleTemplate {
 }
 
 const [minute, hour] = [60, 3600]
-/** Document 2 of the specification, "Events". */
+/** Channels that the templates recommend (document 2 of the specification, "Events"). */
 const channels = ['database']
 const databaseOrMail = ['database', 'mail']
 

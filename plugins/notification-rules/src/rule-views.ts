@@ -27,7 +27,7 @@ export const ruleCode = Type.String({
   description: 'Code of the event, such as `open-platform.balance-low`.',
 })
 
-/** Without the code. */
+/** Members of a rule in a request, except its code. */
 export const ruleMembers = {
   enabled: Type.Optional(Type.Boolean()),
   thresholdCount: Type.Optional(

@@ -17,7 +17,7 @@ import { RuleRow } from './entities.ts'
 import { businessError } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
-/** Absent fields stay unchanged. */
+/** Change of a rule. Absent fields stay unchanged. */
 type RuleChange = Partial<RuleInput>
 
 interface RuleFilter {
@@ -32,7 +32,7 @@ interface RulesParts {
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
   readonly notification: Pick<Notification, 'channels'>
   readonly kernel: Pick<Kernel, 'contributions'>
-  /** After the commit. */
+  /** Called after the commit of a change. */
   readonly changed: () => void
 }
 
@@ -53,7 +53,7 @@ export class Rules {
     return findPage<RuleRow>(this.#parts.db.fork(), RuleRow, where, window, { search })
   }
 
-  /** Sorted by code. */
+  /** Returns the rules that a caller may read, sorted by code. */
   async all(principal: Principal): Promise<readonly NotificationRule[]> {
     const rows = await this.#rowsOf(principal)
     const found = await this.#parts.db.fork().find(RuleRow, rows, { orderBy: { code: 'asc' } })
@@ -198,7 +198,7 @@ export class Rules {
     }
   }
 
-  /** Joins the current transaction. */
+  /** Writes an audit entry in the current transaction. */
   #record(operator: Operator, verb: string, { id, code }: Pick<RuleRow, 'id' | 'code'>, summary: AuditSummary) {
     const entry = {
       ...auditCaller(operator),

@@ -102,7 +102,7 @@ export interface Notification {
    *   that must not be stored; RangeError for options out of range; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
    */
   enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
-  /** Sorted by code. */
+  /** Returns the loaded channels, sorted by code. */
   channels(): readonly ChannelInfo[]
 }
 

@@ -155,7 +155,7 @@ export const NotificationPartRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     notificationId: column.id(),
-    /** `channel:number`. */
+    /** Name of the part, `channel:number`. */
     part: column.text(150),
     /** Indexes of recipients who are left out. The first attempt decides who they are. */
     leftOut: column.json<number[]>(),

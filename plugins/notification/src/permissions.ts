@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Decision B41. */
 export const permissionCodes = {
   messageView: 'notification:message:view',
   messageSend: 'notification:message:send',

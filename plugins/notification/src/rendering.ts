@@ -107,7 +107,7 @@ function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inside(member)]))
 }
 
-/** Document 2 of the specification, "Configuration". */
+/** Configuration keys of templates (document 2 of the specification, "Configuration"). */
 export const renderingKeys = {
   'platform.notification.template.validate-before-send': key.boolean({
     title: { en: 'Check template variables', 'zh-CN': '发送前检查模板变量' },

@@ -60,13 +60,13 @@ interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact
 
 export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectOf'> {
   readonly ownerOf: OwnerOf
-  /** Undefined without a database. */
+  /** Undefined in a product without a database. */
   readonly writer: SendLogWriter | undefined
-  /** Undefined without a database. */
+  /** Undefined in a product without a database. */
   readonly recorder: SendRecorder | undefined
   readonly rendering: Rendering
   readonly outgoing: Outgoing
-  /** Undefined without a database. */
+  /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers

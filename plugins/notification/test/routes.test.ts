@@ -35,7 +35,7 @@ const down = definePlugin({
   },
 })
 
-/** Replaces the inbox. */
+/** Channel that replaces the inbox. */
 const inbox = channel('database', ['user'])
 
 /** Admits every request, as an identity plugin admits a user who has the permission. */

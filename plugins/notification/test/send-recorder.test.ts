@@ -89,7 +89,7 @@ t.test(
     })
     record(1)
     await new Promise((resolve) => setImmediate(resolve))
-    // 20 s at 2,000 per second.
+    // Records the sends of 20 s at 2,000 sends per second.
     record(39_999)
     gate.resolve()
     await recorder.written()

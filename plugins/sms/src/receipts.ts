@@ -13,7 +13,7 @@ export const smsReceipt = event(
     /** Id of the message: `messageId` of the accepted outcome. */
     messageId: Type.String(),
     status: Type.Union([Type.Literal('delivered'), Type.Literal('failed')]),
-    /** Null if delivered. */
+    /** Error code of the provider; null if the message was delivered. */
     code: Type.Union([Type.String(), Type.Null()]),
   }),
 )

@@ -11,7 +11,7 @@ export interface SocialMessage {
   readonly messageType: SocialMessageType
   /** Open ID of the recipient at that account. It is personal data: never log or store it in plain text. */
   readonly toUser: string
-  /** Required except for `official-kefu-text`. */
+  /** Id of the template. Required except for `official-kefu-text`. */
   readonly templateId?: string
   /** Values of the template fields. Each kind of field has its own limits. */
   readonly data: Readonly<Record<string, string>>
@@ -25,7 +25,7 @@ export interface SocialMessage {
   readonly kfAccount?: string
   /** Page of the mini program that opens when the recipient taps the message. */
   readonly page?: string
-  /** `developer`, `trial` or `formal`. */
+  /** Version of the mini program: `developer`, `trial` or `formal`. */
   readonly miniprogramState?: string
   /** BCP 47 language tag of a subscribe message. */
   readonly lang?: string

@@ -12,7 +12,7 @@ import t from 'tap'
 
 const dayMs = 86_400_000
 
-/** Admits every request. */
+/** Plugin that admits every request, in place of an identity plugin. */
 const door = definePlugin({
   id: 'test.door',
   version: '1.0.0',

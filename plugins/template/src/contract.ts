@@ -8,7 +8,7 @@ export type TemplateValue =
   | readonly TemplateValue[]
   | { readonly [name: string]: TemplateValue }
 
-/** Document 2 of the specification, "Template rules". */
+/** Query for the best template of a message (document 2 of the specification, "Template rules"). */
 export interface TemplateQuery {
   readonly code: string
   /** Channel of the message. In the same language, a template for this channel is preferred to a template for `all`. */
@@ -20,7 +20,7 @@ export interface TemplateQuery {
 export interface TemplateInfo {
   readonly id: number
   readonly code: string
-  /** Or `all`. */
+  /** Code of a channel, or `all`. */
   readonly channel: string
   readonly locale: string
   readonly version: number

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { HtmlFormat } from './compile/source.ts'
 
-/** Decision A18. */
+/** A template for one channel and language, which operators edit. */
 export const TemplateRow = defineEntity({
   name: 'MessageTemplate',
   tableName: 'message_template',

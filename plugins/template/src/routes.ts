@@ -122,7 +122,7 @@ const query = Type.Object({
 
 const { route } = routesWith<TemplateRouteParts>()
 
-/** Decision A18. */
+/** Routes for operators who edit templates. */
 export const templateRoutes = [
   route({
     method: 'GET',

@@ -57,7 +57,7 @@ export async function previewTemplate(
   }
 }
 
-/** Never changes. */
+/** Identifies a template. These fields never change. */
 interface TemplateName {
   readonly code: string
   readonly channel: string
@@ -178,7 +178,7 @@ export class TemplateAdmin {
     return businessError('version-conflict', { data: conflictData(row) })
   }
 
-  /** Joins the current transaction. */
+  /** Writes an audit entry in the current transaction. */
   #record(verb: string, { id, code, channel, locale }: TemplateName & { readonly id: number }, author: Author) {
     const entry = {
       ...auditCaller(author),

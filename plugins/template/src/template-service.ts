@@ -88,7 +88,7 @@ interface Loaded {
  */
 export class TemplateService implements Templates {
   readonly #parts: TemplateServiceParts
-  /** By id and version. */
+  /** Compiled templates by id and version. */
   readonly #loaded: LRUCache<string, Loaded>
 
   constructor(parts: TemplateServiceParts) {

@@ -49,7 +49,7 @@ export class UnusualAttempts {
     this.#underWay.add(work)
   }
 
-  /** Waits for running alerts. */
+  /** Waits until all alerts are sent. */
   async drain(): Promise<void> {
     await Promise.all(this.#underWay)
   }

@@ -9,7 +9,7 @@ export interface SiweContent {
   readonly domain: string
   /** Address of the wallet, in mixed case with its checksum (EIP-55). */
   readonly address: string
-  /** A single line. */
+  /** Text for the user, in a single line. */
   readonly statement: string
   readonly uri: string
   readonly chainId: number

@@ -5,7 +5,7 @@ import type { Parts } from './parts.ts'
 import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
 import type { TransferPick } from './planning/transfers.ts'
 
-/** Document 3 of the specification, "Web3 settlement records". */
+/** Type of the payments that this plugin records (document 3 of the specification, "Web3 settlement records"). */
 export const settlementType = 'web3-settlement'
 const together = 100
 const hashForm = /^0x[0-9a-f]{64}$/

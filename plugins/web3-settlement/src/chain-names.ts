@@ -5,7 +5,7 @@ import { ordersReached } from './caller-orders.ts'
 
 /** URLs of explorers by chain name; see `explorerBase`. */
 type Explorers = ReadonlyMap<string, string>
-/** By `tokenKey`. */
+/** Decimals and symbols of tokens by `tokenKey`. */
 type TokenNames = ReadonlyMap<string, TokenInfo>
 
 export interface ChainNames {

@@ -70,7 +70,7 @@ export type SettlementTrigger = (typeof settlementTriggers)[number]
 export const settlementOutcomes = ['settled', 'skipped', 'failed'] as const
 export type SettlementOutcome = (typeof settlementOutcomes)[number]
 
-/** Rows never change. */
+/** An attempt to settle. Its row never changes. */
 export const CallbackRow = defineEntity({
   name: 'Web3PaymentCallbackLog',
   tableName: 'web3_payment_callback_log',

@@ -33,7 +33,7 @@ export const zeroAddress: Address = `0x${'0'.repeat(40)}`
 const form = /^0x[0-9a-fA-F]{40}$/
 const looseForm = /^0x[0-9a-f]{40}$/i
 
-/** `0x` stays in lower case. */
+/** Returns an address in upper case; its prefix `0x` stays in lower case. */
 const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**

@@ -55,7 +55,7 @@ export interface TypedDataVerification extends VerificationResult {
 export interface PersonalSignature {
   readonly address: string
   readonly message: string
-  /** Default: `utf8`. */
+  /** Encoding of the message. Default: `utf8`. */
   readonly messageEncoding?: MessageEncoding
   readonly signature: string
 }
@@ -238,7 +238,7 @@ export interface FactsRequest {
  * transaction.
  */
 export interface Chains {
-  /** Ordered by name. */
+  /** Returns the chains, ordered by name. */
   list(): Promise<readonly Chain[]>
   get(name: string): Promise<Chain | undefined>
   /** @throws RangeError for an invalid transaction hash */

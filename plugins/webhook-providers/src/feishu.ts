@@ -19,7 +19,7 @@ function membersOf({ body }: WebhookRequest): object {
   try {
     if (typeof body === 'string') value = JSON.parse(body)
   } catch {
-    // Not JSON: rejected below.
+    // The text is not JSON. It is rejected below.
   }
   if (isMembers(value)) return value
   throw new WebhookInputError('webhook.payload', 'be a JSON object, because the signature goes into it')

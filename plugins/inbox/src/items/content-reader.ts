@@ -34,7 +34,7 @@ export class ContentReader {
     return row === null || content === undefined ? undefined : { contentId: row.id, content }
   }
 
-  /** Deleted contents are missing. */
+  /** Reads contents by id. Deleted contents are missing in the result. */
   async load(contentIds: readonly number[]): Promise<ReadonlyMap<number, InboxContent>> {
     const ids = [...new Set(contentIds)]
     return this.#contentsOf(await this.#parts.db.fork().find(ContentRow, { id: { $in: ids } }))

@@ -173,5 +173,5 @@ const removing = [
   }),
 ]
 
-/** Document 2 of the specification, "Endpoints". */
+/** Routes of a user's own inbox (document 2 of the specification, "Endpoints"). */
 export const inboxRoutes = [...reading, ...changing, ...removing]

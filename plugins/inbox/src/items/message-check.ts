@@ -8,7 +8,7 @@ const maxMessageIdLength = 200
 const maxSubjectLength = 500
 const maxContentLength = 65_536
 const maxUrlLength = 2_000
-/** Characters of JSON. */
+/** Maximum length of the variables as JSON, in characters. */
 const largestVariables = 16_384
 const maxAttachments = 20
 
@@ -29,7 +29,7 @@ export interface CheckedMessage {
 const invalid = (field: string, rule: string) =>
   businessError('message-invalid', { params: { field, rule }, data: { field, rule } })
 
-/** @throws BusinessError "400" `notification-inbox.message-invalid` */
+/** Checks a message. @throws BusinessError "400" `notification-inbox.message-invalid` */
 export function checkMessage(message: InboxMessage): CheckedMessage {
   const { messageId, subject, content, variables = {}, attributes = {}, userIds } = message
   if (!isLine(messageId, 1, maxMessageIdLength))

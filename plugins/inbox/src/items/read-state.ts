@@ -47,7 +47,7 @@ export class ReadState {
     })
   }
 
-  /** @throws as `read` */
+  /** Marks an item as unread. @throws the errors of `read` */
   async unread(userId: number, id: number): Promise<number> {
     await this.#require(userId, id)
     return this.unreadMany(userId, [id])
@@ -86,7 +86,7 @@ export class ReadState {
     return changed
   }
 
-  /** @throws as `read` */
+  /** Removes an item. @throws the errors of `read` */
   async remove(userId: number, id: number): Promise<number> {
     const removed = await this.removeMany(userId, [id])
     if (removed === 0) throw businessError('item-unknown', { params: { id } })

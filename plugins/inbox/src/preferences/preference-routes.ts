@@ -43,7 +43,7 @@ const changes = Type.Object({
 const path = '/api/v1/notifications/preferences'
 const { route } = routesWith<{ readonly preferences: UserPreferences }>()
 
-/** Document 2 of the specification, "Preferences". */
+/** Routes of a user's own preferences (document 2 of the specification, "Preferences"). */
 export const preferenceRoutes = [
   route({
     method: 'GET',

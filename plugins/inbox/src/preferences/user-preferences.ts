@@ -25,11 +25,11 @@ export function* inLists(
 
 /** Quiet hours in local time. If they end before they start, they span midnight. */
 export interface QuietHours {
-  /** IANA name. */
+  /** IANA name of the time zone. */
   readonly timeZone: string
   /** Minutes since midnight, 0 to 1,439. */
   readonly start: number
-  /** Exclusive, different from `start`. */
+  /** End in minutes since midnight, exclusive and different from `start`. */
   readonly end: number
 }
 
@@ -105,7 +105,7 @@ const switchOfChannel: Readonly<Record<string, Switch>> = {
   sms: 'smsEnabled',
 }
 
-/** Document 2 of the specification, "Preferences"; decision B31. */
+/** Column of each switch that a user can set (document 2 of the specification, "Preferences"). */
 const columnOfSwitch = {
   databaseEnabled: 'database_enabled',
   websocketEnabled: 'websocket_enabled',

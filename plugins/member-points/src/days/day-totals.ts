@@ -69,7 +69,7 @@ export const dayRoutes = [
   }),
 ]
 
-/** Entries per transaction. */
+/** Maximum number of entries that one transaction adds. */
 const pageSize = 2_000
 /**
  * Delay before an entry is counted. By then, all earlier transactions have ended, even if the clocks of instances

@@ -18,7 +18,7 @@ export function listsOf(ids: readonly number[]): readonly (readonly number[])[] 
   return lists
 }
 
-/** `lots` of a credit. */
+/** Value of `lots` in a credit. */
 export interface GrantDetails {
   readonly source: { readonly id: number; readonly type: string; readonly key: string }
   /** Milliseconds since the epoch. */

@@ -108,7 +108,7 @@ interface EntryNames {
   readonly texts: Texts
   readonly locale: string
   readonly kinds: Ledger['kinds']
-  /** By rule code. */
+  /** Names of tasks by the code of their rule. */
   readonly tasks: ReadonlyMap<string, string>
 }
 

@@ -6,7 +6,7 @@ import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 
-/** Rounded down. */
+/** Returns the points for the paid amount of an order, rounded down. */
 export function orderPoints(
   paid: number,
   { points = 0, perAmount = 1, maxPoints = maxRewardPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,

@@ -16,9 +16,9 @@ interface Grant {
   readonly rule: RuleInForce
   readonly points: number
   readonly key: string
-  /** Such as `points.task`. */
+  /** Kind of the ledger entry, such as `points.task`. */
   readonly kind: string
-  /** Unique together. */
+  /** Source of the points. `type` and `key` together are unique. */
   readonly source: { readonly type: string; readonly key: string }
   readonly reference?: { readonly type: string; readonly id: string }
   readonly actor?: string

@@ -6,7 +6,7 @@ import { defaultAsset } from '../contract.ts'
 export const ruleTypes = ['check-in', 'order', 'task', 'lottery', 'manual', 'expiry'] as const
 export type RuleType = (typeof ruleTypes)[number]
 
-/** Catches typing errors. */
+/** Maximum number of points of a reward. It catches typing errors. */
 export const maxRewardPoints = 1_000_000_000
 const maxPeriodDays = 36_500
 

@@ -6,9 +6,9 @@ import { businessError } from '../failures.ts'
 import type { Movement } from './journals.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 
-/** Postings per transaction. */
+/** Maximum number of postings in one transaction. */
 const largestGroup = 100
-/** Waiting postings per lane. */
+/** Maximum number of postings that wait in a lane. */
 const maxLaneLength = 5_000
 /**
  * Maximum number of parallel transactions on a database server. SQLite allows only one. Few lanes make large groups of

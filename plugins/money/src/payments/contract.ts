@@ -46,7 +46,7 @@ export type PayerProof = (typeof payerProofs)[number]
 /** A payment order. Terms that were not specified are null. */
 export type PaymentOrder = Selected<typeof orders>
 
-/** Rows never change. */
+/** A payment or a refund of an order. It never changes. */
 export type PaymentTransaction = Selected<typeof transactions>
 
 /**

@@ -20,7 +20,7 @@ export const PaymentOrderRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     outTradeNo: column.text(64),
-    /** SHA-256 of the terms. */
+    /** SHA-256 of the payment terms. */
     fingerprint: column.text(64),
     provider: column.text(32),
     scene: column.text(64),
@@ -68,7 +68,7 @@ export const PaymentTransactionRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     outTradeNo: column.text(64),
-    /** `web3-settlement`, `refund`, ... */
+    /** Kind of the transaction: `web3-settlement`, `refund` or another one. */
     type: column.text(32),
     transactionHash: column.text(128),
     amount: column.bigint(),

@@ -24,7 +24,7 @@ interface EntrySums {
   readonly frozen: number
 }
 
-/** Entries per statement. */
+/** Maximum number of entries that one statement reads. */
 const entriesAtOnce = 10_000
 
 const accountsAtOnce = 200

@@ -65,7 +65,7 @@ interface ReconcilerParts {
 
 interface RunOptions {
   readonly signal: AbortSignal
-  /** Receives 0 to 100 percent. */
+  /** Called with the progress, 0 to 100 percent. */
   readonly onProgress?: (percent: number) => void
 }
 

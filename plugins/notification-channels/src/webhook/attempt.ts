@@ -120,7 +120,7 @@ export class Attempt {
     this.#asked = requested
   }
 
-  /** Logs a failure. Never throws. */
+  /** Sends the message through a provider. Logs a failure and never throws. */
   async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
     let outcome: DeliveryOutcome
     try {

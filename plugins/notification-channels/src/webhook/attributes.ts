@@ -19,7 +19,7 @@ type Attributes = Readonly<Record<string, unknown>>
  */
 const maxAttributeLength = 8192
 
-/** @throws WebhookInputError */
+/** Reads the attributes that all providers share. @throws WebhookInputError */
 export function commonAttributes(attributes: Attributes): CommonAttributes {
   const text = (name: string): string | undefined => {
     const value = attributes[name]
@@ -43,7 +43,7 @@ function payloadOf(value: unknown): JsonValue | undefined {
     const text: unknown = JSON.stringify(value)
     if (typeof text === 'string') return JSON.parse(text)
   } catch {
-    // A circular value or a bigint.
+    // JSON cannot represent the value, for example because it is circular or a bigint.
   }
   throw new WebhookInputError('webhook.payload', 'be a text or a JSON value')
 }

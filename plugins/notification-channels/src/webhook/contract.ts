@@ -121,7 +121,7 @@ export interface WebhookResponse {
   readonly body: string
   /** Parsed body. Undefined if the body is not JSON. */
   readonly json: unknown
-  /** From the header `Retry-After`. */
+  /** Milliseconds until a retry, from the header `Retry-After`. */
   readonly retryAfterMs: number | undefined
 }
 
@@ -169,7 +169,7 @@ export type WebhookSecret = {
  * webhook channel"). It consists of data and pure functions. The channel sends, signs, cuts, limits, masks and retries.
  */
 export interface WebhookProvider {
-  /** Lower-case words joined by `-`. */
+  /** Code of the provider: lower-case words joined by `-`. */
   readonly code: string
   /** Other codes of the service. Configuration and attributes under an alias override those under `code`. */
   readonly aliases?: readonly string[]
@@ -204,7 +204,7 @@ export interface WebhookProvider {
    * @throws WebhookInputError
    */
   address?(message: WebhookMessage): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
-  /** @throws WebhookInputError */
+  /** Returns the request with its signature. @throws WebhookInputError */
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
   /**
    * A `GET` request without side effects that proves that URL and token are valid. Default: the channel only opens a
@@ -218,7 +218,7 @@ export interface WebhookProvider {
     /** True if the response proves that URL and token are valid. Must not throw. `judge` evaluates other responses. */
     accepts(response: WebhookResponse): boolean
   }
-  /** Must not throw. */
+  /** Decides whether a response confirms the delivery. Must not throw. */
   judge(response: WebhookResponse): WebhookVerdict
   /**
    * Returns a corrected request after a failure. The channel sends it once. If this succeeds, the result contains the
@@ -235,7 +235,7 @@ export class WebhookInputError extends Error {
   override readonly name = 'WebhookInputError'
   readonly attribute: string
 
-  /** @param rule continues "must ..." */
+  /** @param rule text that continues the sentence "The attribute must ..." */
   constructor(attribute: string, rule: string) {
     super(`${attribute} must ${rule}`)
     this.attribute = attribute

@@ -36,7 +36,7 @@ function retryAfterMs(written: string | undefined, nowMs: number): number | unde
 const blocked: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused']
 const late: readonly OutgoingFailure[] = ['answer-timeout', 'connect-timeout', 'deadline-exceeded']
 
-/** For a request without a response. */
+/** Returns the hint for a request that got no response. */
 export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
   if (blocked.includes(code)) return 'endpoint-blocked'
   if (code === 'request-refused') return 'payload-invalid'
@@ -47,7 +47,7 @@ export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
 export const isRejected = ({ code }: OutgoingHttpError): boolean => [...blocked, 'request-refused'].includes(code)
 
 export interface CodeMeaning {
-  /** Default: `rejected`. */
+  /** Outcome for this code. Default: `rejected`. */
   readonly outcome?: 'rejected' | 'deferred' | 'unknown'
   readonly hint?: WebhookHint
   /** Milliseconds until a retry, if the response specifies none. */

@@ -8,7 +8,7 @@ import {
 } from './contract.ts'
 
 export interface Route {
-  /** Code or alias. */
+  /** Code or alias of the provider. */
   readonly name: string
   readonly provider: WebhookProvider
   readonly messageType: string
@@ -55,7 +55,7 @@ export class ProviderDirectory {
     return [...new Set([...this.#byName.values()].map(({ provider }) => provider))]
   }
 
-  /** @throws WebhookRouteError */
+  /** Returns the provider with a code or alias. @throws WebhookRouteError */
   require(name: string): ConfiguredWebhookProvider {
     const found = this.#byName.get(name)
     if (found !== undefined) return found

@@ -78,7 +78,7 @@ export function measure(text: string, unit: Unit): number {
   return count
 }
 
-/** Creating it takes 10 ms. */
+/** Splits a text into graphemes. It is created on first use, because this takes 10 ms. */
 let graphemes: Intl.Segmenter | undefined
 const ellipsis = '…'
 

@@ -44,7 +44,7 @@ const hintText = (hint: WebhookHint): LocalizedText => ({
   'zh-CN': messages['zh-CN'].webhook.hint[hint],
 })
 
-/** Never makes a POST request. */
+/** Verifies providers. It never makes a POST request, so no message is sent. */
 export class Verification {
   readonly #parts: VerificationParts
   readonly #settings: AttemptSettings

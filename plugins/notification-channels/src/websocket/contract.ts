@@ -1,11 +1,11 @@
 import { extensionPoint, service, shape } from '@plinth/kernel'
 
 export interface WebsocketCaller {
-  /** Undefined for a guest. */
+  /** Id of the user; undefined for a guest. */
   readonly userId: number | undefined
   /** Id of the login session, or `guest-` and a UUID. */
   readonly sessionId: string
-  /** BCP 47 tag. */
+  /** BCP 47 tag of the user's language. */
   readonly locale: string
 }
 

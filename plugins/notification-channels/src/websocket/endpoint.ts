@@ -85,7 +85,7 @@ type Handshake = Omit<HttpRequest, 'query'> & {
 export class Endpoint {
   readonly #parts: EndpointParts
   readonly #admission: Admission
-  /** Open and pending connections. */
+  /** Number of open and pending connections by user id. */
   readonly #byUser = new Map<number, number>()
   #isGoing = false
 

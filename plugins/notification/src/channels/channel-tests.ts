@@ -79,7 +79,7 @@ interface ChannelTestParts {
   readonly kernel: Kernel
   readonly clock: Pick<Clock, 'now'>
   readonly site: Site | undefined
-  /** Undefined without a database. */
+  /** Undefined in a product without a database. */
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 

@@ -53,7 +53,7 @@ interface ChannelVerification {
   readonly checked: readonly ChannelCheck[]
   /** The check that failed. Null on success, or if the channel does not report it. */
   readonly failedCheck: ChannelCheck | null
-  /** In the caller's language. */
+  /** Reason of the failure in the caller's language. */
   readonly reason: string | null
   /** Original text of the mail server or provider. */
   readonly detail: string | null
@@ -61,7 +61,7 @@ interface ChannelVerification {
 
 type Caller = Omit<AuditEntry, 'action' | 'subject' | 'summary'>
 
-/** Sends no message. */
+/** Verifies channels without sending a message. */
 export class ChannelVerifier {
   readonly #parts: VerifierParts
   readonly #calls: ChannelCalls

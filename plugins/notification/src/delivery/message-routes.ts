@@ -118,7 +118,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<MessageRouteParts>()
 
-/** Document 2 of the specification, "Endpoints"; decision B41. */
+/** Routes for the list of messages (document 2 of the specification, "Endpoints"). */
 export const messageRoutes = [
   route({
     method: 'GET',

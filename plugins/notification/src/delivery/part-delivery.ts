@@ -80,7 +80,7 @@ export class PartDelivery {
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
-    // The message was purged.
+    // Nothing is sent, because the message was purged.
     if (state?.payload == null) return
     const whole = { ...restored(state.payload).message, recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined

@@ -21,9 +21,9 @@ interface NotificationParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: Outgoing
-  /** Undefined without a database. */
+  /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
-  /** Undefined without a database. */
+  /** Undefined in a product without a database. */
   readonly recorder: SendRecorder | undefined
 }
 
@@ -165,7 +165,7 @@ export class ChannelNotification implements Notification {
   }
 }
 
-/** @throws BusinessError "400" `notification.message-empty` */
+/** Creates a message from a draft. @throws BusinessError "400" `notification.message-empty` */
 export function compose(draft: MessageDraft): NotificationMessage {
   const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
   if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {

@@ -29,7 +29,7 @@ export interface NotificationSettings {
 
 const inbox = 'database'
 
-/** Must not throw. */
+/** Measures sends. Its functions must not throw. */
 export interface SendMeter {
   /** Starts the measurement of a send. @returns a function that must be called once with the outcome */
   begin(channel: string): (outcome: SendResult['outcome']) => void
@@ -158,7 +158,7 @@ export class Outgoing {
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
-  /** Every error becomes a result. */
+  /** Calls a channel. Every error of the channel becomes a result. */
   async call(
     { code, channel, message }: Ready,
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,

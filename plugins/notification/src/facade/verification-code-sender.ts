@@ -6,7 +6,7 @@ import type { Site } from '@plinth/site'
 import type { MessageDraft, Notification } from '../contract.ts'
 import en from '../messages/en.json' with { type: 'json' }
 
-/** Document 1 of the specification, "Verification-code limiter". */
+/** Channel and recipient for each way to send a code (document 1 of the specification, "Verification-code limiter"). */
 const targets: Readonly<Record<VerificationChannel, { channel: string; recipient: (to: string) => Recipient }>> = {
   sms: { channel: 'sms', recipient: (number) => ({ kind: 'mobile', number }) },
   email: { channel: 'mail', recipient: (address) => ({ kind: 'email', address }) },

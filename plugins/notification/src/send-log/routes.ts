@@ -119,7 +119,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<SendLogRouteParts>()
 
-/** Document 2 of the specification, "Send logs". */
+/** Routes for the send log (document 2 of the specification, "Send logs"). */
 export const sendLogRoutes = [
   route({
     method: 'GET',

@@ -5,10 +5,10 @@ import { businessError } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
 interface SendLogFilter {
-  /** In any case. */
+  /** Code of a channel, in upper or lower case. */
   readonly channel?: string | undefined
   readonly retryableOnly?: boolean | undefined
-  /** `retryableOnly` takes precedence. */
+  /** State of the sends. `retryableOnly` takes precedence over it. */
   readonly status?: SendLogState | undefined
   readonly notificationId?: number | undefined
   /** Condition from `callerRows(request, recipientOwner)`. */
@@ -20,7 +20,7 @@ interface SendLogSummary {
   readonly total: number
   readonly success: number
   readonly failed: number
-  /** Part of `failed`. */
+  /** Number of sends that can be sent again, a part of `failed`. */
   readonly retryable: number
   readonly retried: number
   /** Number of failed sends in the last 24 hours, a part of `failed`. It is counted up to 10,000. */

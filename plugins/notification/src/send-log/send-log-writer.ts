@@ -28,7 +28,7 @@ interface Verdict {
 
 interface RetrySettings {
   readonly enabled: boolean
-  /** Including the first send. */
+  /** Maximum number of attempts, including the first send. */
   readonly maxAttempts: number
   /** Milliseconds. */
   readonly firstDelayMs: number

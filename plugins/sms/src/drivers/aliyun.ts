@@ -23,7 +23,7 @@ interface AliyunCall {
   readonly query: Readonly<Record<string, string>>
   /** Time of the request in RFC 3339 form, in UTC without fractions, such as `2025-01-01T00:00:00Z`. */
   readonly date: string
-  /** Must be unique. */
+  /** Text that is different for each request. */
   readonly nonce: string
 }
 

@@ -22,7 +22,7 @@ interface TencentCall {
   /** Name of the operation. If absent, it is not signed. */
   readonly action?: string
   readonly body: string
-  /** Seconds since the epoch. */
+  /** Time of the request in seconds since the epoch. */
   readonly timestamp: number
 }
 

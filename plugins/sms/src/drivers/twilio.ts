@@ -57,7 +57,7 @@ const neededKeys = [
   'platform.sms.twilio.from',
 ] as const
 const maxBodyLength = 1_600
-/** Twilio, error 21655. */
+/** Form of a content SID (Twilio, error 21655). */
 const contentSid = /^HX[0-9a-fA-F]{32}$/
 
 /**

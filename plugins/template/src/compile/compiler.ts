@@ -6,7 +6,7 @@ import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
 import type { SourceProblem, TemplateSource } from './source.ts'
 
-/** Running and waiting compilations. */
+/** Maximum number of running and waiting compilations. */
 const maxQueueLength = 8
 /**
  * Maximum number of waiting calls for a preview. It is smaller than `maxQueueLength`, so that templates can still be
@@ -67,7 +67,7 @@ export class Compiler {
     })
   }
 
-  /** A running compilation fails. */
+  /** Ends the thread. A running compilation fails. */
   async stop(): Promise<void> {
     this.#idle.abort()
     await this.#end()

@@ -12,7 +12,7 @@ type Mode =
   | 'comment'
   | 'closing'
   | 'element'
-  /** Between attributes. */
+  /** Inside a tag, between two attributes. */
   | 'tag'
   | 'attribute'
   | 'after-attribute'

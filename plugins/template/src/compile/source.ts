@@ -20,9 +20,9 @@ export const sourceLimits = {
   html: 200_000,
   /** Limit for compiled HTML, which can be 30 times longer than its MJML. */
   compiledHtml: 400_000,
-  /** Placeholders and blocks. */
+  /** Maximum number of placeholders and blocks. */
   placeholders: 2_000,
-  /** Nested blocks. */
+  /** Maximum depth of nested blocks. */
   depth: 16,
 } as const
 
@@ -55,7 +55,7 @@ export interface SourceProblem {
   readonly rule: SourceRule
   /** Line of the error, from 1. Absent if the position is only known in the compiled HTML. */
   readonly line?: number
-  /** From 1. */
+  /** Column of the error, from 1. */
   readonly column?: number
   /** Source text at this position, or the message of the compiler; at most 120 characters. */
   readonly near: string

@@ -15,13 +15,13 @@ export class Budget {
   #steps: number = renderLimits.steps
   #characters: number = renderLimits.characters
 
-  /** @throws RenderedTooMuch */
+  /** Counts a step. @throws RenderedTooMuch if the limit is exceeded */
   step(): void {
     this.#steps -= 1
     if (this.#steps < 0) throw new RenderedTooMuch()
   }
 
-  /** @throws RenderedTooMuch */
+  /** Counts the characters of a text and returns it. @throws RenderedTooMuch if the limit is exceeded */
   take(text: string): string {
     this.#characters -= text.length
     if (this.#characters < 0) throw new RenderedTooMuch()
@@ -51,7 +51,7 @@ interface Frame {
   readonly item: Value
   readonly outer: Frame | undefined
   readonly loop: Loop | undefined
-  /** Innermost block first. */
+  /** Values of the names that enclosing blocks declare, the innermost block first. */
   readonly names: readonly (readonly Value[])[]
 }
 

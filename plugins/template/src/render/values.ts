@@ -3,7 +3,7 @@ import { businessError } from '../failures.ts'
 
 export type Variables = Readonly<Record<string, TemplateValue>>
 
-/** For all variables together. */
+/** Limits for all variables of one template together. */
 export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as const
 
 /**
@@ -44,7 +44,7 @@ export function plainVariables(variables: Variables): Variables {
       if (!Object.hasOwn(from, name)) continue
       if (depth === 0) variable = name
       const value = from[name]
-      // JSON skips them too.
+      // Members without a value are skipped, as in JSON.
       if (value !== undefined) members[measure(name)] = copy(value, depth + 1)
     }
     return members
@@ -58,7 +58,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Follows own properties only. */
+/** Returns the value at a path. It follows only own properties of objects. */
 export function valueAt(from: TemplateValue | undefined, path: readonly string[]): TemplateValue | undefined {
   let value = from
   for (const name of path) {

@@ -8,12 +8,12 @@ interface WalkScope {
   readonly chainName?: string | undefined
   /** The audit includes orders that were paid at this time or before. */
   readonly paidBefore: Date
-  /** At most 200. */
+  /** Maximum number of orders, at most 200. */
   readonly limit: number
 }
 
 interface WalkPart {
-  /** Ordered by id. */
+  /** Selected orders, ordered by id. */
   readonly orders: readonly PaymentOrder[]
   /** Orders after the position `floor`. If none of them needs another audit, `floor` moves behind them. */
   readonly fromFloor: readonly PaymentOrder[]

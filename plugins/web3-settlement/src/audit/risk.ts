@@ -1,10 +1,10 @@
 import { type BlockingReason, blockingReasons } from '../planning/reasons.ts'
 
-/** In ascending order. */
+/** Levels of risk in ascending order. */
 export const riskLevels = ['none', 'low', 'medium', 'high'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
-/** Document 3 of the specification, "Compensation plan actions". */
+/** Actions that the audit can suggest (document 3 of the specification, "Compensation plan actions"). */
 export const suggestedActions = [
   'mark-resolved',
   'wait-confirmations',

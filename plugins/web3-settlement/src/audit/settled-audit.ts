@@ -16,7 +16,7 @@ interface AuditScope {
   /** The audit includes orders that were paid at this time or before. */
   readonly paidBefore: Date
   readonly afterId?: number | undefined
-  /** At most 200. */
+  /** Maximum number of orders, at most 200. */
   readonly limit: number
   /** Overrides the number of confirmations that order and chain require. */
   readonly requiredConfirmations?: number | undefined
@@ -39,7 +39,7 @@ type AuditParts = Pick<
   'db' | 'clock' | 'events' | 'payments' | 'candidates' | 'auditWalk' | 'finalConfirmations'
 >
 
-/** Reads per page. */
+/** Maximum number of reads to fill a page. */
 const maxRounds = 10
 
 /**
@@ -53,7 +53,7 @@ export class SettledAudit {
     this.#parts = parts
   }
 
-  /** Writes nothing. */
+  /** Audits a page of settled orders. Writes nothing. */
   async page(scope: AuditScope): Promise<AuditPage> {
     const { orders, nextAfterId } = await this.#settled(scope)
     return { findings: await this.findings(orders, scope.requiredConfirmations), nextAfterId }

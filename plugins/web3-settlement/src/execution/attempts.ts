@@ -12,13 +12,13 @@ export interface Attempt {
   readonly trigger: SettlementTrigger
   readonly reviewer: Reviewer
   readonly outcome: SettlementOutcome
-  /** Empty if settled. */
+  /** Reasons against the settlement. Empty if the order was settled. */
   readonly reasons: readonly AttemptReason[]
 }
 
 type AttemptParts = Pick<Parts, 'db' | 'clock'>
 
-/** Decision F.5. */
+/** Records attempts to settle. */
 export class Attempts {
   readonly #parts: AttemptParts
 

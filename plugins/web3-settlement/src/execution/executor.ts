@@ -33,7 +33,7 @@ export interface SettlementResult {
 interface ExecutionOptions {
   /** True if the operator settles despite the causes and the other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined
-  /** Default: a new plan. */
+  /** Result of an earlier query. Default: the chain is queried again. */
   readonly candidate?: Candidate | undefined
 }
 
@@ -98,7 +98,7 @@ export class Executor {
     return { reviewLogId, outTradeNo, outcome: 'settled', state: 'settled', reasons: [], plan: candidate.plan }
   }
 
-  /** Writes nothing. */
+  /** Compares the order of a review with its chain. Writes nothing. */
   look(log: ReviewRow): Promise<Candidate> {
     return this.#parts.candidates.of({
       outTradeNo: log.outTradeNo,

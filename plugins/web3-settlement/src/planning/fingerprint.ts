@@ -75,7 +75,7 @@ export interface ReviewedFacts {
   readonly token: string | null
   readonly receiver: string | null
   readonly amount: bigint | null
-  /** Only version 1 covers it. */
+  /** Only fingerprints of version 1 include it. */
   readonly requiredConfirmations: number | null
   readonly transfer: (Transfer & { readonly blockNumber: number; readonly blockHash: string }) | null
   readonly reasons: readonly BlockingReason[]

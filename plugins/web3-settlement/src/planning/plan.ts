@@ -114,7 +114,7 @@ export interface SettlementPlan {
   /** Number of confirmations: 1 if the transaction is in the newest block; null if it is in no block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number | null
-  /** `chainName:transactionHash:logIndex`. */
+  /** Key of the payment, `chainName:transactionHash:logIndex`. */
   readonly eventKey: string | null
   readonly fingerprint: string
   readonly fingerprintVersion: number

@@ -12,7 +12,7 @@ export interface TransferClaim {
   readonly namesTransaction: boolean
   /** Claimed log of the transaction; null if any log is claimed. */
   readonly logIndex: number | null
-  /** Null if unknown. */
+  /** Proven payer of the claiming order; null if unknown. */
   readonly payer: string | null
   /** True if the claiming order has the same amount, token and receiver. */
   readonly hasEqualTerms: boolean
@@ -88,7 +88,7 @@ export interface Transfer {
   readonly token: string
   readonly from: string
   readonly to: string
-  /** Smallest units, a uint256. */
+  /** Amount in the smallest units of the token, a uint256. */
   readonly value: bigint
   readonly logIndex: number
   readonly ordinal: number
@@ -99,7 +99,7 @@ export interface Transfer {
 export interface ExpectedTransfer {
   readonly token: string | null
   readonly receiver: string | null
-  /** 1 to 2^256 - 1. */
+  /** Amount in the smallest units, 1 to 2^256 - 1. */
   readonly value: bigint | null
 }
 

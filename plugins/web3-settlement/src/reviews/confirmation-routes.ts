@@ -43,7 +43,7 @@ const scope = Type.Object({
 
 const { route } = routesWith<ConfirmationRouteParts>()
 
-/** These routes change nothing. */
+/** Routes that preview settlements and audits. They change nothing. */
 export const confirmationRoutes = [
   route({
     method: 'POST',

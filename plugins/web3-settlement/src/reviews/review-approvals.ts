@@ -2,9 +2,9 @@ import type { Approvals, ApprovalWorkflow } from '@plinth/approval'
 import { permissionCodes } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 
-/** Document 3 of the specification, settlement rule 4. */
+/** Id of the workflow for reviews (document 3 of the specification, settlement rule 4). */
 export const reviewWorkflow = 'money.web3.payment-settlement.review'
-/** Approvals belong to reviews. */
+/** Type of the object to which these approvals belong. */
 const reviewSource = 'web3-settlement-review-log'
 
 /**

@@ -83,13 +83,13 @@ type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'pa
 
 type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
-/** Operators cannot handle more. */
+/** Maximum number of reviews that the list of retries shows. Operators cannot handle more. */
 const maxRetryable = 500
 const ordersAtOnce = 200
 
 export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
-/** Document 3 of the specification, "Settlement review log". */
+/** Saves and finds reviews (document 3 of the specification, "Settlement review log"). */
 export class ReviewLogs {
   readonly #parts: ReviewParts
 
@@ -118,7 +118,7 @@ export class ReviewLogs {
     })
   }
 
-  /** Joins the current transaction. */
+  /** Inserts a review in the current transaction. */
   async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewRow> {
     const { db, clock } = this.#parts
     const { action, status, reviewer } = entry

@@ -36,7 +36,7 @@ interface FactsParts {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Logger
   readonly settings: () => ReturnType<PoolParts['settings']> & {
-    /** Providers that must agree. */
+    /** Number of providers that must agree. */
     readonly agreement: number
   }
 }

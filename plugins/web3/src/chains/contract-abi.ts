@@ -26,7 +26,7 @@ export async function signatureCall(digest: Hex, signature: Hex): Promise<{ read
   }
 }
 
-/** Calls of EIP-20. */
+/** Returns the calls that read decimals and symbol of a token (EIP-20). */
 export async function tokenCalls(): Promise<{ readonly decimals: Hex; readonly symbol: Hex }> {
   const { encodeFunctionData, erc20Abi } = await viem()
   const call = (functionName: 'decimals' | 'symbol') => encodeFunctionData({ abi: erc20Abi, functionName })

@@ -15,7 +15,7 @@ export const ChainRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     name: column.text(64),
-    /** EIP-155. */
+    /** Number of the chain (EIP-155). */
     chainId: column.bigint(),
     enabled: column.boolean(),
     requiredConfirmations: column.integer().nullable(),

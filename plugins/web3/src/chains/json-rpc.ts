@@ -48,7 +48,7 @@ export class JsonRpc {
     this.#settings = settings
   }
 
-  /** @throws RpcError */
+  /** Sends a call and returns its result. @throws RpcError */
   call(method: string, params: readonly unknown[] = []): Promise<unknown> {
     if (this.#waiting.length >= maxWaiting) return Promise.reject(new RpcError('overloaded'))
     const settle = Promise.withResolvers<unknown>()

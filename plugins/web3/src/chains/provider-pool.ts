@@ -112,7 +112,7 @@ export interface ProviderCheck {
 
 interface SeenHead {
   readonly number: number
-  /** Monotonic time in milliseconds. */
+  /** Time of the response, monotonic, in milliseconds. */
   readonly at: number
 }
 
@@ -206,7 +206,7 @@ export class ProviderPool {
     }
   }
 
-  /** Includes paused providers. */
+  /** Checks all providers of a chain, including paused ones. */
   async check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
     return Promise.all(
       chain.providers.map(async (opened) => {

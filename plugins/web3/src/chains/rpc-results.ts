@@ -15,7 +15,7 @@ const hashBytes = 32
 const addressBytes = 20
 const maxTopics = 4
 
-/** @throws RpcError `result-invalid` */
+/** Reads a number in hexadecimal. @throws RpcError `result-invalid` */
 export function quantity(value: unknown): number {
   const number = bigQuantity(value)
   if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw new RpcError('result-invalid')
@@ -33,7 +33,7 @@ export function blockHead(value: unknown): BlockHead | null {
   }
 }
 
-/** @throws RpcError as `quantity` */
+/** Converts seconds to milliseconds. @throws the errors of `quantity` */
 function timeOf(seconds: unknown): number {
   const time = quantity(seconds) * 1000
   if (!Number.isSafeInteger(time)) throw new RpcError('result-invalid')

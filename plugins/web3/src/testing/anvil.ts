@@ -29,7 +29,7 @@ function programPath(): string | undefined {
 export const skipAnvil: false | string = programPath() === undefined ? 'no anvil program for this machine' : false
 
 export interface AnvilSettings {
-  /** Default: 31337. */
+  /** Number of the chain. Default: 31337. */
   readonly chainId?: number
   /** Number of blocks between the head and the block `safe`; `finalized` is twice as far behind. Default: 32. */
   readonly slotsInAnEpoch?: number

@@ -53,7 +53,7 @@ export class SmtpPool {
     for (const session of this.#idle.splice(0)) session.close()
   }
 
-  /** Running work fails. */
+  /** Closes all sessions immediately. Mails that are being sent fail. */
   close(): void {
     this.retire()
     for (const session of this.#all) session.close()

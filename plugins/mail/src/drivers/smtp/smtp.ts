@@ -15,7 +15,7 @@ interface SmtpDriver extends MailDriver {
   close(): void
 }
 
-/** RFC 5321. */
+/** Driver that sends mails to an SMTP server (RFC 5321). */
 export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   let pool: SmtpPool | undefined
   const opened = () => {

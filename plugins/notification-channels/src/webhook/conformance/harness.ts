@@ -12,7 +12,7 @@ import { type ConfiguredWebhookProvider, webhookProvider } from '../contract.ts'
 import webhookChannel from '../plugin.ts'
 
 export interface WebhookSample {
-  /** Default: 200. */
+  /** HTTP status of the response. Default: 200. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   /** Body of a response. A string is sent unchanged, any other value as JSON. */
@@ -31,7 +31,7 @@ export interface WebhookProviderSetting {
 
 export interface ProviderHarness {
   readonly configured: ConfiguredWebhookProvider
-  /** Oldest first. */
+  /** Requests that the provider has sent, the oldest first. */
   readonly requests: readonly OutgoingRequest[]
   /** Sets the response that the simulated service sends to later requests. */
   answer(sample: WebhookSample | ((request: OutgoingRequest) => WebhookSample)): void

@@ -3,7 +3,7 @@ import type { WebsocketGroupGuard } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
 const guardDeadlineMs = 5_000
-/** Pending subscriptions per connection. */
+/** Maximum number of pending subscriptions of a connection. */
 const maxJoining = 8
 
 const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
@@ -28,7 +28,7 @@ export class ClientMessages {
     this.#parts = parts
   }
 
-  /** Never throws. */
+  /** Handles a message of a client. Never throws. */
   async receive(socket: ClientSocket, text: string): Promise<void> {
     const message = parsed(text)
     const { type, group } = message ?? {}

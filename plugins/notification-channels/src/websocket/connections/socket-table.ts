@@ -147,7 +147,7 @@ export class SocketTable implements Presence {
     take(this.#byGroup, group, socket)
   }
 
-  /** Without duplicates. */
+  /** Returns the connections of the targets, each only once. */
   of({ userIds = [], sessionIds = [], groups = [], guests = false }: Targets): ReadonlySet<ClientSocket> {
     const found = new Set<ClientSocket>()
     const add = (sockets: Iterable<ClientSocket> = []) => {

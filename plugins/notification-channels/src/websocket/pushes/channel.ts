@@ -17,7 +17,7 @@ import type { FanOut } from './fan-out.ts'
 
 const maxSubjectLength = 500
 const maxContentLength = 65_536
-/** Characters of JSON. */
+/** Maximum length of the variables as JSON, in characters. */
 const largestVariables = 16_384
 
 interface ChannelParts {
@@ -129,7 +129,7 @@ function targetsOf({ recipients }: NotificationMessage) {
 const hasTargets = ({ userIds, sessionIds, groups, guests }: Required<Targets>) =>
   guests || userIds.length + sessionIds.length + groups.length > 0
 
-/** Without secret variables. */
+/** Returns the variables of a message without those that are secret. */
 function openVariables({ variables, secretVariables = [] }: NotificationMessage): Record<string, string | number> {
   const open = Object.entries(variables).filter(([name, value]) => value !== null && !secretVariables.includes(name))
   return Object.fromEntries(open.map(([name, value]) => [name, typeof value === 'number' ? value : String(value)]))

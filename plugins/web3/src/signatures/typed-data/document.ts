@@ -8,7 +8,7 @@ export interface JsonObject {
   readonly [name: string]: JsonValue
 }
 
-/** Bytes in UTF-8. */
+/** Maximum length of a document in bytes of UTF-8. */
 const maxDocumentLength = 64 * 1024
 const deepest = 16
 
