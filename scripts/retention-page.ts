@@ -32,8 +32,8 @@ const otherRemovals: Readonly<Record<string, string>> = {
 }
 
 /**
- * Runs a cleanup task with these configuration values. It removes nothing, because its database only records
- * statements.
+ * Runs a cleanup task with these configuration values. It removes nothing, because the task receives a database that
+ * only records statements.
  */
 async function removalsOf(run: Run, values: Values, onRead: (key: string) => void = () => {}): Promise<Removal[]> {
   const removals: Removal[] = []
@@ -120,7 +120,7 @@ and the ledger, which is append-only.`,
 interface Search {
   readonly values: Values
   readonly read: ReadonlySet<string>
-  /** Position of this removal among those of the task. */
+  /** Position of the removal in the list of all removals of the task. */
   readonly index: number
   readonly removal: Removal
 }

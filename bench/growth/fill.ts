@@ -7,7 +7,7 @@ const rowsPerStatement = 50_000
 /** The oldest quarter of each table is older than every retention time. */
 const pastRetention = 4
 const pastMs = 4_000 * dayMs
-/** Maximum age in milliseconds of the other rows. It is shorter than every retention time. */
+/** Maximum age in milliseconds of the remaining three quarters. It is shorter than every retention time. */
 const youngMs = 5 * dayMs
 const roles = 10
 const preferenceSwitches = [
@@ -478,7 +478,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Of a hundred audit logs, ninety have no risk. Half of the others are handled.
+      // Of a hundred audit logs, ninety have no risk. Half of the remaining ten are handled.
       table: 'web3_settlement_audit_log',
       rows: orders,
       row: (word, rows) => ({

@@ -28,8 +28,8 @@ const { values } = parseArgs({
 })
 const rounds = 3
 /**
- * Maximum number of rounds for a call that seems to take longer with more rows. On a busy host, other programs only
- * delay most of these calls.
+ * Maximum number of rounds for a call that seems to take longer with more rows. On a busy host, most of these calls
+ * only seem slower, because other programs delay them.
  */
 const maxRounds = 25
 const muchLonger = 2.5
@@ -54,7 +54,10 @@ async function get(product: ProductProcess, path: string): Promise<{ readonly ms
   return { ms: took, text }
 }
 
-/** Calls a path on both products alternately. Returns the fastest calls in milliseconds, as `small -> big xRatio`. */
+/**
+ * Calls a path alternately on the small and on the large product. Returns the fastest calls in milliseconds, as `small
+ * -> big xRatio`.
+ */
 async function compared(products: Products, path: (product: ProductProcess) => Promise<string>): Promise<string> {
   const paths = { small: await path(products.small), big: await path(products.big) }
   const quickest = { small: Number.POSITIVE_INFINITY, big: Number.POSITIVE_INFINITY }

@@ -1,6 +1,6 @@
 /**
- * Bare Fastify with SQLite. It creates tables in an empty database, listens, and creates as many tables again on
- * request. Arguments: path of the database, number of tables.
+ * Bare Fastify with SQLite. It creates tables in an empty database, listens, and creates the same number of further
+ * tables on request. Arguments: path of the database, number of tables.
  */
 import { writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'

@@ -90,7 +90,7 @@ export interface Exchange {
   readonly body?: string
   /** Parsed body of the expected response. */
   readonly answer: object
-  /** Invalid request to the same route, which the server must reject. */
+  /** Invalid request to the route of this exchange. The server must reject it. */
   readonly refused: { readonly path: string; readonly body?: string }
 }
 

@@ -42,7 +42,10 @@ interface Sample {
   readonly busy: number
 }
 
-/** Measurements of one server over all rounds. The same index is the same round or sample for every server. */
+/**
+ * Measurements of one server over all rounds. Values with the same index belong to the same round or sample, in the
+ * lists of all servers.
+ */
 interface Observations {
   readonly coldMilliseconds: number[]
   readonly idleBytes: number[]

@@ -13,7 +13,7 @@ const monthKey = 202612
 /** Last id that this file has used. These ids are above all ids of the product. */
 let lastId = 8_500_000_000_000_000
 
-/** Expires the sources of points with these ids. */
+/** Function that expires the sources of points with the given ids. */
 export type Expire = (sourceIds: readonly number[]) => Promise<void>
 
 /** Expires sources with the entity manager. It writes the same rows as the product, but with other statements. */

@@ -73,7 +73,7 @@ export async function fillBooks(db: Database, dialect: TestDialect, systemId: nu
 }
 
 /**
- * SQL of 64 hexadecimal digits without an order, like those of SHA-256. SQLite has no such function, so the bits are
+ * SQL of 64 hexadecimal digits that look random, like those of SHA-256. SQLite has no such function, so the bits are
  * mixed by a multiplication.
  */
 export const hashes: Readonly<Record<TestDialect, string>> = {

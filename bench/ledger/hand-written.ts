@@ -17,7 +17,9 @@ export interface HandWritten {
   rowByRow(credits: readonly Credit[]): Promise<void>
   /** Writes credits in one transaction with one statement for each table. */
   multiRow(credits: readonly Credit[]): Promise<void>
-  /** Like `post`, but credits that arrive during a commit are written together in the next transaction. */
+  /**
+   * Writes one credit as `post` does. Credits that arrive during a commit are written together in the next transaction.
+   */
   grouped(credit: Credit): Promise<void>
   close(): Promise<void>
 }
@@ -238,7 +240,7 @@ function groupCommit(write: (credits: readonly Credit[]) => Promise<void>): (cre
           for (const { done } of group) done.reject(error)
         },
       )
-      // Callers that have their result can post again before the next group is formed.
+      // Waits one tick, so that callers that have received their result can post again before the next group is formed.
       await new Promise((resolve) => setImmediate(resolve))
     }
     isRunning = false

@@ -170,7 +170,7 @@ async function startLedger(at: BenchDatabase) {
   return { running, db, books: { ledger: books, ids, byHand } }
 }
 
-/** Checks for both candidates that every entry matches a change of a balance. */
+/** Checks that every entry matches a change of a balance, whether the ledger or the hand-written SQL wrote it. */
 async function assertBalanced(db: Database): Promise<void> {
   const broken = await db.query(`select account_id from money_entry e join money_account a on a.id = e.account_id
     where a.role = 'owner' group by account_id, a.available, a.version

@@ -1,6 +1,6 @@
 /**
- * Program of a process with callers. It uses plain sockets, because the cost of a client library would be measured too.
- * Each message is a job, and the response contains the exchanges.
+ * Program of a process with callers. It uses plain sockets, because otherwise the cost of a client library would be
+ * measured too. Each message to the process is a job, and the process responds with the exchanges.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'

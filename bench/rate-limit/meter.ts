@@ -22,8 +22,8 @@ export interface Measured {
 type Call = () => unknown
 
 /**
- * Measures these calls on request until the parent process ends. If the name of a call begins with "sync", the call is
- * not awaited.
+ * Measures the given calls on request until the parent process ends. If the name of a call begins with "sync", the call
+ * is not awaited.
  */
 export function response(calls: Readonly<Record<string, Call>>): void {
   process.on('message', async ({ call, callers, cpuMs }: Question) => {

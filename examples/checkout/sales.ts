@@ -113,7 +113,7 @@ export class Sales {
     })
   }
 
-  /** Adds a sale. Returns undefined if another open sale has these terms. */
+  /** Adds a sale with these payment terms. Returns undefined if another open sale has the same terms. */
   async #reserve(userId: number, offerId: number, openTerms: string): Promise<string | undefined> {
     const { db, clock } = this.#parts
     const id = db.newId()

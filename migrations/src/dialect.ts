@@ -23,8 +23,8 @@ export const dialects = ['sqlite', 'postgresql', 'mysql', 'mariadb'] as const
 export type Dialect = (typeof dialects)[number]
 
 /**
- * Databases that can roll back changes of the schema. On the others, each statement commits immediately, so each is
- * recorded before it runs.
+ * Databases that can roll back changes of the schema. On other databases, each statement commits immediately, so each
+ * statement is recorded before it runs.
  */
 export const hasTransactionalDdl: Readonly<Record<Dialect, boolean>> = {
   sqlite: true,

@@ -133,8 +133,8 @@ export class Migrator {
     let log = await readChangelog(db)
     let foreignTables: readonly string[] = []
     if (this.#missingFrom(log ?? []).length > 0) {
-      // The order matters: if another process applies a change set meanwhile, its step or record must be read after its
-      // table.
+      // Reads the table names before the steps and the changelog. Otherwise a change set that another process applies
+      // at the same time could appear as a table without a record.
       const existing = await readTableNames(db, dialect)
       const steps = await readSteps(db)
       log = await readChangelog(db)

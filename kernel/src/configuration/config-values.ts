@@ -288,7 +288,7 @@ export class ConfigValues {
     }
   }
 
-  /** Returns the changes that `apply` would make with these entries. */
+  /** Returns the changes that `apply` would make with these database values. */
   preview(entries: readonly ConfigEntry[]): ApplyPreview {
     const { changes, findings } = this.#foreseen(entries)
     const touched = [...changes.values()].filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)

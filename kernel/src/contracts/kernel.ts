@@ -183,33 +183,33 @@ export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', {
   shape: shape.object<AuditTrail>({ record: shape.function }),
 })
 
-/** How a member of a summary is shown to people. */
+/** Shows a property of an audit summary to users. */
 export interface AuditedFact {
   readonly title: LocalizedText
-  /** Texts for the values of a code. */
+  /** Texts for the values, if the property contains a code. */
   readonly values?: Readonly<Record<string, LocalizedText>>
-  /** Kind of objects whose ids the member contains, see `labelSources`. */
+  /** Kind of objects whose ids the property contains, see `labelSources`. */
   readonly labels?: string
-  /** Detail page of these objects. */
+  /** Detail page of the objects whose ids the property contains. */
   readonly page?: string
-  /** Member of the summary with the asset or currency of this amount in minor units. */
+  /** For an amount in minor units: the property of the summary that contains its asset or currency. */
   readonly unitFrom?: string
-  /** True for a member that only serves other members, such as a currency. It is not shown. */
+  /** True for a property that only other properties need, such as a currency. It is not shown. */
   readonly hidden?: boolean
 }
 
-/** Names of one kind of audited objects, its actions and the members of their summaries, for people. */
+/** Texts for one kind of audited objects, for its actions and for the properties of their summaries. */
 export interface AuditedKind {
   readonly title: LocalizedText
   /** Names of the actions by verb, for example `replay` of `outbox-event.replay`. */
   readonly actions?: Readonly<Record<string, LocalizedText>>
   /** Detail page that the id or the name of an object opens. */
   readonly page?: string
-  /** Kind of labels with the names of these objects, if they have an id. */
+  /** Kind of labels that contain the names of the objects, if the objects have an id. */
   readonly labels?: string
-  /** Member of the summary with the name of the object. It has priority over `labels`. */
+  /** Property of the summary that contains the name of the object. It has priority over `labels`. */
   readonly nameFrom?: string
-  /** Members of the summaries. The value before a change is in the member `<name>Before`. */
+  /** Properties of the summaries. The property `<name>Before` contains the value before a change. */
   readonly facts?: Readonly<Record<string, AuditedFact>>
 }
 

@@ -82,7 +82,7 @@ export interface RateLimitStore {
   /**
    * Takes `cost` units if the limit allows it. A store in the same process may return the decision without a promise.
    *
-   * @throws RangeError for a request out of range, like `peek` and `consumeAll`; see `checkRateLimitRequest`
+   * @throws RangeError for a request out of range, see `checkRateLimitRequest`; `peek` and `consumeAll` also throw it
    *
    * @example consume: ({ key, cost, ...window }) => decide(window, used.add(key, cost))
    */

@@ -31,7 +31,7 @@ export async function rejectsWith(
   return t.fail(message[0] ?? 'expected to reject')
 }
 
-/** Checks like `rejectsWith` that a function throws the expected error. */
+/** Checks that a function throws the expected error. Properties are compared as in `rejectsWith`. */
 export function throwsWith(
   t: Omit<Asserting, 'not'>,
   work: () => unknown,

@@ -49,7 +49,7 @@ const diskMs = 5000
 
 type Contribution = readonly [name: string, implementation: never]
 
-/** By the id of an extension point: creates the cases for the contributions of the plugin. */
+/** Functions that create the cases for the contributions of the plugin, by the id of the extension point. */
 const kits: Readonly<Record<string, (world: KitWorld, own: readonly Contribution[]) => Promise<readonly KitRun[]>>> = {
   'kernel.quickstart-cleanup': async ({ running, snapshot }, own) => {
     const transactional: Database['transactional'] = (work) => running.service(database).transactional(work)

@@ -191,8 +191,8 @@ export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly res
 export const blockedMs = 1000
 
 /**
- * Runs work like `withLag`. If it blocked the event loop for too long, repeats it, because a busy machine may be the
- * reason.
+ * Runs work and measures how long it blocks the event loop, as `withLag` does. If it blocked for too long, runs the
+ * work again and returns the better result, because a busy machine may be the reason.
  */
 export async function withLeastLag<T>(work: () => Promise<T>): ReturnType<typeof withLag<T>> {
   const first = await withLag(work)
