@@ -92,6 +92,25 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
     version: 'version',
   }),
   actions: [
+    it.action('postAdminTemplates', {
+      label: text('Copy to another language', '复制到其他语言'),
+      params: {},
+      ask: ['locale'],
+      options: { locale: { labels: 'console.language', free: true } },
+      body: {
+        code: 'code',
+        channel: 'channel',
+        subject: 'subject',
+        content: 'content',
+        htmlFormat: 'htmlFormat',
+        html: 'html',
+        enabled: { value: false },
+      },
+      confirm: text(
+        'The copy of {{code}} is disabled, so that no message uses it before it is translated.',
+        '{{code}} 的副本处于停用状态，翻译完成前不会用于消息。',
+      ),
+    }),
     it.action('deleteAdminTemplatesById', {
       label: text('Delete', '删除'),
       params: { id: 'id' },

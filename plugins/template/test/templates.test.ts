@@ -2,6 +2,7 @@ import { database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { pages } from '../src/admin-pages.ts'
 import { path, startTemplates } from './fixtures/product.ts'
 
 onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t: Test, db) => {
@@ -231,6 +232,20 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     t.match((await call('GET', `${path}/${id}`)).data, { id, html, content: 'c' })
     const { next } = await list('size=1')
     t.match(await list(`size=1&cursor=${next}`), { items: [{}], total: null })
+  })
+
+  await t.test('the page copies a template to another language, and the copy is disabled', async (t) => {
+    const { id } = await save({ code: 'copied', channel: 'mail', locale: 'en', subject: 'Hi', content: 'Hi {{who}}' })
+    const { data: row } = await call('GET', `${path}/${id}`)
+    const page = pages.find((one) => one.id === 'template.template')
+    const { body = {} } = page?.actions?.find(({ operation }) => operation === 'postAdminTemplates') ?? {}
+    const sent = Object.entries(body).map(([name, from]) => [
+      name,
+      'field' in from ? row[from.field] : Object(from).value,
+    ])
+    const { data: copy } = await call('POST', path, { ...Object.fromEntries(sent), locale: 'zh-CN' })
+    const { code, channel, subject, content, html, htmlFormat } = row
+    t.hasStrict(copy, { code, channel, subject, content, html, htmlFormat, locale: 'zh-CN', enabled: false })
   })
 
   await t.test('every change is in the audit', async (t) => {
