@@ -56,7 +56,7 @@ async function run(line: string, folder: string): Promise<{ readonly code: numbe
   const [, ...words] = [...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word)
   let output = ''
   const stream = { write: (text: string) => (output += text) }
-  // Some options are paths that are relative to the working directory of the process.
+  // The options can contain paths that are relative to the working directory of the process.
   process.chdir(cwd)
   const code = await runProgram(words, { stdout: stream, stderr: stream, environment: {}, directory: cwd })
   return { code, output }

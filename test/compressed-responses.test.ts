@@ -19,7 +19,7 @@ interface Schema {
 
 /** Matches names of members that contain a secret, or a URL that works like a secret. */
 const secretName = /(?:^|[a-z])(?:token|secret|password|privateKey|challengeId|signature|url)$/i
-/** Members with such a name that contain no secret, with the reason. */
+/** Members whose names match `secretName` although they contain no secret, each with the reason. */
 const open: Readonly<Record<string, string>> = {
   token: 'symbol of a token on a chain',
   expectedToken: 'symbol of a token on a chain',

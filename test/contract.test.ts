@@ -145,7 +145,7 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
     'install-token': [],
     user: ['bearer', 'cookie'],
     admin: ['bearer', 'cookie'],
-    // The contract does not say who may call these operations. Every user with the permission may.
+    // The contract does not specify who may call these operations. Every user with the permission may call them.
     unknown: ['bearer', 'cookie'],
     'open-signature': ['openAppKey', 'openTimestamp', 'openNonce', 'openSignature'],
   }

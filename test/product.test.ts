@@ -372,7 +372,8 @@ t.test('K-018 SIGTERM under load: no request is cut, and the product and its sup
       if (body?.code === '200') answered++
       else cut++
       if (answered === 200) running.child.kill('SIGTERM')
-      // While the server drains, it closes each connection after its response and accepts no new connections.
+      // The client stops when the server drains: the server then closes each connection after its response and accepts
+      // no new connections.
       isOpen = answer !== undefined && answer.headers.get('connection') !== 'close'
     }
   }

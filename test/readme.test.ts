@@ -69,7 +69,7 @@ type Checks = Readonly<Record<string, (t: Test, commands: readonly string[], tex
 const quickstart = { cwd: root, env: await environmentIn('quickstart') }
 const product = { cwd: join(files, 'product'), env: await environmentIn('product') }
 
-/** For commands that another test runs, because they need the packed packages. */
+/** Check of commands that another test runs, because they need the packed packages. */
 const runElsewhere = (t: Test, commands: readonly string[]) => {
   const typed = ['docs/integrator.md'].flatMap((page) => blocksIn(page).flatMap(commandsOf))
   for (const command of commands) t.ok(typed.includes(command), `${command} is run by ${tests.published}`)

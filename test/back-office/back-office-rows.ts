@@ -226,7 +226,7 @@ export async function startWithRows(
       [store.newId(), type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
     )
   await running.service(events).idle()
-  // While the pages are built, the server sends a page that reloads automatically.
+  // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
   const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
   await until(areBuilt, 'the pages are built')
   const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))

@@ -1,6 +1,6 @@
 /**
- * For each write of the quickstart's back office: switches the network off, starts the write and cancels it. When the
- * network is on again, the write must not be sent.
+ * Tests each write of the quickstart's back office: switches the network off, starts the write, and cancels it. When
+ * the network is on again, the write must not be sent.
  */
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'

@@ -44,7 +44,7 @@ t.test(
     t.match(await install(), { passed: true, locked: true })
     t.not(await landing(), '/install/')
 
-    // While the pages are built, the server sends a page that reloads automatically.
+    // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
     const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
     await until(areBuilt, 'the pages are built')
     const office = await openOffice(t, `${server.url}/admin/`, secrets.administrator)

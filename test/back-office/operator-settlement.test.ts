@@ -43,7 +43,7 @@ t.test(
     assertMembers(t, await settle(reviewed.id), { outcome: 'skipped', reasons: ['review-fingerprint-mismatched'] })
     t.equal(await statusOf(), 'pending')
 
-    // While the pages are built, the server sends a page that reloads automatically.
+    // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
     const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
     await until(areBuilt, 'the pages are built')
     const office = await openOffice(t, `${server.url}/admin/`, password)

@@ -108,7 +108,7 @@ export function hostileValue(random: Random): unknown {
 export const hostileText = (random: Random) => String(random.pick(oddTexts))
 
 const likely: Readonly<Record<string, readonly unknown[]>> = {
-  // Hosts in these values are loopback or invalid, because a fuzz test may contact only this host.
+  // The hosts in these values are loopback addresses or invalid, because a fuzz test must not contact another host.
   host: ['127.0.0.1', '', '127.0.0.1\u0000', '[::1]', '127.0.0.1:1'],
   url: ['http://127.0.0.1:9/', 'https://localhost', 'file:///etc/passwd', '//', 'http://[::1'],
   port: [0, 1, 9, 65_535, 65_536, -1],

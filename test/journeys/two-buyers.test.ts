@@ -150,7 +150,7 @@ t.test(
     t.match(await payerOf(thief, claimed, { address: wallet.address }), notProven, 'an address of somebody else')
     // The buyer signs in with this wallet, so no further signature is needed.
     t.match((await payerOf(buyer, paid, { address: wallet.address })).data.pay, { payer: wallet.address.toLowerCase() })
-    // For another address, the buyer signs a text of the order to prove the ownership.
+    // For another address, the buyer must sign a text with the order number to prove that the address is the buyer's.
     const own = privateKeyToAccount(`0x${'43'.repeat(32)}`)
     const { data } = await thief('GET', `checkout/orders/${claimed.orderNo}/payer-message`)
     t.ok(data.message.includes(claimed.orderNo))

@@ -154,7 +154,10 @@ t.test('C-040 events and tasks of an earlier version are accepted: what they mus
   }
 })
 
-/** All columns with JSON. Lists of texts or numbers, and maps with arbitrary values, have no fixed members. */
+/**
+ * All columns with JSON, and what their values contain. Lists of texts or numbers, and maps with arbitrary values, have
+ * no fixed members.
+ */
 const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'approval_instance.permission_snapshot': 'list',
   'iam_audit.summary': 'map',

@@ -208,7 +208,7 @@ export interface Inbox {
 
 export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
-/** Channel and category of a message. Users can switch off both channels and categories. */
+/** Question whether a user wants a message. A user can switch off its channel and its category. */
 export interface PreferenceQuestion {
   /** Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the category matters. */
   readonly channel: string

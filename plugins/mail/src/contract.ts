@@ -15,13 +15,13 @@ import {
 export interface MailMessage {
   /** 1 to 50 addresses. Recipients see all of them. */
   readonly to: readonly string[]
-  /** At most 998 characters (RFC 5322, 2.1.1). */
+  /** Subject, at most 998 characters (RFC 5322, 2.1.1). */
   readonly subject: string
-  /** At most 1,000,000 characters, like the HTML part. */
+  /** Text part, at most 1,000,000 characters. The same limit applies to the HTML part. */
   readonly text: string
   readonly html?: string | undefined
   readonly replyTo?: string | undefined
-  /** For the header `Content-Language`, a BCP 47 tag. */
+  /** BCP 47 tag for the header `Content-Language`. */
   readonly locale?: string | undefined
   /** `https` URL for the header `List-Unsubscribe`. One `POST` request to it ends the subscription (RFC 8058). */
   readonly unsubscribeUrl?: string | undefined
@@ -32,7 +32,7 @@ export interface MailOptions {
    * Key of the mail. Mails with equal keys have the same `Message-ID`, so that the recipient can detect a duplicate.
    */
   readonly idempotencyKey: string
-  /** Default: `platform.mail.driver`. */
+  /** Code of the driver. Default: the value of `platform.mail.driver`. */
   readonly driver?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -44,7 +44,7 @@ export interface MailDelivery {
    * breaks a rule of `MailMessage`. `unknown`: the server received the mail but did not reply.
    */
   readonly outcome: DeliveryOutcome['outcome']
-  /** Stable code, such as `mail.refused`; absent if accepted. */
+  /** Stable code, such as `mail.refused`; absent if the server accepted the mail. */
   readonly errorCode?: string | undefined
   readonly errorMessage?: string | undefined
   /** Reply code of the server, such as `550`. */
@@ -72,8 +72,8 @@ export interface Mail {
   /** Sends a mail. A failed delivery is returned, never thrown. Takes at most `platform.mail.send-deadline`. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**
-   * Checks that the driver can send, for example that the server accepts the credentials. Sends nothing. Returns and
-   * throws like `NotificationChannel.verify`, without credentials.
+   * Checks that the driver can send, for example that the server accepts the credentials. Sends nothing. The result and
+   * the errors are those of `NotificationChannel.verify`. They contain no credentials.
    *
    * @param driver default: the configured driver
    */

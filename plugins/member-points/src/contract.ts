@@ -82,8 +82,8 @@ export interface MemberPoints {
   /** Adds new ledger entries to the daily totals of all assets with `lotRepository`. */
   countDays(signal?: AbortSignal): Promise<void>
   /**
-   * For plugins that add a points asset: `contribute(ledgerAssets, 'points:vip', { ..., lots:
-   * memberPoints.lotRepository })`. Rules may only use such assets.
+   * Stores the lots of a points asset that another plugin adds: `contribute(ledgerAssets, 'points:vip', { ..., lots:
+   * memberPoints.lotRepository })`. Rules may only use assets with this lot repository.
    */
   readonly lotRepository: LotRepository
 }

@@ -41,8 +41,8 @@ export const RuleRow = defineEntity({
 export type RuleRow = InferEntity<typeof RuleRow>
 
 /**
- * A lot of points. `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`; these change only while the
- * account is locked.
+ * A lot of points. `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. These columns change only
+ * while the account is locked.
  */
 export const SourceRow = defineEntity({
   name: 'PointsSource',

@@ -134,7 +134,7 @@ onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index'
     for (let one = 0; one < 20; one++) await grant(ada.id, `${one}`, clock.now() + (10 + one) * day)
   })
   clock.shiftWallClock(2 * day)
-  // By now all login sessions have expired.
+  // All login sessions have expired by now, so the users log in again.
   const [again, root] = [await product.loginAs('ada'), await product.loginAs('root')]
   const answered = async (call: Promise<{ readonly code: string }>) => t.hasStrict(await call, { code: '200' })
   const overview = () => answered(again.call('GET', 'member-points/users/me/overview'))

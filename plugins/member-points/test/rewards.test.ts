@@ -37,7 +37,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   const { paid, refunded } = publisher(product)
   await product.administrator()
   const save = async (config: object, more: object = {}) =>
-    // These tests move the clock, so an earlier session may have expired.
+    // Logs in for each call, because these tests move the clock and an earlier session may have expired.
     (await product.loginAs('root')).call('POST', 'admin/member-points/rules', {
       code: 'order-reward',
       type: 'order',

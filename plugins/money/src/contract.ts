@@ -32,7 +32,7 @@ export interface LedgerAsset {
   readonly displayName: LocalizedText
   /** Decimal places of the minor unit, 0 to 18. */
   readonly scale: number
-  /** Returns the IANA time zone that decides the month of an entry. Default: that of the site. */
+  /** Returns the IANA time zone that decides the month of an entry. Default: the time zone of the site. */
   readonly monthZone?: () => string
   /** Symbol next to amounts; for a currency, the ISO 4217 code. Default: the display name. */
   readonly symbol?: string
@@ -87,8 +87,8 @@ export interface Posting extends AccountRef, MovementNotes {
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
   /**
-   * System account on the other side: lower-case words, 1 to 64 characters. Default: `issued` for a credit, `redeemed`
-   * for a debit.
+   * Name of the system account on the other side of the movement: lower-case words, 1 to 64 characters. Default:
+   * `issued` for a credit, `redeemed` for a debit.
    */
   readonly counter?: string
 }
@@ -111,7 +111,7 @@ export interface Transfer extends MovementNotes {
   readonly amount: number
 }
 
-/** `accountId` and balance belong to the account of `from`; `to` contains those of the receiver. */
+/** `accountId`, `available` and `frozen` describe the account of `from`. `to` describes the account of the receiver. */
 export interface Transferred extends Posted {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
@@ -127,7 +127,7 @@ export interface Held extends Posted {
 
 export interface Capture extends Omit<MovementNotes, 'lots'> {
   readonly holdId: number
-  /** Minor units to debit, at most those of the hold. The rest is released. Default: the whole hold. */
+  /** Minor units to debit, at most the units of the hold. The remaining units are released. Default: the whole hold. */
   readonly amount?: number
   /** See `Posting.counter`. */
   readonly counter?: string
@@ -141,7 +141,7 @@ export interface Captured extends Held {
 
 export interface Release extends Omit<MovementNotes, 'kind'> {
   readonly holdId: number
-  /** Default: `money.release`. */
+  /** Kind of the journal. Default: `money.release`. */
   readonly kind?: string
 }
 
@@ -153,7 +153,7 @@ export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId'
 }
 
 export interface BatchPosting extends Pick<MovementNotes, 'key' | 'reference' | 'lots'> {
-  /** Must be in `Batch.accountIds`. */
+  /** Account of the posting, which must be in `Batch.accountIds`. */
   readonly accountId: number
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
@@ -310,12 +310,13 @@ export const postingReasons = [
  * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
  * account leave a system account, which stores no balance. Journals and entries never change.
  *
- * Every method joins the transaction of its caller, and a business error rolls it back. Concurrent calls without a
- * transaction may share one; a business error then affects only its own call.
+ * Every method joins the transaction of its caller, and a business error rolls this transaction back. Concurrent calls
+ * whose callers have no transaction may be executed in one transaction; a business error then affects only its own
+ * call.
  *
  * @throws BusinessError `400` `money.posting-invalid` with field and rule; `400` `money.asset-unknown`; `409`
- *   `money.idempotency-mismatch` if the key belongs to another movement; `409` `money.account-closed`; `409`
- *   `money.balance-limit` above 2^53 - 1; `503` `money.busy`; and the errors of the lot repository
+ * `money.idempotency-mismatch` if the key belongs to another movement; `409` `money.account-closed`; `409`
+ * `money.balance-limit` above 2^53 - 1; `503` `money.busy`; and the errors of the lot repository
  */
 export interface Ledger {
   /** Complete after all plugins are set up. */
@@ -326,7 +327,9 @@ export interface Ledger {
   /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
   debit(posting: Posting): Promise<Posted>
   /**
-   * @throws BusinessError `409` `money.balance-insufficient`, `400` `money.posting-invalid` if both owners are the same
+   * Moves units from one owner to another.
+   *
+   * @throws BusinessError `409` `money.balance-insufficient`; `400` `money.posting-invalid` if both owners are the same
    */
   transfer(transfer: Transfer): Promise<Transferred>
   /** Puts units on hold for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
@@ -334,18 +337,18 @@ export interface Ledger {
   /**
    * Debits units of a hold and releases the rest.
    *
-   * @throws BusinessError `404` `money.hold-unknown`; `409` `money.hold-closed`, also after its expiry; `409`
-   *   `money.exceeds-hold`
+   * @throws BusinessError `404` `money.hold-unknown`; `409` `money.hold-closed`, also if the hold has expired; `409`
+   * `money.exceeds-hold`
    */
   capture(capture: Capture): Promise<Captured>
   /** Releases all units of a hold. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
   release(release: Release): Promise<Held>
   /**
    * Returns units of a debit or capture to the same account and lots, with the same expiry, and debits the system
-   * account that received them. The kind is `money.reverse`, so that these units do not count as earned again.
+   * account that received the units. The kind is `money.reverse`, so that these units do not count as earned again.
    *
    * @throws BusinessError `404` `money.journal-unknown`; `409` `money.journal-not-reversible` for another kind of
-   *   journal; `409` `money.exceeds-journal` with the returnable units in `data.amount`
+   * journal; `409` `money.exceeds-journal` with the returnable units in `data.amount`
    */
   reverse(reversal: Reversal): Promise<Posted>
   /**
@@ -357,7 +360,7 @@ export interface Ledger {
   balance(ref: AccountRef): Promise<Balance>
   find(ref: AccountRef): Promise<AccountView | undefined>
   /**
-   * @param rows as `AccountFilter.rows`; other accounts are not found
+   * @param rows condition as in `AccountFilter.rows`; an account that it excludes is treated as unknown
    * @throws BusinessError `404` `money.account-unknown`
    */
   account(id: number, rows?: object): Promise<AccountView>
@@ -373,7 +376,7 @@ export interface Ledger {
   entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
   /**
-   * @param rows as `AccountFilter.rows`; the caller must be able to read all owner accounts of the journal
+   * @param rows condition as in `AccountFilter.rows`; the caller must be able to read all owner accounts of the journal
    * @throws BusinessError `404` `money.journal-unknown`
    */
   journal(id: number, rows?: object): Promise<JournalView>

@@ -5,7 +5,7 @@ export type AccountStatus = 'open' | 'closed'
 export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release' | 'reverse'
 export type HoldState = 'open' | 'captured' | 'released'
 
-/** For reads only. Writes are conditional SQL updates of the locked row. */
+/** An account. The entity is only used to read rows. Writes are conditional SQL updates of the locked row. */
 export const AccountRow = defineEntity({
   name: 'MoneyAccount',
   tableName: 'money_account',
@@ -108,12 +108,12 @@ export const HoldRow = defineEntity({
 })
 export type HoldRow = InferEntity<typeof HoldRow>
 
-/** For `callerRows`: the user who owns an account. */
+/** Columns that `callerRows` uses to find the user who owns an account. */
 export const accountOwner = { type: 'owner_type', id: 'owner_id' } as const
-/** For `callerRows`: the user who owns the account of an entry or hold. */
+/** Columns that `callerRows` uses to find the user who owns the account of an entry or hold. */
 export const entryOwner = { column: 'account_id', through: 'money_account', key: 'id', owner: accountOwner } as const
 
-/** For `callerRows`: the users who own the accounts of a journal. */
+/** Columns that `callerRows` uses to find the users who own the accounts of a journal. */
 export const journalOwner = { column: 'id', through: 'money_entry', key: 'journal_id', owner: entryOwner } as const
 
 /**

@@ -60,8 +60,8 @@ export interface LotSums {
 export interface LotRepository {
   move(movement: LotMovement): Promise<void>
   /**
-   * Returns claims on units that a `release`, a `reverse` or the rest of a `capture` returns. Called before `move`.
-   * Each claim is debited directly after the movement, even from a closed account. Default: no claims.
+   * Returns claims on units that a `release`, a `reverse` or the unused part of a `capture` returns. Called before
+   * `move`. Each claim is debited directly after the movement, even from a closed account. Default: no claims.
    */
   claims?(movement: LotMovement): Promise<readonly LotClaim[]>
   /** Moves the lots of a batch, in the order of account ids. Default: `move` for each movement. */

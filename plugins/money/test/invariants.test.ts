@@ -11,7 +11,8 @@ const operations = 10_000
 
 onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with deadlocks', async (t, at) => {
   if (at.dialect === 'postgresql') {
-    // By default PostgreSQL detects deadlocks only after one second, and this test causes many.
+    // Sets a shorter time, because by default PostgreSQL detects deadlocks only after one second, and this test causes
+    // many.
     await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
   }
   const lots = new TestLots()
@@ -22,7 +23,7 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
     config: at.dialect === 'sqlite' ? {} : pool,
   })
   lots.db = db
-  // One of 150 movements gets a simulated deadlock, in addition to those of the server.
+  // One of 150 movements gets a simulated deadlock, in addition to the real deadlocks of the database server.
   let movements = 0
   lots.beforeMove = () => {
     if (++movements % 150 === 0) throw Object.assign(new Error('deadlock, injected'), { errno: 1213 })

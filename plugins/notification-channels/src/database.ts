@@ -57,7 +57,8 @@ export default definePlugin({
           if (isBusinessError(error) && error.code === '400') {
             return { outcome: 'rejected', errorCode: error.reason ?? 'message-invalid', errorMessage: error.message }
           }
-          // Some recipients may already have the message, but inboxes skip duplicates.
+          // The outcome is `unknown`, because some recipients may already have the message. A retry is harmless,
+          // because inboxes skip duplicates.
           const why = secretsOf(message).length === 0 ? { err: error } : {}
           log.warn({ ...why, messageId: message.id }, 'messages cannot be stored in inboxes')
           return {

@@ -23,8 +23,8 @@ export interface ProviderChoiceParts {
 }
 
 /**
- * Chooses between providers. A failed one rests: for some time, it is tried after the others. If all rest, they are
- * still tried, so a short outage never stops a channel.
+ * Chooses between providers. A provider that has failed rests: for some time, it is tried after the other providers. If
+ * all providers rest, they are still tried, so a short outage never stops a channel.
  */
 export class ProviderChoice {
   readonly #parts: ProviderChoiceParts

@@ -226,7 +226,7 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
     t.match(await web.inject({ method: 'POST', url: bad }), { statusCode: 404 }, bad.slice(-60))
   }
   t.equal((await wanted()).size, 1)
-  // RFC 8058, 3.1 allows both forms of the body.
+  // Bodies of the request. RFC 8058, 3.1 allows both media types.
   const part = 'Content-Disposition: form-data; name="List-Unsubscribe"'
   const forms = {
     'multipart/form-data; boundary=end': `--end\r\n${part}\r\n\r\nOne-Click\r\n--end--\r\n`,
@@ -302,7 +302,7 @@ t.test(
     there.server.behave({ onMail: { code: 550, text: 'No such user' } })
     const rejected = [{ success: false, outcome: 'rejected', provider: 'smtp' }]
     t.match(await there.facade.send({ content: 'x', recipients }), rejected)
-    // No server listens on this port.
+    // No server listens on this port, so the first driver cannot connect.
     const away = await start(t, { ...order, 'platform.mail.smtp.port': 1 })
     t.match(await away.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'file' }])
     const turns = await start(t, { ...order, [`${key}.strategy`]: 'round-robin' })

@@ -38,7 +38,7 @@ interface Room {
 
 /**
  * State of alerts by rule code and dedupe key. Every method joins the current transaction. `count` locks the row, so
- * that instances decide about an alert one after another. Times are those of the database.
+ * that instances decide about an alert one after another. All times are those of the database clock.
  */
 export class AlertStates {
   readonly #db: Database

@@ -95,9 +95,9 @@ export interface RaisedEvent {
    * Length of the caller's counting window in milliseconds. Required with `count` if the rule has a counting window.
    */
   readonly windowMs?: number
-  /** Text, or key of a translation. Default: the built-in template. */
+  /** Subject of the message: a text, or the key of a translation. Default: the built-in template. */
   readonly subject?: string
-  /** Text, or key of a translation. Default: the built-in template. */
+  /** Content of the message: a text, or the key of a translation. Default: the built-in template. */
   readonly content?: string
   /** BCP 47 tag. */
   readonly locale?: string

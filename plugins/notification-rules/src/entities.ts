@@ -32,7 +32,9 @@ export const RuleRow = defineEntity({
 })
 export type RuleRow = InferEntity<typeof RuleRow>
 
-/** State of one alert, see alert-states.ts. Times are those of the database, in milliseconds since the epoch. */
+/**
+ * State of one alert, see alert-states.ts. All times are those of the database clock, in milliseconds since the epoch.
+ */
 export const AlertStateRow = defineEntity({
   name: 'NotificationRuleState',
   tableName: 'notification_rule_state',

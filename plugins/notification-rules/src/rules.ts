@@ -143,7 +143,7 @@ export class Rules {
     this.#parts.changed()
   }
 
-  /** Skips rules that the operator may not read. @returns the number of deleted rules */
+  /** Deletes several rules. Skips rules that the operator may not read. @returns the number of deleted rules */
   async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
     const rows = await this.#rowsOf(operator.principal)
     const deleted = await this.#parts.db.transactional(async (em) => {

@@ -70,7 +70,7 @@ export interface ChannelInfo {
   readonly displayName: LocalizedText
   readonly enabled: boolean
   readonly isDefault: boolean
-  /** Empty if the channel needs no recipient. */
+  /** Kinds of recipients that the channel can reach. Empty if the channel needs no recipient. */
   readonly recipientKinds: readonly RecipientKind[]
   readonly providers: readonly ChannelProvider[]
 }

@@ -6,7 +6,7 @@ import type { Recipient } from '@plinth/kernel'
 export const secretAttributeName =
   /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
 
-/** Matches a field or parameter with such a name in a text. */
+/** Matches a field or parameter in a text whose name matches `secretAttributeName`. */
 const secretMember = new RegExp(`(?:${secretAttributeName.source})[\\w.-]{0,32}["']?\\s*[:=]`, 'i')
 
 /** True if the text contains a field or parameter with the name of a secret. */

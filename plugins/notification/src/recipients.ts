@@ -2,7 +2,7 @@ import type { Identity } from '@plinth/iam'
 import type { NotificationPreferences } from '@plinth/inbox'
 import type { Clock, Recipient } from '@plinth/kernel'
 
-/** For `callerRows`: columns of the owner. */
+/** Columns of the owner of a row, for `callerRows`. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
 
 /** Owner of a message: the user, or the organisation of several users. */

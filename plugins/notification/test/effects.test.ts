@@ -8,8 +8,8 @@ import { startSendLog } from './fixtures/send-log-product.ts'
 const retry = 'platform.notification.retry'
 
 t.test('a channel that is busy is asked again as the keys of retries say', async (t) => {
-  // With this value each retry takes place after its full delay. Otherwise the delay would be reduced at random by up
-  // to 50 %.
+  // With this random number, each retry takes place after its full delay. Other numbers would reduce the delay by up to
+  // 50 %.
   t.intercept(Math, 'random', { value: () => 1 - Number.EPSILON })
   /** Returns the time of each attempt to send the message, in seconds. Observes the first 150 seconds. */
   const sendsWith = (config: Readonly<Record<string, string | number | boolean>>) => async (values: KeyValues) => {

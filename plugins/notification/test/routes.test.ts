@@ -166,7 +166,7 @@ t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with 
     [{ channels: ['down'], content: 'Hi', recipientUserIds: [7] }, '503', 'notification.delivery-failed'],
     [{ channels: ['down'], content: 'Hi' }, '400', 'notification.recipient-missing'],
     [{ channels: ['log'], content: 'Hi' }, '503', 'notification.channel-disabled'],
-    // This product has no plugin that stores messages for later.
+    // Messages with a start time are rejected, because this product has no plugin that stores messages for later.
     [{ channels: ['memory'], content: 'Hi', notBefore: '2030-01-01T00:00:00Z' }, '400', 'notification.no-queue'],
   ]
   for (const [body, code, reason] of failures) t.match(await send(body), { status: 200, code, data: { reason } })

@@ -307,7 +307,7 @@ onEachDatabase(
     for (const [query, index] of [
       ['channel=sms', 'channel_id_index'],
       ['retryableOnly=true', 'status_restorable_id_index'],
-      // If all retryable rows belong to one channel, both indexes are equally good.
+      // All retryable rows belong to one channel here, so an index with the channel would not be better.
       ['channel=sms&retryableOnly=true', 'status_restorable_id_index'],
       ['channel=sms&sort=createdAt', 'channel_created_at_id_index'],
       ['sort=-createdAt', 'created_at_id_index'],

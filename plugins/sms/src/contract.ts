@@ -27,7 +27,7 @@ export interface SmsMessage {
    * of the driver.
    */
   readonly signName?: string
-  /** Default: `platform.sms.driver`. */
+  /** Code of the driver. Default: the value of `platform.sms.driver`. */
   readonly driver?: string
   /** Id of the message, at most 64 characters. The provider returns it in its receipt. */
   readonly reference: string
@@ -47,8 +47,8 @@ export interface SmsDriver {
   /** Configuration keys that the driver needs. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
-   * Checks the account without sending. Returns and throws like `NotificationChannel.verify`. Absent if the provider
-   * offers no check.
+   * Checks the account without sending. The result and the errors are those of `NotificationChannel.verify`. Absent if
+   * the provider offers no check.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: as of a channel
   verify?(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
@@ -77,7 +77,7 @@ export interface Sms {
   /** Configuration keys that this plugin and the configured driver need. */
   needs(): ConfigNeeds
   /**
-   * Checks whether a driver can send, if its provider offers a check. Returns and throws like
+   * Checks whether a driver can send, if its provider offers a check. The result and the errors are those of
    * `NotificationChannel.verify`.
    *
    * @param driver default: the configured driver

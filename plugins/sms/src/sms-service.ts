@@ -30,7 +30,7 @@ function internationalNumber(text: string, countryCode: string): string | undefi
 
 interface SmsParts {
   readonly drivers: ReadonlyMap<string, SmsDriver>
-  /** Empty if none is configured. */
+  /** Returns the code of the configured driver; empty if none is configured. */
   readonly driver: () => string
   readonly countryCode: () => string
   readonly templates: () => CompanyNames

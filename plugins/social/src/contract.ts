@@ -37,8 +37,8 @@ export interface Social {
   readonly accounts: readonly string[]
   needs(): ConfigNeeds
   /**
-   * Checks that every account has a valid token or can get one. Sends nothing. Throws like
-   * `NotificationChannel.verify`, with the code of the account.
+   * Checks that every account has a valid token or can get one. Sends nothing. The errors are those of
+   * `NotificationChannel.verify`. They contain the code of the account.
    */
   verify(signal: AbortSignal): Promise<readonly ChannelCheck[]>
   /**

@@ -24,7 +24,7 @@ export class OutboundLog {
     this.#parts = parts
   }
 
-  /** Never throws, because a failed write must not change the result of the message. */
+  /** Stores the result of a message. Never throws, because a failed write must not change this result. */
   async record(message: SocialMessage, outcome: DeliveryOutcome): Promise<void> {
     const { db, clock, log, redact } = this.#parts
     const failure = 'errorMessage' in outcome ? outcome.errorMessage : null

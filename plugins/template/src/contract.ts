@@ -30,9 +30,9 @@ export interface TemplateInfo {
 
 export interface RenderedTemplate {
   readonly template: TemplateInfo
-  /** One line, not escaped. */
+  /** Subject in one line. It is not escaped. */
   readonly subject: string
-  /** Plain text, not escaped. */
+  /** Plain text. It is not escaped. */
   readonly content: string
   /** Ranges of inserted values in subject and content, as in `NotificationMessage.valueRanges`. */
   readonly valueRanges: NonNullable<NotificationMessage['valueRanges']>

@@ -13,7 +13,7 @@ export interface SiweContent {
   readonly statement: string
   readonly uri: string
   readonly chainId: number
-  /** At least 8 letters and digits. */
+  /** Random text, at least 8 letters and digits. */
   readonly nonce: string
   readonly issuedAt: Date
   readonly expiresAt: Date

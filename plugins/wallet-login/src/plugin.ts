@@ -43,7 +43,8 @@ export default definePlugin({
     const settings = () => ({
       lifetimeMs: config.get('platform.wallet-login.challenge-lifetime'),
       statement: config.get('platform.wallet-login.statement'),
-      // Without a configured site URL, uses the address of this server, never a value of the request.
+      // Without a configured site URL, the URL of this server is used, but never a value of the request, which the
+      // caller could forge.
       siteUrl: site.url || http.url || 'http://localhost',
     })
     const challenges = new Challenges({ store, clock, settings })

@@ -104,7 +104,8 @@ onEachDatabase(
     t.equal(outcome(await login({ challengeId, address: contract, signature: garbage })), rejected, 'on another chain')
     t.strictSame(await reasons(), ['wallet-login.proven-on-another-chain'])
 
-    // An account with delegated code (EIP-7702) can sign in both ways. Its key is the stronger proof.
+    // An account with delegated code (EIP-7702) can sign in with its key or through its contract. The key is the
+    // stronger proof.
     await nameChain('main')
     for (const node of nodes) node.results['eth_chainId'] = `0x${chainId.toString(16)}`
     t.equal((await byContract(anna.address)).code, '200')

@@ -56,7 +56,7 @@ export interface SettlementView {
   readonly reasons: readonly AttemptReason[]
 }
 
-/** For plugins that create orders with payment on a chain. */
+/** Service for plugins that create orders with payment on a chain. */
 export interface OrderSettlements {
   /**
    * Returns the text that the payer signs. It contains order, chain and receiver, so that its signature cannot be used
@@ -69,8 +69,8 @@ export interface OrderSettlements {
    * Checks the proof and stores the payer of a pending order. The address must belong to the account of the order's
    * user, or its key must have signed the text. A transfer from another address then needs the decision of an operator.
    *
-   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and those of
-   * `Payments.provePayer`
+   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and the
+   * errors of `Payments.provePayer`
    */
   provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
   /**

@@ -181,7 +181,7 @@ t.test(
     const twice = await token.transferTwice(buyer, shop, price, shop, price)
     t.same(await judged(twice), ['review_required', 'several-matching-transfers'])
 
-    // One transaction paid two orders, so an operator selects the log for each order.
+    // One transaction contains payments for two orders, so an operator selects the log for each order.
     const second = await order()
     for (const [number, logIndex] of [
       [outTradeNo, 0],

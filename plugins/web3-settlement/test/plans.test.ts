@@ -83,7 +83,8 @@ onEachDatabase(
           }
         })
         for (const { sql, scans, sorts } of plans) {
-          // For the newest rows, SQLite reads the table by its key up to the limit, which is not a full scan.
+          // To find the newest rows, SQLite reads the table in the order of its key and stops at the limit. This is not
+          // a full scan.
           const isWalk = !sorts && !/\bwhere\b/.test(sql) && /order by \S+ desc limit \?/.test(sql)
           t.ok(scans.length === 0 || isWalk, `${what}: ${sql}`)
           if (what.startsWith('/')) t.notOk(sorts, `${what} is in order as it is read: ${sql}`)

@@ -7,7 +7,7 @@ export type Hex = `0x${string}`
 
 export const toHex = (bytes: Uint8Array): Hex => `0x${viewOf(bytes).toString('hex')}`
 
-/** True for `0x` and whole bytes, from `least` to `most` of them. */
+/** True if the text is `0x` followed by whole bytes in hexadecimal, from `least` to `most` of them. */
 export const isHexBytes = (text: string, least = 0, most = Number.POSITIVE_INFINITY): text is Hex =>
   text.length % 2 === 0 && text.length >= 2 + 2 * least && text.length <= 2 + 2 * most && /^0x[0-9a-fA-F]*$/.test(text)
 
@@ -38,7 +38,7 @@ const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**
  * True for an EVM address: `0x` and 40 hexadecimal digits in lower case, in upper case, or in mixed case with a valid
- * checksum (EIP-55). A wrong checksum indicates a typing error . Other forms are rejected, such as ENS names.
+ * checksum (EIP-55). A wrong checksum indicates a typing error. Other forms are rejected, such as ENS names.
  */
 export function isAddress(text: string): boolean {
   return normalize(text) !== null

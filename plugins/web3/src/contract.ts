@@ -38,7 +38,7 @@ export interface VerificationResult {
   /** Address of the key that signed; absent if unknown, and for `eip-1271`. */
   readonly recoveredAddress?: Address
   readonly method?: VerificationMethod
-  /** For `eip-1271`: providers that confirmed the result. */
+  /** Number of providers that confirmed the result of `eip-1271`. */
   readonly agreedProviders?: number
   readonly reason?: VerificationReason
 }
@@ -70,9 +70,9 @@ export interface TypedDataSignature {
 }
 
 /**
- * Verifies wallet signatures. Only the methods with `OnChain` send requests; the others reject contract wallets
- * (EIP-1271) with `signature-mismatch` or `signature-malformed`. No method throws for invalid input. A message can have
- * several valid signatures, so never use one as idempotency key.
+ * Verifies wallet signatures. Only the methods with `OnChain` in their name send requests. The other methods reject
+ * contract wallets (EIP-1271) with `signature-mismatch` or `signature-malformed`. No method throws for invalid input. A
+ * message can have several valid signatures, so never use one as idempotency key.
  */
 export interface WalletVerifier {
   /** Library that recovers keys. The results do not depend on it. */
@@ -82,9 +82,9 @@ export interface WalletVerifier {
   /** Verifies a signature of `eth_signTypedData_v4` (EIP-712). */
   verifyTypedData(signed: TypedDataSignature): TypedDataVerification
   /**
-   * Like `verifyPersonal`. If the key of the address did not sign, queries the contract there, on the chain of
-   * `platform.web3.contract-wallets.chain` (off by default). The result applies to this moment, because a contract may
-   * change its owners. Must not be called inside a database transaction.
+   * Verifies like `verifyPersonal`. If the key of the address did not sign, queries the contract at the address, on the
+   * chain that `platform.web3.contract-wallets.chain` specifies (none by default). The result applies only to this
+   * moment, because a contract may change its owners. Must not be called inside a database transaction.
    *
    * @param chainId chain that the message is meant for
    */
@@ -96,14 +96,14 @@ export interface WalletVerifier {
 export const walletVerifier = service<WalletVerifier>('web3.wallet-verifier', { from: '@plinth/web3' })
 
 /**
- * When a block is final. `depth`: after enough confirmations. `safe` and `finalized`: in addition, it is not above the
- * block with this tag.
+ * Tells when a block is final. `depth`: when it has enough confirmations. `safe` and `finalized`: in addition, it must
+ * not be above the block with this tag.
  */
 export type Finality = 'depth' | 'safe' | 'finalized'
 
 /** A chain without the URLs of its providers, because these URLs are secrets. */
 export interface Chain {
-  /** Never changes: keys of transfers start with it. */
+  /** Name of the chain. It never changes, because the keys of transfers start with it. */
   readonly name: string
   /** EIP-155. Unique and never changes, because otherwise a transfer could count twice. */
   readonly chainId: number
@@ -115,7 +115,7 @@ export interface Chain {
   readonly maxHeadLagBlocks: number
   /** URL of the page that shows a transaction, with the placeholder `{hash}`. */
   readonly explorerTransactionUrl: string | null
-  /** In the order of the queries. */
+  /** Providers in the order in which they are queried. */
   readonly providers: readonly { readonly id: string }[]
 }
 
@@ -204,7 +204,7 @@ export type ProviderFault =
   | 'head-implausible'
   /** Fewer providers agree than `platform.web3.rpc.agreement` requires. */
   | 'unconfirmed'
-  /** The newest block is below that of the receipt, or too far behind other providers. */
+  /** The newest block of the provider is below the block of the receipt, or too far behind other providers. */
   | 'stale-head'
   | 'chain-id-mismatch'
   /** The provider is paused after repeated failures. */
@@ -221,7 +221,7 @@ export interface ProviderAttempt {
 export interface ChainFactsFailure {
   /** `chain-id-mismatch` only if every provider belongs to another chain. */
   readonly error: 'chain-not-configured' | 'chain-id-mismatch' | 'rpc-query-failed'
-  /** In the order of the queries. */
+  /** Failures in the order in which the providers were queried. */
   readonly attempts: readonly ProviderAttempt[]
 }
 

@@ -68,7 +68,7 @@ t.test('W-008 the helpers take any text, need no key and open no connection', as
       if (address !== null) t.match(address, /^0x[0-9a-f]{40}$/)
     }),
   )
-  // If a helper sent requests in the background, they would connect before this request.
+  // Makes a request and waits for it. If a helper sent requests in the background, they would connect before this one.
   const server = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')

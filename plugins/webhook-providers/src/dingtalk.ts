@@ -74,7 +74,7 @@ export default webhookProviderPlugin(
       delivered: memberIs('errcode', 0),
       code: 'errcode',
       message: 'errmsg',
-      // All of these problems have the code 310000. Only the text differs, and its language depends on the group.
+      // Error texts of problems that all have the code 310000. The language of the text depends on the group.
       texts: {
         'keywords not in content': { hint: 'keyword-missing' },
         关键词不匹配: { hint: 'keyword-missing' },
@@ -87,7 +87,7 @@ export default webhookProviderPlugin(
       },
       codes: {
         '-1': { outcome: 'deferred', hint: 'provider-busy' },
-        // After too many messages, DingTalk blocks a robot for ten minutes.
+        // Too many messages. DingTalk then blocks a robot for ten minutes.
         '130101': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '410100': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '300001': { hint: 'token-invalid' },

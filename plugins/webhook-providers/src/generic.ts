@@ -8,7 +8,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 
 export interface StandardSigning {
-  /** One or more keys, separated by blanks: `whsec_` and base64 of 24 to 64 bytes, or `whsk_` and an ed25519 key. */
+  /** Signing keys, separated by blanks: `whsec_` and base64 of 24 to 64 bytes, or `whsk_` and an ed25519 key. */
   readonly secret: string
   readonly id: string
   /** Unix time in seconds. */

@@ -45,7 +45,7 @@ async function start(t: Test) {
     })
     const all = texts(JSON.parse(body)).join('\n')
     const between = all.slice(all.lastIndexOf('⟦') + 1, all.lastIndexOf('⟧'))
-    // Some services show each line as a separate paragraph.
+    // Some services show each line as a separate paragraph, so double line breaks are treated as single ones.
     return between.replaceAll('\n\n', '\n').replace(/^\n|\n$/g, '')
   }
   return { providers, payload, sent }

@@ -56,7 +56,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** In milliseconds. */
+/** Returns the offset of a time zone from UTC at a time. Both values are in milliseconds. */
 function offsetAt(timeZone: string, ms: number): number {
   const parts: Record<string, number> = {}
   for (const { type, value } of formatOf(timeZone).formatToParts(ms)) parts[type] = Number(value)

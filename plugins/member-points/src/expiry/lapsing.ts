@@ -47,7 +47,8 @@ export class Lapsing {
           return {
             accountId,
             amount: remaining,
-            // Points that were on hold can expire after the others, so their posting needs another key.
+            // Points of a source that were on hold can expire later than its other points, so this second posting needs
+            // another key.
             key: `member-points:expire:${id}${expired === 0 ? '' : `:${expired}`}`,
             reference: { type: 'points-source', id: String(id) },
             lots: details,

@@ -139,7 +139,8 @@ export class LotClaims {
       left -= replaced
       await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
       await this.#db.execute('delete from points_substitute where id = ? and units = 0', [id])
-      // In MariaDB and MySQL an assignment sees the values of earlier ones, so `status` comes first.
+      // In MariaDB and MySQL an assignment sees the values of earlier assignments, so `status` is assigned before the
+      // columns that it reads.
       await this.#db.execute(
         `update points_source set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,

@@ -5,7 +5,7 @@ import { SourceRow, SourceUseRow } from '../entities.ts'
 /** Lengths of lists of ids. Few lengths mean few distinct statements to prepare. */
 const listSizes = [500, 50, 5, 1] as const
 
-/** Divides ids into lists of these lengths. Repeats the last id to fill a list. */
+/** Divides ids into lists with the lengths of `listSizes`. Repeats the last id to fill a list. */
 export function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const lists: number[][] = []
   for (let from = 0; from < ids.length; ) {

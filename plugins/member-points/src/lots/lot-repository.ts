@@ -159,7 +159,7 @@ export class PointsLotRepository implements LotRepository {
     await insertMissing(this.#db, SourceRow, 'id', received)
   }
 
-  /** Captures the points that expire first. The rest returns to its sources. */
+  /** Ends a hold. A capture takes the points that expire first. The other points return to their sources. */
   async #endHold(movement: LotMovement): Promise<void> {
     const { kind, amount, released = 0, journalId, holdId = null } = movement
     const parts = await this.#ofHold(movement)
@@ -244,7 +244,8 @@ export class PointsLotRepository implements LotRepository {
 
   async #takeClaimed({ journalId }: LotMovement, { claimed }: ClaimDetails): Promise<void> {
     for (const { sourceId, units } of claimed) {
-      // In MariaDB and MySQL an assignment sees the values of earlier ones, so `status` comes first.
+      // In MariaDB and MySQL an assignment sees the values of earlier assignments, so `status` is assigned before the
+      // columns that it reads.
       await this.#db.execute(
         `update ${table} set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,

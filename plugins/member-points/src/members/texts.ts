@@ -13,7 +13,7 @@ export class Texts {
     this.#translator = i18n
   }
 
-  /** @param path relative to the texts of this plugin, such as `kinds.check-in` */
+  /** Returns a text of this plugin. @param path path below the texts of this plugin, such as `kinds.check-in` */
   find(locale: string, path: string, params: Params = {}): string | undefined {
     const found = path.split('.').reduce<unknown>((branch, name) => Object(branch)[name], en['member-points'])
     const translated = this.#translator?.translate(locale, `messages.member-points.${path}`, params)

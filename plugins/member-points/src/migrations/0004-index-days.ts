@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Without the id in the index, MariaDB would sort the rows. */
+/** Adds an index that also contains the id. Without the id, MariaDB would sort the rows. */
 export const indexDays = defineChangeSet({
   id: '0004-index-days',
   up: ({ schema }) => [

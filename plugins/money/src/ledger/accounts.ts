@@ -24,7 +24,7 @@ export interface LockedAccount extends Omit<Selected<typeof stored>, 'available'
   version: number
 }
 
-/** Each cached account id saves a query per posting. */
+/** Maximum number of cached account ids. Each of them saves a query per posting. */
 const keptIds = 20_000
 /** Numbers of ids that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const

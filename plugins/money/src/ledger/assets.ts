@@ -1,7 +1,10 @@
 import type { LedgerAsset } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
-/** Every time zone offset is a multiple of 15 minutes, so a quarter of an hour never spans two months. */
+/**
+ * A quarter of an hour in milliseconds. Every time zone offset is a multiple of it, so a quarter never spans two
+ * months.
+ */
 const quarterOfAnHour = 900_000
 
 /** Computes month keys. Caches the last one, because formatting is slow and most postings are close in time. */

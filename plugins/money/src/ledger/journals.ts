@@ -16,7 +16,7 @@ export interface Leg {
 export interface Movement {
   readonly asset: string
   readonly draft: JournalDraft
-  /** One or two owner accounts. A system account balances a sum that is not zero. */
+  /** Changes of one or two owner accounts. If their sum is not zero, an entry of a system account balances it. */
   readonly legs: readonly Leg[]
   readonly counter?: string
   /** Hold to open in the account of the first leg. */

@@ -53,7 +53,7 @@ export async function allDueHolds(db: Database, now: number): Promise<readonly n
   return rows.map(({ id }) => exactInteger(id))
 }
 
-/** Every caller uses the same key, so an expired hold is released once. */
+/** Release of an expired hold. Every caller uses the same idempotency key, so the hold is released only once. */
 export const expiryOf = (holdId: number): Release => ({
   holdId,
   key: `money:hold-expiry:${holdId}`,

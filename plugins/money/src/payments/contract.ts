@@ -14,7 +14,7 @@ export type PaymentStatus = (typeof paymentStatuses)[number]
 export interface PaymentTerms {
   /** Order number: 1 to 64 visible ASCII characters, unique in the product. */
   readonly outTradeNo: string
-  /** Such as `web3`: 1 to 32 lower-case letters, digits and hyphens. */
+  /** Code of the payment provider, such as `web3`: 1 to 32 lower-case letters, digits and hyphens. */
   readonly provider: string
   /** Name of the handler of paid orders, such as `recharge`; 1 to 64 characters. */
   readonly scene: string
@@ -23,7 +23,7 @@ export interface PaymentTerms {
   readonly asset: string
   /** Minor units, 1 to 2^53 - 1. The same for every way to pay. */
   readonly amount: number
-  /** For a payment on a chain: its name, 1 to 64 characters. */
+  /** Name of the chain, for a payment on a chain; 1 to 64 characters. */
   readonly chainName?: string
   readonly chainId?: number
   /** Address in lower case. Default: the native coin of the chain. */
@@ -32,7 +32,7 @@ export interface PaymentTerms {
   readonly receiver?: string
   /** Token units as decimal text, below 2^256 and without leading zeros. */
   readonly amountRaw?: string
-  /** Default: the number that the chain requires when the payment is checked. */
+  /** Number of confirmations. Default: the number that the chain requires when the payment is checked. */
   readonly requiredConfirmations?: number
 }
 
@@ -83,7 +83,7 @@ export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payme
 /** A transaction at the provider or on the chain that pays an order. */
 export interface Settlement {
   readonly outTradeNo: string
-  /** Such as `web3-settlement`; 1 to 32 characters, not `refund`. */
+  /** Kind of the settlement, such as `web3-settlement`; 1 to 32 characters, not `refund`. */
   readonly type: string
   /**
    * Number of the transaction at the provider, or its hash on the chain in lower case; 1 to 128 visible ASCII
@@ -152,11 +152,11 @@ export interface TransactionFilter {
   readonly rows?: object
 }
 
-/** For `callerRows`: the column with the user of an order. */
+/** Column with the user of an order, for `callerRows`. */
 export const orderOwner = 'user_id'
 
 /**
- * For `callerRows`: the user of the order that a row refers to.
+ * Columns that `callerRows` uses to find the user of the order to which a row refers.
  *
  * @param column database column with the `outTradeNo`
  */
@@ -172,12 +172,12 @@ export type TransactionsAsked =
   | { readonly outTradeNos: readonly string[] }
   | { readonly chainName: string; readonly transactionHashes: readonly string[] }
 
-/** At most 200 hashes and 200 payers. */
+/** Transactions and payers whose claims are requested: at most 200 hashes and 200 payers. */
 export interface ClaimsAsked {
   readonly chainName: string
-  /** In lower case. */
+  /** Hashes in lower case. */
   readonly transactionHashes: readonly string[]
-  /** In lower case. */
+  /** Addresses in lower case. */
   readonly payers: readonly string[]
 }
 
@@ -200,15 +200,15 @@ export interface PaymentClaim {
   readonly tokenContract: string | null
   readonly receiver: string | null
   readonly amountRaw: string | null
-  /** Newest first, at most `maxClaimOrders`. */
+  /** Newest orders of the group, the newest first, at most `maxClaimOrders`. */
   readonly newest: readonly ClaimOrder[]
-  /** Also counts orders that `newest` leaves out. */
+  /** Number of orders, including those that `newest` leaves out. */
   readonly total: number
 }
 
 /** Selects a part of the paid orders of a provider. `limit` is the maximum number of orders, 1 to 200. */
 export type PaidWalk =
-  /** Ordered by id. */
+  /** Orders with an id above `afterId`, ordered by id. */
   | { readonly afterId: number; readonly limit: number }
   /**
    * Orders paid after `paidAfter`, not after `paidUntil`, and before the payment `before`; latest payment first. All
@@ -233,7 +233,9 @@ export interface Payments {
    *   has no handler; `409` `payment.terms-differ`
    */
   create(terms: PaymentTerms): Promise<PaymentOrder>
-  /** @param rows as `PaymentFilter.rows`; other orders are not found */
+  /**
+   * Finds an order. @param rows condition as in `PaymentFilter.rows`; an order that it excludes is treated as unknown
+   */
   find(outTradeNo: string, rows?: object): Promise<PaymentOrder | undefined>
   /**
    * Returns the existing orders by number.

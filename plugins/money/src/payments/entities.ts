@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, selectionOf } from '@plinth/database'
 import type { PayerProof, PaymentStatus } from './contract.ts'
 
-/** For reads only. Writes are conditional SQL updates. */
+/** A payment order. The entity is only used to read rows. Writes are conditional SQL updates. */
 export const PaymentOrderRow = defineEntity({
   name: 'MoneyPaymentOrder',
   tableName: 'money_payment_order',
@@ -35,7 +35,7 @@ export const PaymentOrderRow = defineEntity({
     requiredConfirmations: column.integer().nullable(),
     /** Specified by the payer or by the settlement. It does not prove a payment. */
     transactionHash: column.text(128).nullable(),
-    /** In lower case. Null: any address may pay. */
+    /** Proven payer in lower case. Null if any address may pay. */
     payer: column.text(128).nullable(),
     payerProof: column.text(16).$type<PayerProof>().nullable(),
     status: column.text(16).$type<PaymentStatus>(),
@@ -53,8 +53,8 @@ export type PaymentOrderRow = InferEntity<typeof PaymentOrderRow>
 export const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
 
 /**
- * Each unique key prevents a second payment: by the same transaction, the same chain event, or the same position in a
- * chain transaction.
+ * A payment. Its unique keys prevent that the same transaction, the same chain event, or the same position in a chain
+ * transaction pays a second time.
  */
 export const PaymentTransactionRow = defineEntity({
   name: 'MoneyPaymentTransaction',

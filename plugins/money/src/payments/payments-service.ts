@@ -258,7 +258,8 @@ export class PaymentsService implements Payments {
       return { order: await this.get(outTradeNo), replayed: true }
     }
     const refunded = await db.execute(
-      // In MariaDB and MySQL an assignment sees the values of earlier ones, so `status` comes first.
+      // In MariaDB and MySQL an assignment sees the values of earlier assignments, so `status` is assigned before the
+      // column that it reads.
       `update money_payment_order set status = case when refunded_amount + ? = amount then 'refunded' else status end,
          refunded_amount = refunded_amount + ?, version = version + 1
        where id = ? and status = 'success' and refunded_amount + ? <= amount`,

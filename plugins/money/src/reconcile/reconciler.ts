@@ -17,7 +17,7 @@ import {
   unbalancedJournals,
 } from './checks.ts'
 
-/** For tasks and commands of this plugin only. */
+/** Service that only tasks and commands of this plugin use. */
 export const reconciliations = service<Pick<Reconciler, 'request' | 'run'>>('money.reconciliations', {
   from: '@plinth/money',
 })
@@ -53,7 +53,7 @@ export const reconcileTask = taskType('money.reconcile', {
   readPermission: permissionCodes.ledgerView,
 })
 
-/** Many differences usually have one cause, so more are not stored. */
+/** Maximum number of stored differences. Many differences usually have one cause, so more are not stored. */
 const maxFindings = 10_000
 
 interface ReconcilerParts {
@@ -189,7 +189,7 @@ export class Reconciler {
       counts.journals += page.count
       after = page.last
       onProgress(share(first, after, end))
-      // Without an end, a run could follow new journals forever.
+      // Stops at the last journal that existed when the run began. Otherwise a run could follow new journals forever.
       if (after >= end) return
       await nextTurn()
     }

@@ -24,8 +24,8 @@ export type WebhookHint =
 export interface WebhookAttribute {
   readonly title: LocalizedText
   /**
-   * Default: `text`. Values may be written as text: `5`, `true`, `a,b` for a list, JSON for `object` and `objects` (a
-   * list of objects).
+   * Type of the value. Default: `text`. Values of other types may also be written as text: `5`, `true`, `a,b` for a
+   * list, JSON for `object` and `objects` (a list of objects).
    */
   readonly type?: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
   readonly values?: readonly string[]
@@ -211,7 +211,7 @@ export interface WebhookProvider {
    * connection.
    */
   readonly verify?: {
-    /** Like `address` of the provider. The token is inserted as for messages. */
+    /** Returns the request like `address` of the provider. The channel inserts the token as for messages. */
     address(
       of: Pick<WebhookMessage, 'endpoint' | 'token'>,
     ): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
@@ -246,7 +246,7 @@ export interface WebhookProviderSettings {
   readonly endpoint: string | undefined
   readonly secret: string | undefined
   readonly messageType: string | undefined
-  /** Default: true. */
+  /** True if the provider may be used. Default: true. */
   readonly enabled: boolean | undefined
 }
 

@@ -55,7 +55,7 @@ export interface CodeMeaning {
 }
 
 export interface JudgementRules {
-  /** For a success status (2xx): true if the body confirms it. */
+  /** True if the body confirms the delivery. Called only for a response with a success status (2xx). */
   delivered(response: WebhookResponse): boolean
   /**
    * Path of the error code in the response, such as `error.message`, or several paths, of which the first existing one

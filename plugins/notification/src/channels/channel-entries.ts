@@ -10,7 +10,7 @@ import { businessError } from '../failures.ts'
 
 /** A channel or a provider behind it. */
 export interface ChannelEntry {
-  /** Such as `mail`, or `webhook.dingtalk` for a provider. */
+  /** Code such as `mail`, or `webhook.dingtalk` for a provider. */
   readonly code: string
   readonly channelCode: string
   readonly channel: NotificationChannel

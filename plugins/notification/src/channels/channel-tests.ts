@@ -123,7 +123,7 @@ export class ChannelTests {
     const { entries, notification, kernel, quiet, recorder, texts } = this.#parts
     const entry = entries.find(code)
     const { recipients, attributes } = testTargetOf(entry, requested)
-    // If the audit fails, nothing is sent.
+    // The audit is written first: if this fails, nothing is sent.
     await audit(kernel, { ...caller, action: 'notification-channel.test', subject: code })
     const { channelCode } = entry
     const [quietUntil] = (await quiet.on(channelCode, recipients)).values()

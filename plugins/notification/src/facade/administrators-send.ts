@@ -36,9 +36,9 @@ export class AdministratorsSend {
   }
 
   /**
-   * @throws BusinessError "503" like `Notification.sendTo`, if the only channel failed or nothing was sent; "400" like
-   *   `enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient; "400"
-   *   `notification.no-queue` for a start time without a queue
+   * @throws BusinessError "503" with the codes of `Notification.sendTo` if the only channel failed or nothing was sent;
+   * the errors of `Notification.enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient;
+   * "400" `notification.no-queue` for a start time without a queue
    */
   async send(
     draft: MessageDraft & Pick<NotificationMessage, 'recipients'>,

@@ -59,7 +59,8 @@ export class ChannelNotification implements Notification {
   }
 
   /**
-   * Like `send`. If a sender is specified and the product has a database, adds the message to the list of messages.
+   * Sends like `Notification.send`. If a sender is specified and the product has a database, adds the message to the
+   * list of messages.
    *
    * @param logged called with each row of the send log before the send
    */

@@ -54,7 +54,7 @@ export class MessageBuilder {
     return this
   }
 
-  /** For values that logs must not contain, such as a one-time code. */
+  /** Adds a variable whose value logs must not contain, such as a one-time code. */
   secretVariable(name: string, value: VariableValue): this {
     this.#secret.add(name)
     return this.variable(name, value)

@@ -235,7 +235,10 @@ const reaches = (
     ? !needsOne || recipients.length > 0
     : recipients.some(({ kind }) => recipientKinds.includes(kind))
 
-/** If the channel sends to one recipient at a time, each gets its own idempotency key. */
+/**
+ * Returns one send for each call of the channel. If the channel sends to one recipient at a time, each recipient gets
+ * its own send and idempotency key.
+ */
 export function sendingsOf<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
   channel: NotificationChannel,
   sending: S,

@@ -104,7 +104,7 @@ interface SendRouteParts {
   readonly administrators: AdministratorsSend
   readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: Rendering
-  /** Checks the data scope of the sender . Undefined in a product without users. */
+  /** Checks the data scope of the sender. Undefined in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 

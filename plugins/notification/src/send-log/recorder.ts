@@ -109,7 +109,7 @@ export class SendRecorder {
     while (this.#settled < expected && this.#failures === 0) await this.#nextEnd.promise
   }
 
-  /** Accepts no more rows, and tries once to write the waiting ones. */
+  /** Stops: accepts no more rows, and tries once to write the waiting ones. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#writer

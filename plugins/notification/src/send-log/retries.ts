@@ -72,7 +72,9 @@ export class SendLogRetries {
     return this.#sendAgain(claimed as Claimed)
   }
 
-  /** Sends several messages again. If one of them cannot be sent again, throws like `retry` and sends nothing. */
+  /**
+   * Sends several messages again. If one of them cannot be sent again, throws the errors of `retry` and sends nothing.
+   */
   async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
     const expected = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []

@@ -36,7 +36,7 @@ interface SendLogSummary {
 
 const dayMs = 86_400_000
 
-/** Only failed rows with a stored message can be sent again. */
+/** Condition for rows that can be sent again: the send failed and its message is stored. */
 export const retryable = { status: 'failed', restorable: true } as const
 
 export type ListedSendLog = Omit<SendLogRow, 'payload'>

@@ -128,7 +128,7 @@ export class SendLogWriter {
    * Writes entries and publishes their retries in one transaction, which joins the current one. If the same entries are
    * written again, nothing changes.
    *
-   * @throws like `Database.transactional`
+   * @throws the errors of `Database.transactional`
    */
   async write(entries: readonly SendEntry[]): Promise<void> {
     if (entries.length === 0) return
@@ -279,7 +279,7 @@ export async function releaseInterrupted(db: Database): Promise<void> {
     claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
   }
   const found = await db.fork().find(SendLogRow, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
-  // Rows of earlier releases have no `claimedFrom`.
+  // Rows of earlier releases have no `claimedFrom`. They get the state `failed`.
   for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
     await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
   }

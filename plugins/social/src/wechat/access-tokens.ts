@@ -20,7 +20,7 @@ interface AddressedAccount extends SocialAccount {
   readonly endpoint: string
 }
 
-/** No token could be obtained. */
+/** Thrown if no token could be obtained. */
 export class TokenRejected extends Error {
   override readonly name = 'TokenRejected'
   /** Response of WeChat; undefined if it is unreadable. */

@@ -130,7 +130,7 @@ const betweenAttributes = /[\s/]*/y
 const steps: Readonly<Record<Mode, Advance>> = {
   text: (state, text, at) => upTo('<', text, at, state, 'open'),
   open(state, text, at) {
-    // Some mail programs render the content of conditional comments.
+    // The content of conditional comments is checked like other HTML, because some mail programs render it.
     for (const whole of [conditional, emptyComment]) {
       const end = skipping(whole, text, at)
       if (end > at) return [{ ...state, mode: 'text' }, end]

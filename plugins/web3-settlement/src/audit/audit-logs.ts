@@ -172,7 +172,7 @@ export class AuditLogs {
   /**
    * Returns logs with advice. With `recheck`, the advice is based on the current state of the chain. Writes nothing.
    *
-   * @throws BusinessError as `recheck`
+   * @throws the errors of `recheck`
    */
   async plans(ids: readonly number[], recheck: boolean, rows: object): Promise<readonly CompensationPlan[]> {
     if (recheck) return this.recheck(ids, rows)

@@ -1,9 +1,9 @@
 export interface CheckedLog {
-  /** In lower case. */
+  /** Address of the contract in lower case. */
   readonly address: string
-  /** In lower case. */
+  /** Topics in lower case. */
   readonly topics: readonly string[]
-  /** In lower case. */
+  /** Data in lower case. */
   readonly data: string
   /** Index in the block, which may change when the transaction is mined again. */
   readonly logIndex: number
@@ -25,7 +25,7 @@ export interface CheckedFacts {
   readonly providerId: string
   readonly chainId: number
   readonly head: number
-  /** Newest block that the node reports as `safe`. */
+  /** Number of the newest block that the node reports as `safe`. */
   readonly safeNumber: number | null
   readonly finalizedNumber: number | null
   /** Block time in milliseconds since the epoch; null if not reported. */

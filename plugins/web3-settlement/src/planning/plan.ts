@@ -103,7 +103,7 @@ export interface SettlementPlan {
   readonly claimedBy?: readonly string[]
   /** Number of all other pending orders that claim the transfer. */
   readonly claimedByTotal?: number
-  /** SHA-256 of the numbers of all these orders; null if not all were read. */
+  /** SHA-256 of the numbers of all other pending orders that claim the transfer; null if not all were read. */
   readonly claimedByDigest?: string | null
   /** Decimal text. */
   readonly expectedAmount?: string | null

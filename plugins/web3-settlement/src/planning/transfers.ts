@@ -37,9 +37,9 @@ interface Rivals {
 }
 
 /**
- * Returns other orders that claim the same transfer. If the proven payer of the order sent the transfer, these are
- * orders of the same payer with equal terms that specify the transaction. Otherwise they are orders that specify the
- * transaction, and orders with equal terms whose proven payer is the sender.
+ * Returns other orders that claim the same transfer. If the proven payer of the order sent the transfer, the result
+ * contains orders of the same payer with equal terms that specify the transaction. Otherwise it contains orders that
+ * specify the transaction, and orders with equal terms whose proven payer is the sender.
  */
 export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
   const { outTradeNo, order, transfer, hasMoreClaims = false } = plan

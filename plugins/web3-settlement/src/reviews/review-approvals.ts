@@ -8,9 +8,9 @@ export const reviewWorkflow = 'money.web3.payment-settlement.review'
 const reviewSource = 'web3-settlement-review-log'
 
 /**
- * Workflow of reviews. Operators need the permission at the time of the action. Automatic actions use those of the user
- * who saved the review. The state `new` means that the review is not saved yet. The executor repeats all checks of the
- * payment.
+ * Workflow of reviews. Operators need the permission at the time of the action. Automatic actions use the permissions
+ * of the user who saved the review. The state `new` means that the review is not saved yet. The executor repeats all
+ * checks of the payment.
  */
 export const settlementWorkflow = {
   displayName: { en: 'Review of on-chain payments', 'zh-CN': '链上付款复核' },
@@ -55,7 +55,7 @@ export class ReviewApprovals {
   /**
    * Checks that a reviewer may take this step. For a new review, `source` describes its order.
    *
-   * @throws BusinessError as `Approvals.assert`
+   * @throws the errors of `Approvals.assert`
    */
   async assert(
     action: ReviewStep,

@@ -123,8 +123,10 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
+   * Changes a chain.
+   *
    * @param version version that the operator edited; default: the current one
-   * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and those of `create`
+   * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and the errors of `create`
    */
   async update(
     id: number,

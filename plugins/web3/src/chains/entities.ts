@@ -22,7 +22,7 @@ export const ChainRow = defineEntity({
     finality: column.text(16).$type<Finality>(),
     maxHeadLagBlocks: column.integer(),
     explorerTransactionUrl: column.text(500).nullable(),
-    /** In the order of the queries. */
+    /** Providers in the order in which they are queried. */
     providers: column.json<readonly StoredProvider[]>(),
     ...editColumns(),
   },

@@ -145,7 +145,7 @@ const firstBlockAt = Date.UTC(2015, 6, 30)
 const minBlockMs = 10
 /** The clock of this host may be wrong. If it shows an earlier time than this, this time is used instead. */
 const earliestNow = Date.UTC(2026, 0, 1)
-/** Allowed difference between the clocks of host and chain. */
+/** Allowed difference between the clocks of host and chain in milliseconds. */
 const clockToleranceMs = 10_000
 /** A chain may produce blocks this many times faster than measured. */
 const paceTolerance = 2

@@ -22,7 +22,7 @@ export function quantity(value: unknown): number {
   return Number(number)
 }
 
-/** Reads a block; null if the node does not know it. @throws RpcError as `quantity` */
+/** Reads a block; null if the node does not know it. @throws the errors of `quantity` */
 export function blockHead(value: unknown): BlockHead | null {
   if (value === null) return null
   const { number, hash, timestamp } = members(value)
@@ -41,7 +41,7 @@ function timeOf(seconds: unknown): number {
 }
 
 /**
- * Reads a transaction. @throws RpcError as `quantity`, also if the node returned another transaction than `requested`
+ * Reads a transaction. @throws the errors of `quantity`, also if the node returned another transaction than `requested`
  */
 export function transaction(value: unknown, requested: Hex): ChainTransaction | null {
   if (value === null) return null
@@ -61,7 +61,7 @@ export function transaction(value: unknown, requested: Hex): ChainTransaction | 
  * Reads a receipt; null if it is unknown or pending. The receipt must have a status (0 means reverted), and its logs
  * must be of the same transaction and block.
  *
- * @throws RpcError as `transaction`
+ * @throws the errors of `transaction`
  */
 export function receipt(value: unknown, requested: Hex): ChainReceipt | null {
   if (value === null) return null

@@ -13,9 +13,9 @@ import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain, TypedDataError } from './typed-data/document.ts'
 
 /**
- * All rules are in this file, so that both backends give the same results.
+ * Creates a verifier. All rules are in this file, so that both backends give the same results.
  *
- * @param contracts default: contract wallets are not queried
+ * @param contracts queries contract wallets; default: they are not queried
  */
 export function createWalletVerifier(backend: RecoveryBackend, contracts?: ContractWallets): WalletVerifier {
   return {

@@ -54,7 +54,7 @@ export interface Anvil {
   readonly accounts: readonly Address[]
   /** @throws Error with the error text that the chain returns */
   rpc<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
-  /** With automatic mining, waits until the transaction is in a block. */
+  /** Sends a transaction. If the chain mines automatically, waits until the transaction is in a block. */
   send(transaction: TestTransaction): Promise<Hex>
   sendRaw(raw: Hex): Promise<Hex>
   /** @param secondsBetween seconds between the times of two blocks; default: all blocks get the current time */

@@ -83,7 +83,7 @@ export interface TestToken {
   mint(to: Address, value: bigint): Promise<Hex>
   transfer(from: Address, to: Address, value: bigint, how?: TokenSend): Promise<Hex>
   transferTwice(from: Address, a: Address, va: bigint, b: Address, vb: bigint): Promise<Hex>
-  /** For transactions that the test signs itself. */
+  /** Returns the data of a transfer, for transactions that the test signs itself. */
   transferData(to: Address, value: bigint): Hex
   balanceOf(owner: Address): Promise<bigint>
 }

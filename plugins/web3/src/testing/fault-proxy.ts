@@ -42,13 +42,13 @@ export type ProviderFault =
   | 'stale-head'
   | 'status-missing'
   | 'logs-null'
-  /** Each receipt is that of the first requested transaction. */
+  /** The receipt of every transaction is replaced by the receipt of the first requested transaction. */
   | 'other-receipt'
   /** A JSON-RPC error for receipts, as geth returns it while it indexes. */
   | 'receipt-refused'
-  /** No response to requests with a receipt call. */
+  /** The node does not respond to requests that contain a receipt call. */
   | 'receipt-hang'
-  /** No response to requests with a contract call. */
+  /** The node does not respond to requests that contain a contract call. */
   | 'contract-hang'
   | 'removed-logs'
   /** Another block is now at the height of a receipt. */

@@ -27,7 +27,10 @@ export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
   readonly success: WebhookSample
   /** Failures with sample responses: one for each kind of documented failure; at least one. */
   readonly failures: readonly WebhookFailureSample[]
-  /** For message types with `plain`: texts on one line that the service would interpret, such as `@all`. */
+  /**
+   * Texts on one line that the service would interpret, such as `@all`, by message type. Required for message types
+   * with `plain`.
+   */
   readonly markup?: Readonly<Record<string, readonly string[]>>
   /**
    * How success is recognised. `status`: a success status is sufficient. `body` (default): the body must confirm it.
