@@ -4,7 +4,7 @@ const severities = ['info', 'low', 'moderate', 'high', 'critical'] as const
 type Severity = (typeof severities)[number]
 
 /** Minimum severity that stops a release. Less severe vulnerabilities are only reported. */
-const stopsFrom: Severity = 'moderate'
+const minSeverity: Severity = 'moderate'
 
 interface Vulnerability {
   readonly severity: Severity
@@ -41,8 +41,8 @@ export function judgeReport(text: string): AuditResult {
   const lines = found.map(
     ([name, { severity, range, via }]) => `${severity}: ${name} ${range}: ${via.map(described).join('; ')}`,
   )
-  const stopping = found.filter(([, { severity }]) => rank(severity) >= rank(stopsFrom))
-  const total = `${found.length} packages with known weaknesses, ${stopping.length} of them ${stopsFrom} or worse`
+  const stopping = found.filter(([, { severity }]) => rank(severity) >= rank(minSeverity))
+  const total = `${found.length} packages with known weaknesses, ${stopping.length} of them ${minSeverity} or worse`
   return { lines: [...lines, total], isBroken: stopping.length > 0 }
 }
 

@@ -17,7 +17,7 @@ const output = join(root, '.build')
  * Folder in `dist` that this build does not remove. The build of the browser pages updates it, and a running product
  * may serve its files.
  */
-const pagesOfBrowser = 'web'
+const browserPages = 'web'
 
 /** Copies the declarations, and changes the paths in their source maps so that they are relative to the new folder. */
 function copyDeclarations(folder: string): void {
@@ -52,7 +52,7 @@ const { status } = spawnSync(
 if (status === 0) {
   for (const { folder, entries } of publicModules(root)) {
     const target = join(root, folder, 'dist')
-    for (const file of globSync('*', { cwd: target, exclude: [pagesOfBrowser] }))
+    for (const file of globSync('*', { cwd: target, exclude: [browserPages] }))
       rmSync(join(target, file), { recursive: true, force: true })
     await writePublished(join(root, folder), entries, target)
     copyDeclarations(folder)

@@ -12,7 +12,7 @@ const directory = join(import.meta.dirname, '..', 'docs', 'console')
 const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path))
 if (executablePath === undefined) throw new Error('Install the package chromium.')
 const size = { width: 1200, height: 750 }
-const largestBytes = 60_000
+const maxBytes = 60_000
 
 const works: (() => Promise<unknown>)[] = []
 try {
@@ -33,7 +33,7 @@ try {
     await page.locator('body:not(:has([aria-busy=true])) main').waitFor()
     const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 72 })
     const bytes = Buffer.from(data, 'base64')
-    if (bytes.length > largestBytes) throw new Error(`${name}: ${bytes.length} bytes`)
+    if (bytes.length > maxBytes) throw new Error(`${name}: ${bytes.length} bytes`)
     await writeFile(join(directory, `${name}.webp`), bytes)
     process.stdout.write(`${name}.webp ${bytes.length}\n`)
   }

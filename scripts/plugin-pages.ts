@@ -45,10 +45,10 @@ each once; \`plinth migrate --dry-run\` prints the SQL of those that are pending
           .map((id) => {
             const forms = compiled.filter((one) => one.plugin === plugin && one.id === id)
             const [first] = forms
-            const deeds = (first?.statements ?? []).map(deedOf)
+            const effects = (first?.statements ?? []).map(effectOf)
             return [
               code(id),
-              [...new Set([...deeds, ...(first?.changesData ? ['changes rows'] : [])])].join('; '),
+              [...new Set([...effects, ...(first?.changesData ? ['changes rows'] : [])])].join('; '),
               databasesOf(forms.map(({ dialect }) => dialect)),
             ]
           }),
@@ -61,17 +61,17 @@ const databasesOf = (some: readonly Dialect[]) => (some.length === dialects.leng
 
 const quoted = '["`]?(\\w+)["`]?'
 /** Description of the effect of a statement, by the beginning of the statement. */
-const deeds: readonly (readonly [form: RegExp, deed: (first: string, second: string) => string])[] = [
+const statementEffects: readonly (readonly [form: RegExp, effect: (first: string, second: string) => string])[] = [
   [new RegExp(`^create table (?:if not exists )?${quoted}`), (table) => `creates ${code(table)}`],
   [new RegExp(`^alter table ${quoted} add column ${quoted}`), (table, column) => `adds ${code(`${table}.${column}`)}`],
   [new RegExp(`^create (?:unique )?index ${quoted} on ${quoted}`), (_, table) => `indexes ${code(table)}`],
   [new RegExp(`^drop index (?:if exists )?${quoted}`), (index) => `drops the index ${code(index)}`],
 ]
 
-function deedOf(statement: string): string {
-  for (const [form, deed] of deeds) {
+function effectOf(statement: string): string {
+  for (const [form, effect] of statementEffects) {
     const [, first, second = ''] = form.exec(statement) ?? []
-    if (first !== undefined) return deed(first, second)
+    if (first !== undefined) return effect(first, second)
   }
   return code(statement)
 }

@@ -24,7 +24,7 @@ const requirementRange = /\b([A-Z])-(\d{3})\.\.(?:\1-)?(\d{3})\b/g
  * Matches an incomplete proof. `[N-016 partly: the locale]` in the title of a test means that everything except the
  * locale is proven.
  */
-const partly = /\[((?:[A-Z]-\d{3} ?)+)partly: ([^\]]+)\]/g
+const partialProof = /\[((?:[A-Z]-\d{3} ?)+)partly: ([^\]]+)\]/g
 
 const head = `# Requirements and the tests that prove them
 
@@ -129,8 +129,9 @@ export function evidenceIn(tests: readonly (readonly [file: string, text: string
     for (const { groups = {} } of text.matchAll(testName)) {
       const { kind = 'test', name = groups['data'] ?? '', skipped } = groups
       if (kind !== 'test' || skipped !== undefined) continue
-      for (const id of new Set(idsIn(name))) of(id).proofs.push({ file, name: name.replaceAll(partly, '').trim() })
-      for (const [, ids = '', rest = ''] of name.matchAll(partly)) {
+      for (const id of new Set(idsIn(name)))
+        of(id).proofs.push({ file, name: name.replaceAll(partialProof, '').trim() })
+      for (const [, ids = '', rest = ''] of name.matchAll(partialProof)) {
         for (const id of idsIn(ids)) of(id).rests.push(rest)
       }
     }

@@ -27,7 +27,7 @@ const preferenceSwitches = [
 /** Number of reviews that may be retried. One call of the retry processes this number of reviews. */
 const openReviews = 500
 /** Number of failed events that block the later events of their key. A tenth of all events waits behind them. */
-const headsOf = ({ events }: Sizes) => Math.ceil(events / 500)
+const blockingEventsOf = ({ events }: Sizes) => Math.ceil(events / 500)
 
 /** Parts of SQL that differ between the two databases. `i` is the number of the row. */
 interface Words {
@@ -122,10 +122,10 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
   const time = (rows: number) =>
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
   const { sendLog, inbox, audits, events, users, tasks, calls, configChanges, orders, points, alerts } = sizes
-  const heads = headsOf(sizes)
+  const blockingEvents = blockingEventsOf(sizes)
   const inboxOwner = `case when i % 10 = 0 then (select id from iam_user where username = 'root') else 1 + i % ${users} end`
   const pointsAccount = accountOf('i', users)
-  const isHead = `(i % 10 = 9 and i / 10 < ${heads})`
+  const isHead = `(i % 10 = 9 and i / 10 < ${blockingEvents})`
   const everyMoment = (rows: number, word: Words) => word.moment(time(rows))
   return [
     {
@@ -320,7 +320,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         id: 'i',
         type: `'filled.' || (i % 20)`,
         payload: `'{"orderId":' || i || ',"amount":"12.50"}'`,
-        stream_key: `case when i % 10 = 8 then 'blocked-' || (i / 10 % ${heads}) when ${isHead} then 'blocked-' || (i / 10) end`,
+        stream_key: `case when i % 10 = 8 then 'blocked-' || (i / 10 % ${blockingEvents}) when ${isHead} then 'blocked-' || (i / 10) end`,
         position: `case when i % 10 = 8 then 1 + i / 10 when ${isHead} then 0 end`,
         status: `case when i % 10 < 6 then 'delivered' when i % 10 = 9 then 'failed' when i % 10 = 7 then 'scheduled' else 'pending' end`,
         attempts: `case when i % 10 = 9 then 10 when i % 10 in (6, 7) then 3 else 1 end`,
@@ -333,7 +333,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
     },
     {
       table: 'outbox_stream',
-      rows: heads,
+      rows: blockingEvents,
       row: (word) => ({
         stream_key: `'blocked-' || (i - 1)`,
         last_position: String(events),

@@ -46,12 +46,12 @@ export async function timeStart(
     throw new Error(`ended before it was ready: ${[...lines, errors].join('\n').trim().slice(0, 500)}`)
   } finally {
     clearTimeout(deadline)
-    await ended(child)
+    await stopProcess(child)
   }
 }
 
 /** Ends a process with a signal that allows a product to close its database. */
-async function ended(child: ChildProcess): Promise<void> {
+async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   child.kill('SIGTERM')

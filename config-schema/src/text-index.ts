@@ -28,37 +28,37 @@ class FingerprintTable {
     this.#slots[at] = a
     this.#slots[at + 1] = b
     this.#slots[at + 2] = payload
-    if (isNew && ++this.#size * 2 * width > this.#slots.length) this.#grow()
+    if (isNew && ++this.#size * 2 * slotLength > this.#slots.length) this.#grow()
   }
 
   /** Calls the function with the first half of each fingerprint. */
   eachKey(call: (a: number) => void): void {
-    for (let from = 0; from < this.#slots.length; from += width) {
+    for (let from = 0; from < this.#slots.length; from += slotLength) {
       if (this.#slots[from + 2] !== 0) call(this.#slots[from] ?? 0)
     }
   }
 
   #grow(): void {
     const old = this.#slots
-    const slots = emptySlots((old.length / width) * 2)
-    for (let from = 0; from < old.length; from += width) {
-      if (old[from + 2] !== 0) slots.set(old.subarray(from, from + width), slotOf(slots, old[from], old[from + 1]))
+    const slots = emptySlots((old.length / slotLength) * 2)
+    for (let from = 0; from < old.length; from += slotLength) {
+      if (old[from + 2] !== 0) slots.set(old.subarray(from, from + slotLength), slotOf(slots, old[from], old[from + 1]))
     }
     this.#slots = slots
   }
 }
 
 /** Numbers in one slot: the two halves of the fingerprint, and the payload. A free slot has the payload 0. */
-const width = 3
-const emptySlots = (count: number) => new Int32Array(count * width)
+const slotLength = 3
+const emptySlots = (count: number) => new Int32Array(count * slotLength)
 
 /** Returns the position of the slot that contains the fingerprint, or of the free slot where it can be stored. */
 function slotOf(slots: Int32Array, a = 0, b = 0): number {
-  const last = slots.length / width - 1
+  const last = slots.length / slotLength - 1
   let at = Math.imul(a ^ Math.imul(b, 0x85ebca6b), 0x9e3779b1)
   at = (at ^ (at >>> 15)) & last
   for (;;) {
-    const from = at * width
+    const from = at * slotLength
     if (slots[from + 2] === 0 || (slots[from] === a && slots[from + 1] === b)) return from
     at = (at + 1) & last
   }
@@ -71,7 +71,7 @@ export const minIndexedLength = 4
  * Maximum number of lengths that are compared at one place. If there are more, the search assumes the longest remaining
  * one.
  */
-const triesPerPlace = 16
+const maxLengthsPerPlace = 16
 
 /** Multiplier that spreads the hash of four bytes over the whole filter. */
 const spread = 0x9e3779b1
@@ -80,7 +80,7 @@ const spread = 0x9e3779b1
 const [narrowest, widest] = [12, 22]
 
 /** Bits of the filter for each beginning of a text. More bits cause fewer unnecessary lookups. */
-const sparseness = 64
+const bitsPerBeginning = 64
 
 /**
  * Finds all occurrences of many texts in one text. The time does not depend on how many texts are indexed or how long
@@ -93,7 +93,7 @@ const sparseness = 64
  * costs one lookup of the last block. Adding a text takes one pass over it.
  *
  * An indexed text is always found. A wrong match is possible in two cases: two 64-bit fingerprints are equal by chance,
- * or more than `triesPerPlace` indexed texts with different lengths have the same first block.
+ * or more than `maxLengthsPerPlace` indexed texts with different lengths have the same first block.
  */
 export class TextIndex {
   /** Maps the first block of a text to the index of its longest length in `#lengths`. */
@@ -184,7 +184,7 @@ export class TextIndex {
       for (let entry = this.#heads.get(a, b); entry !== 0; entry = this.#next[entry] ?? 0) {
         const length = this.#lengths[entry] ?? 0
         if (length > room) continue
-        if (tries++ === triesPerPlace || this.#isText(hash, a, b, start, length, power)) return length
+        if (tries++ === maxLengthsPerPlace || this.#isText(hash, a, b, start, length, power)) return length
       }
     }
     return 0
@@ -214,7 +214,7 @@ export class TextIndex {
     for (let at = 0; at < minIndexedLength; at++) bytes = (bytes << 8) | ((units[at] ?? 0) & 0xff)
     const powers = this.#beginnings
     powers.set(bytes, 0, powers.get(bytes, 0) | (1 << power))
-    if (powers.size * sparseness <= 2 ** (32 - this.#shift) || this.#shift === 32 - widest) this.#mark(bytes)
+    if (powers.size * bitsPerBeginning <= 2 ** (32 - this.#shift) || this.#shift === 32 - widest) this.#mark(bytes)
     else {
       this.#shift--
       this.#filter = new Int32Array(this.#filter.length * 2)

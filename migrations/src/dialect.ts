@@ -43,7 +43,7 @@ const tableOptions: Partial<Record<Dialect, string>> = {
 }
 
 /** Adapts statements so that the same code works on every database. */
-const neutralWording = (dialect: Dialect): KyselyPlugin => ({
+const neutralSql = (dialect: Dialect): KyselyPlugin => ({
   transformQuery: ({ node }) => {
     if (CreateTableNode.is(node)) return completeTable(node, tableOptions[dialect])
     if (DropIndexNode.is(node)) return completeDropIndex(node, dialect)
@@ -92,7 +92,7 @@ const compilers: Readonly<Record<Dialect, KyselyDialect>> = { sqlite, postgresql
 
 /** Returns a compiler for SQL that has no connection. */
 export function compilerFor(dialect: Dialect): Kysely<unknown> {
-  return new Kysely({ dialect: compilers[dialect], plugins: [neutralWording(dialect)] })
+  return new Kysely({ dialect: compilers[dialect], plugins: [neutralSql(dialect)] })
 }
 
 /**

@@ -74,7 +74,7 @@ export class MigrationLock {
       if (signal.aborted) throw migrationError('PLINTH_MIGRATION_ABORTED', { place: 'it began' }, signal.reason)
       const holder = await readLock(this.#db)
       const dead = holder !== undefined && !mayBeAlive(holder) ? holder.token : ''
-      if (await this.#take(dead)) break
+      if (await this.#tryAcquire(dead)) break
       if (holder !== undefined && !waited) {
         waited = true
         onWait(holder)
@@ -88,10 +88,10 @@ export class MigrationLock {
       }
       await pause(this.#pollMs, undefined, { signal }).catch(() => undefined)
     }
-    this.#heartbeat = this.#beat()
+    this.#heartbeat = this.#renewRegularly()
   }
 
-  async #take(deadHolder: string): Promise<boolean> {
+  async #tryAcquire(deadHolder: string): Promise<boolean> {
     const free = sql<boolean>`(holder is null or expires_at < ${this.#now} or holder = ${deadHolder})`
     try {
       const { numUpdatedRows } = await this.#db
@@ -140,7 +140,7 @@ export class MigrationLock {
   /**
    * Renews the lease from time to time. Errors are ignored, because each change set renews the lease before it commits.
    */
-  async #beat(): Promise<void> {
+  async #renewRegularly(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
       await pause(this.#leaseMs / 3, undefined, { signal, ref: false }).catch(() => undefined)

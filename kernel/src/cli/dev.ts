@@ -27,7 +27,7 @@ const defaultPort = 3000
 const packageFiles = /^(?:package(?:-lock)?\.json|pnpm-lock\.yaml)$/
 
 /** Maximum number of changed files that the terminal shows. */
-const shownFiles = 3
+const maxShownFiles = 3
 
 const say = (text: string) => void process.stderr.write(`${text}\n`)
 
@@ -74,7 +74,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
       const startedAt = performance.now()
       const previous = run
       // With the inspector, the previous process must end first, because both would use the same address.
-      if (previous !== undefined && isInspected) await ended(previous)
+      if (previous !== undefined && isInspected) await stopProcess(previous)
       const child = count === 0 ? firstProcess(words) : standby.begin()
       // With the inspector, no process is prepared, because it would use the same address as the running one.
       const prepare = () => isInspected || stop.signal.aborted || standby.prepare()
@@ -87,7 +87,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
       run = current
       // The new process has loaded its modules while the previous one was stopping. It may only start after the
       // previous one has ended.
-      if (previous !== undefined) await ended(previous)
+      if (previous !== undefined) await stopProcess(previous)
       if (current.child.connected) current.child.send({ permit: true } satisfies PermitMessage, () => {})
       const changed = sources.next()
       await Promise.race([current.ended, changed, stopped])
@@ -114,7 +114,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
   } finally {
     sources.close()
     standby.discard()
-    if (run !== undefined) await ended(run)
+    if (run !== undefined) await stopProcess(run)
     process.off('SIGTERM', onSignal)
     process.off('SIGINT', onSignal)
   }
@@ -145,7 +145,7 @@ function start(
 }
 
 /** Stops a process, and kills it if the stop takes too long. */
-async function ended({ child, ended, state }: Run): Promise<void> {
+async function stopProcess({ child, ended, state }: Run): Promise<void> {
   if (!state.hasEnded) child.send({ stop: 'SIGTERM' } satisfies StopMessage, () => {})
   const kill = setTimeout(() => child.kill('SIGKILL'), stopLimitMs)
   await ended
@@ -153,11 +153,11 @@ async function ended({ child, ended, state }: Run): Promise<void> {
 }
 
 function announce(files: readonly string[], directory: string): void {
-  const names = files.slice(0, shownFiles).map((file) => {
+  const names = files.slice(0, maxShownFiles).map((file) => {
     const path = relative(directory, file)
     return path.startsWith('..') ? basename(file) : path
   })
-  const rest = files.length > shownFiles ? ` and ${files.length - shownFiles} more` : ''
+  const rest = files.length > maxShownFiles ? ` and ${files.length - maxShownFiles} more` : ''
   say(`Changed: ${names.join(', ')}${rest}. Starting again.`)
 }
 

@@ -2,7 +2,7 @@ import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 
 /** Directories that contain no sources of the running product: dependencies, build results, data and tests. */
-const skipped: ReadonlySet<string> = new Set(['node_modules', 'dist', 'data', 'test', 'tests', 'coverage'])
+const skippedDirectories: ReadonlySet<string> = new Set(['node_modules', 'dist', 'data', 'test', 'tests', 'coverage'])
 
 const sourceTypes: ReadonlySet<string> = new Set(
   '.ts .tsx .mts .cts .js .jsx .mjs .cjs .json .html .css .svg .hbs .mjml .sql .yaml .yml'.split(' '),
@@ -38,7 +38,7 @@ export class SourceWatch {
       watcher.on('error', () => this.#remove(directory))
       this.#watchers.set(directory, watcher)
       for (const entry of readdirSync(directory, { withFileTypes: true })) {
-        if (entry.isDirectory() && !entry.name.startsWith('.') && !skipped.has(entry.name)) {
+        if (entry.isDirectory() && !entry.name.startsWith('.') && !skippedDirectories.has(entry.name)) {
           this.add(join(directory, entry.name))
         }
       }
@@ -96,7 +96,7 @@ export class SourceWatch {
       return
     }
     const name = basename(path)
-    if (this.#watchers.has(path) || name.startsWith('.') || skipped.has(name)) return
+    if (this.#watchers.has(path) || name.startsWith('.') || skippedDirectories.has(name)) return
     this.add(path)
     // Files in a new directory may have been written before the directory was watched.
     this.#note(path)

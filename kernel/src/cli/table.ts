@@ -1,5 +1,5 @@
 /** Minimum width of a column with line breaks, in characters. */
-const minColumn = 8
+const minColumnWidth = 8
 const gap = '  '
 
 /** Characters after which a line may break, so that paths and keys stay readable. */
@@ -40,7 +40,7 @@ function fittingWidths(rows: readonly (readonly string[])[], available: number):
   const columns = (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? ''))
   const natural = columns.map((cells) => Math.max(...cells.map(({ length }) => length)))
   if (sumOf(natural) <= available) return natural
-  const widths = natural.map((width) => Math.min(width, minColumn))
+  const widths = natural.map((width) => Math.min(width, minColumnWidth))
   const extraLines = (column: number) =>
     sumOf((columns[column] ?? []).map((cell) => folded(cell, widths[column] ?? 0).length - 1))
   const extra = widths.map((_, column) => extraLines(column))

@@ -40,28 +40,28 @@ export const systemClock: Clock = {
  * Maximum number of times that one reading of the clock is reused within a tick, because a long chain of promises runs
  * in a single tick.
  */
-const readingsOfOneTime = 32
-let turnMs = 0
-let readingsLeft = 0
+const maxReadings = 32
+let cachedMs = 0
+let remainingReadings = 0
 let endsTurn = false
 
 const endTurn = () => {
   endsTurn = false
-  readingsLeft = 0
+  remainingReadings = 0
 }
 
 function systemTurnTime(): number {
-  if (readingsLeft > 0) {
-    readingsLeft -= 1
-    return turnMs
+  if (remainingReadings > 0) {
+    remainingReadings -= 1
+    return cachedMs
   }
-  turnMs = systemClock.monotonic()
-  readingsLeft = readingsOfOneTime - 1
+  cachedMs = systemClock.monotonic()
+  remainingReadings = maxReadings - 1
   if (!endsTurn) {
     endsTurn = true
     setImmediate(endTurn)
   }
-  return turnMs
+  return cachedMs
 }
 
 /**

@@ -104,7 +104,7 @@ export class ProductTrial {
     const shared = { values: sharedValues(), listeners: listenerCounts() }
     const changing = new Set(changedTables(before.result, again.result))
 
-    const first = await this.#withPlugin('start and stop', (running) => this.#look(running, again.result))
+    const first = await this.#withPlugin('start and stop', (running) => this.#checkTables(running, again.result))
     await this.#checkProcess(shared)
     await this.#round('disable', base, async () => {})
     const second = await this.#withPlugin('enable', snapshotOf)
@@ -114,7 +114,7 @@ export class ProductTrial {
     this.#checkLeft(again.result, second.result, removed.result, changing)
 
     const calls = await this.#installAgain(async (running) => {
-      const requests = await this.#call(running)
+      const requests = await this.#callRoutes(running)
       const tasks = await this.#runTasks(running)
       this.#searchTables(await snapshotOf(running))
       const rules = await this.#runKits(running, tasks)
@@ -229,7 +229,7 @@ export class ProductTrial {
   }
 
   /** Compares the tables with those that the plugin declares, and searches them for secrets. */
-  async #look(running: RunningProduct, before: Snapshot): Promise<void> {
+  async #checkTables(running: RunningProduct, before: Snapshot): Promise<void> {
     const { plugin, report } = this.#options
     const manifest = manifestOf(running.plugins, running).plugins[plugin.id]
     if (manifest !== undefined) report({ kind: 'manifest', entries: manifest.entries })
@@ -312,7 +312,7 @@ export class ProductTrial {
   }
 
   /** Calls all routes of the plugin. Returns how many routes responded with each code, such as `2 (200), 1 (404)`. */
-  async #call(running: RunningProduct): Promise<string> {
+  async #callRoutes(running: RunningProduct): Promise<string> {
     const { plugin, secrets, job } = this.#options
     const token = job.size === 'filled' ? await signIn(running) : undefined
     const calls = await callRoutes(running, plugin.id, token)
