@@ -1,9 +1,6 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 
-/**
- * Provider for the alert robot of ACME. The robot accepts a title and a text. It returns `accepted` or the reason of a
- * rejection.
- */
+/** Provider for the ACME alert robot, which returns `accepted` or the reason of a rejection. */
 export default webhookProviderPlugin(
   { id: 'acme.alerts', version: '1.0.0' },
   {

@@ -256,7 +256,6 @@ t.test(
     await page.goto(`${office?.url}shelves.one/1`)
     await page.getByRole('button', { name: 'Move' }).click()
     await dialog.getByLabel('Weight').fill('7')
-    t.strictSame(await dialog.locator('code').allInnerTexts(), ['moon', 'sun'])
     for (const room of ['moon', 'sun']) {
       await dialog.getByLabel('To room').fill(room)
       await dialog.getByRole('button', { name: 'Preview changes' }).click()
