@@ -20,7 +20,7 @@ interface Schema {
 /** Matches names of members that contain a secret, or a URL that works like a secret. */
 const secretName = /(?:^|[a-z])(?:token|secret|password|privateKey|challengeId|signature|url)$/i
 /** Members whose names match `secretName` although they contain no secret, each with the reason. */
-const open: Readonly<Record<string, string>> = {
+const publicMembers: Readonly<Record<string, string>> = {
   token: 'symbol of a token on a chain',
   expectedToken: 'symbol of a token on a chain',
   explorerTransactionUrl: 'public address of a block explorer',
@@ -62,7 +62,7 @@ t.test('a response with a secret is not compressed', async (t) => {
     const schema = response?.content?.['application/json']?.schema
     if (schema === undefined) return []
     return textMembers(schema, document.components.schemas)
-      .filter((name) => secretName.test(name) && !(name in open))
+      .filter((name) => secretName.test(name) && !(name in publicMembers))
       .map((name) => `${method} ${path}: ${name}`)
   })
   t.same([...new Set(revealing)], [], 'declare compress: false, or list the name with its reason')

@@ -29,7 +29,7 @@ const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.ke
  * The plugin that each path, permission or key of the contract needs. If the product contains the plugin, this part of
  * the contract is expected. Otherwise the part must be missing. Parts without an entry are always expected.
  */
-const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
+const requiredPlugins: readonly (readonly [part: RegExp, plugin: string])[] = [
   [/member-points/, 'member-points'],
   [/^\/api\/v1\/notifications(\/inbox.*|\/preferences)$/, 'notification.inbox'],
   [/^\/api\/v1\/notification-(message-attachments|read-receipts)/, 'notification.inbox'],
@@ -46,7 +46,7 @@ const plugins = new Set(product.plugins.map(({ id }) => id))
 
 /** Returns the missing plugin that a path, permission or key needs. */
 function missingPlugin(part: string): string | undefined {
-  for (const [pattern, plugin] of bringers) {
+  for (const [pattern, plugin] of requiredPlugins) {
     const match = pattern.exec(part)
     const id = match && plugin.replace('$<channel>', match.groups?.['channel'] ?? '')
     if (id != null && !plugins.has(id)) return id

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 
 /** Maximum length of an address without its angle brackets (RFC 5321, 4.5.3.1.3). */
-const longest = 254
+const maxAddressLength = 254
 const maxLocalPartLength = 64
 
 /**
@@ -12,7 +12,7 @@ const character = '[^\\s@<>()\\[\\]:;,\\\\"\\p{Cc}\\p{Cf}]'
 const shape = new RegExp(`^${character}+@${character}+$`, 'u')
 
 export const isAddress = (text: string): boolean =>
-  text.length <= longest && shape.test(text) && text.lastIndexOf('@') <= maxLocalPartLength
+  text.length <= maxAddressLength && shape.test(text) && text.lastIndexOf('@') <= maxLocalPartLength
 
 /**
  * Returns the address in the form for the server. Letters of other scripts in the domain are converted to ASCII (RFC
@@ -31,7 +31,7 @@ export interface Sender {
 
 /** Quoted text. A backslash escapes the next character (RFC 5322, 3.2.4). */
 const quoted = '"((?:[^"\\\\\\p{Cc}]|\\\\[^\\p{Cc}])*)"'
-const address = `${character}{1,${maxLocalPartLength}}@${character}{1,${longest - maxLocalPartLength - 1}}`
+const address = `${character}{1,${maxLocalPartLength}}@${character}{1,${maxAddressLength - maxLocalPartLength - 1}}`
 
 /** A sender: an address, or an address in angle brackets after a name, which may be quoted. */
 export const senderPattern = `^(?:(?<name>(?:[^<>"\\p{Cc}]|${quoted})*)<(?<inner>${address})>|\\s*(?<bare>${address}))\\s*$`

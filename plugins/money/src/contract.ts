@@ -396,7 +396,7 @@ export interface Ledger {
    * Returns the lots and holds that make up a balance.
    *
    * @param page 1 to 200 lots; `after` is the `next` of the previous page
-   * @param rows as for `account`
+   * @param rows condition as in `AccountFilter.rows`
    * @throws BusinessError `404` `money.account-unknown`
    */
   explain(

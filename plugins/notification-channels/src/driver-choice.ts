@@ -69,7 +69,8 @@ interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'
   /** True if the driver failed, and not the recipient or the message. */
   readonly isFaulty: (failure: Failure) => boolean
   /**
-   * True if the next driver is tried after a failure that `isFaulty` does not attribute to the driver. Default: none.
+   * True if the next driver is tried after a failure that `isFaulty` does not attribute to the driver. Default: false
+   * for each failure.
    */
   readonly movesOn?: (failure: Failure) => boolean
 }

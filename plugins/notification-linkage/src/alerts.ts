@@ -70,11 +70,11 @@ const dedupeKeyOf = (code: string, key: string | number) =>
   columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, maxKeyLength)
 
 /** Default values for optional payload fields that are inserted into texts. */
-const shown = { preview: '' }
+const defaultVariables = { preview: '' }
 
 const scalarsOf = (payload: object): Readonly<Record<string, string | number | boolean>> =>
   Object.fromEntries([
-    ...Object.entries(shown),
+    ...Object.entries(defaultVariables),
     ...Object.entries(payload).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)),
   ])
 

@@ -15,7 +15,7 @@ interface CountedAlert {
 
 const table = 'notification_rule_state'
 /** Expiry time of a new row. The row is thus expired, so that counting the event starts the alert. */
-const over = 0
+const expiredFromStart = 0
 /**
  * Maximum number of separate alerts per rule. Without a limit, dedupe keys from outside, such as addresses of visitors,
  * could fill the table.
@@ -26,7 +26,7 @@ const maxUncounted = 1_000
 /** Milliseconds before the alerts of a rule are counted again, if the rule has too many. */
 const recountMs = 10_000
 /** Dedupe key that all alerts beyond the limit share. Callers cannot use an empty key. */
-const others = ''
+const overflowKey = ''
 
 /** Number of alerts that this instance may still add for a rule. */
 interface Room {
@@ -66,10 +66,10 @@ export class AlertStates {
       (await this.#add(stateKey, thresholdWindowMs, by, keptMs)) ? this.#read(stateKey) : undefined
     const known = await add(keyOf(code, dedupeKey))
     if (known !== undefined) return known
-    const keptAs = (await this.#takeRoom(code)) ? dedupeKey : others
+    const keptAs = (await this.#takeRoom(code)) ? dedupeKey : overflowKey
     const stateKey = keyOf(code, keptAs)
     for (;;) {
-      const ended = { counted: 0, windowStartedAtMs: over, expiresAtMs: over }
+      const ended = { counted: 0, windowStartedAtMs: expiredFromStart, expiresAtMs: expiredFromStart }
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
       await insertMissing(this.#db, AlertStateRow, 'stateKey', [alert])
       const counted = await add(stateKey)

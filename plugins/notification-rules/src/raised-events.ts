@@ -30,7 +30,7 @@ export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): 
 }
 
 /** Maximum number of cached codes, including codes that have no rule. */
-const most = 1000
+const maxCachedCodes = 1000
 /** Milliseconds for which a cached rule is used. After that, another instance may have changed it. */
 const freshMs = 1000
 
@@ -64,7 +64,7 @@ export class RuleCache {
     entries.delete(code)
     entries.set(code, { rule, readAt })
     for (const [oldest] of entries) {
-      if (entries.size <= most) break
+      if (entries.size <= maxCachedCodes) break
       entries.delete(oldest)
     }
     return rule

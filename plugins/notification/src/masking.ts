@@ -12,12 +12,12 @@ const secretMember = new RegExp(`(?:${secretAttributeName.source})[\\w.-]{0,32}[
 /** True if the text contains a field or parameter with the name of a secret. */
 export const mayHoldSecret = (text: string): boolean => secretMember.test(text)
 
-const deepest = 8
+const maxDepth = 8
 
 /** Copies a value for logs, without the fields whose names match `secretAttributeName`. */
 export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (depth === deepest) return '...'
+  if (depth === maxDepth) return '...'
   if (Array.isArray(value)) return value.map((item) => withoutSecretAttributes(item, depth + 1))
   return Object.fromEntries(
     Object.entries(value)
@@ -29,7 +29,7 @@ export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
 /** Returns the values that `withoutSecretAttributes` leaves out. */
 export function secretAttributeValues(value: unknown, isSecret = false, depth = 0): string[] {
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
-  if (typeof value !== 'object' || value === null || depth > deepest) return []
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return []
   return Object.entries(value).flatMap(([name, member]) =>
     secretAttributeValues(member, isSecret || (!Array.isArray(value) && secretAttributeName.test(name)), depth + 1),
   )

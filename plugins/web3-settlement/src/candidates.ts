@@ -7,7 +7,7 @@ import type { TransferPick } from './planning/transfers.ts'
 
 /** Type of the payments that this plugin records (document 3 of the specification, "Web3 settlement records"). */
 export const settlementType = 'web3-settlement'
-const together = 100
+const hashesPerQuery = 100
 const hashForm = /^0x[0-9a-f]{64}$/
 
 interface CandidateQuestion {
@@ -88,7 +88,7 @@ export class Candidates {
       byChain.set(chain.name, byHash.set(hash, [...(byHash.get(hash) ?? []), asked]))
     }
     const parts = [...byChain].flatMap(([chainName, byHash]) =>
-      partsOf([...byHash], together).map((part) => ({ chainName, part })),
+      partsOf([...byHash], hashesPerQuery).map((part) => ({ chainName, part })),
     )
     // Plans of one batch are created while other batches are still queried.
     await Promise.all(

@@ -377,7 +377,7 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
   let made = 0
   let credited = 0
   const buyer = fc.integer({ min: 0, max: 2 })
-  const world_ = fc.record({
+  const randomWorld = fc.record({
     /**
      * Orders with their buyers and amounts. If payers are proven, the payer distinguishes the orders; otherwise the
      * amount does.
@@ -397,7 +397,7 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
     timeouts: fc.array(fc.nat(8), { maxLength: 2 }),
   })
   await fc.assert(
-    fc.asyncProperty(world_, async ({ orders, isProven, transfers, namings, timeouts }) => {
+    fc.asyncProperty(randomWorld, async ({ orders, isProven, transfers, namings, timeouts }) => {
       made += 1
       const amounts = new Set<string>()
       const list: { outTradeNo: string; buyer: number; amountRaw: string }[] = []

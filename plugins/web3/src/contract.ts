@@ -105,7 +105,7 @@ export type Finality = 'depth' | 'safe' | 'finalized'
 export interface Chain {
   /** Name of the chain. It never changes, because the keys of transfers start with it. */
   readonly name: string
-  /** EIP-155. Unique and never changes, because otherwise a transfer could count twice. */
+  /** Id of the chain (EIP-155). It is unique and never changes, because otherwise a transfer could count twice. */
   readonly chainId: number
   readonly enabled: boolean
   /** Number of required confirmations. If null, no order of this chain is settled. */

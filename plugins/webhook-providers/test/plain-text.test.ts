@@ -34,7 +34,7 @@ async function start(t: Test) {
     t.equal(outcome.outcome, 'accepted', code)
     return services.last(code)?.body ?? ''
   }
-  /** Returns the text between the two marks that a service receives. */
+  /** Sends a text between the two marks, and returns what the service receives between the marks. */
   const sent = async (name: string, text: string, isValue: boolean): Promise<string> => {
     const [code = '', type = ''] = name.split(' ')
     const content = [[opened.length, opened.length + text.length]] as const

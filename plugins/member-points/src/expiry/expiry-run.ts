@@ -91,7 +91,7 @@ export class ExpiryRuns {
     return this.#parts.db.fork().findOneOrFail(ExpireBatchRow, { id })
   }
 
-  /** Leases the open scan of the asset, or a new one. */
+  /** Leases the open scan of the asset. If there is none, starts a new scan. */
   async #take(asset: string): Promise<TakenBatch> {
     const { db, clock } = this.#parts
     const holder = randomUUID()

@@ -73,16 +73,16 @@ export class LotClaims {
       replaced.set(`${kind} ${sourceId}`, [sourceId, kind, before + units])
     }
     // Repeats until nothing is left, because a lender may itself have claims or may have borrowed points from others.
-    for (let open = parts; open.length > 0; ) {
+    for (let pending = parts; pending.length > 0; ) {
       const next: ReturnedPart[] = []
-      for (const part of await this.#unclaimed(open, journalId, claims, forfeited)) {
+      for (const part of await this.#unclaimed(pending, journalId, claims, forfeited)) {
         for (const { lenderId, units } of await this.#replace(part)) {
           note(part.sourceId, 'reverse', units)
           note(lenderId, 'restore', units)
           next.push({ sourceId: lenderId, units })
         }
       }
-      open = merged(next)
+      pending = merged(next)
     }
     await this.#moves.note(
       [...replaced.values()].map(([sourceId, kind, amount]) => ({ journalId, sourceId, kind, amount })),

@@ -15,7 +15,7 @@ const root = '/api/v1/member-points'
  * Query parameter that is accepted and ignored, because members only see their own points (document 1 of the
  * specification, "Authentication" 2).
  */
-const others = ['userId']
+const ignoredQuery = ['userId']
 
 const checkInView = Type.Object({
   checkedIn: Type.Literal(true),
@@ -65,7 +65,7 @@ export const memberRoutes = [
     path: `${root}/users/me/ledgers`,
     summary: 'List entries of the points ledger of the current user',
     access: 'user',
-    request: { query: ignoring(listQuery, others) },
+    request: { query: ignoring(listQuery, ignoredQuery) },
     response: listPage(ledgerView),
     reasons: [],
     handler: (request, parts) =>
@@ -93,7 +93,7 @@ export const memberRoutes = [
     path: `${root}/users/me/check-ins`,
     summary: 'List the days of a month on which the current user checked in',
     access: 'user',
-    request: { query: ignoring(Type.Object({ month: Type.Optional(month) }), others) },
+    request: { query: ignoring(Type.Object({ month: Type.Optional(month) }), ignoredQuery) },
     response: checkInMonthView,
     reasons: [],
     async handler(request, { checkIns }) {

@@ -25,7 +25,7 @@ export interface LockedAccount extends Omit<Selected<typeof stored>, 'available'
 }
 
 /** Maximum number of cached account ids. Each of them saves a query per posting. */
-const keptIds = 20_000
+const maxCachedIds = 20_000
 /** Numbers of ids that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
 const largest = 500
@@ -37,7 +37,7 @@ export class Accounts {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
   /** Contains only ids of committed rows. */
-  readonly #ids = new LRUCache<string, number>({ max: keptIds })
+  readonly #ids = new LRUCache<string, number>({ max: maxCachedIds })
   /** Last part of the SQL statement that locks accounts, by number of accounts. */
   readonly #lockTexts: ReadonlyMap<number, string>
 

@@ -13,7 +13,7 @@ const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 /**
  * Creates the error for an invalid posting. Lot repositories use it too.
  *
- * @param field such as `owner.id`
+ * @param field name of the invalid field, such as `owner.id`
  * @param rule text that continues the sentence "The field must be ..."
  */
 export const postingInvalid = (field: string, rule: string): BusinessError =>

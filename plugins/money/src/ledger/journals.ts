@@ -5,7 +5,7 @@ import { businessError } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
 export interface Leg {
-  /** Created if it does not exist and the leg adds units. */
+  /** Account to change. It is created if it does not exist and the leg adds units. */
   readonly account: AccountRef | number
   readonly available: number
   readonly frozen: number
@@ -58,7 +58,7 @@ export interface Outcome {
 }
 
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
-const steps = [100, 10, 1] as const
+const allowedSizes = [100, 10, 1] as const
 
 export interface NumberedMovement {
   readonly movement: Movement
@@ -164,7 +164,7 @@ export class Journals {
   async #inSteps<Row extends object>(sql: (places: string) => string, values: readonly Parameter[]): Promise<Row[]> {
     const rows: Row[] = []
     let from = 0
-    for (const step of steps) {
+    for (const step of allowedSizes) {
       for (; values.length - from >= step; from += step) {
         const places = Array(step).fill('?').join(', ')
         rows.push(...(await this.#db.query<Row>(sql(places), values.slice(from, from + step))))

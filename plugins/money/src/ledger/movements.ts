@@ -33,12 +33,12 @@ export async function readHold(db: Database, id: number): Promise<StoredHold> {
   return { id, accountId: exactInteger(account_id), amount: exactInteger(amount), asset: String(asset) }
 }
 
-const most = 100
+const maxHolds = 100
 
 /** Returns the expired open holds of an account, oldest first. */
 export async function dueHolds(db: Database, accountId: number, now: number) {
   const rows = await db.query<Record<string, unknown>>(
-    `select id, amount from money_hold where account_id = ? and state = ? and expires_at <= ? order by id limit ${most}`,
+    `select id, amount from money_hold where account_id = ? and state = ? and expires_at <= ? order by id limit ${maxHolds}`,
     [accountId, 'open', now],
   )
   return rows.map(({ id, amount }) => ({ id: exactInteger(id), amount: exactInteger(amount) }))
@@ -47,7 +47,7 @@ export async function dueHolds(db: Database, accountId: number, now: number) {
 /** Returns the expired open holds of all accounts, earliest expiry first. */
 export async function allDueHolds(db: Database, now: number): Promise<readonly number[]> {
   const rows = await db.query<{ id: unknown }>(
-    `select id from money_hold where state = ? and expires_at <= ? order by expires_at, id limit ${most}`,
+    `select id from money_hold where state = ? and expires_at <= ? order by expires_at, id limit ${maxHolds}`,
     ['open', now],
   )
   return rows.map(({ id }) => exactInteger(id))

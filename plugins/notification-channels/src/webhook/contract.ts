@@ -134,7 +134,7 @@ export type WebhookVerdict =
        * delivered.
        */
       readonly outcome: 'rejected' | 'deferred' | 'unknown'
-      /** Error code from the provider. The channel masks secrets in code and message and shortens them. */
+      /** Error code from the provider. The channel masks secrets in `code` and `message`, and shortens these texts. */
       readonly code?: string | undefined
       readonly message?: string | undefined
       readonly hint?: WebhookHint | undefined
@@ -150,7 +150,7 @@ export type WebhookVerdict =
 export type WebhookSecret = {
   /** Regular expression for the configured value. It may match any part of the value. */
   readonly pattern?: string
-  /** Explains the pattern to users: "must ...", 必须…. */
+  /** Text that explains the pattern to users, in the form "must ..." or "必须…". */
   readonly rule?: LocalizedText
 } & (
   | { readonly use: 'signature' }

@@ -34,13 +34,13 @@ function retryAfterMs(written: string | undefined, nowMs: number): number | unde
 }
 
 const blocked: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused']
-const late: readonly OutgoingFailure[] = ['answer-timeout', 'connect-timeout', 'deadline-exceeded']
+const timeoutFailures: readonly OutgoingFailure[] = ['answer-timeout', 'connect-timeout', 'deadline-exceeded']
 
 /** Returns the hint for a request that got no response. */
 export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
   if (blocked.includes(code)) return 'endpoint-blocked'
   if (code === 'request-refused') return 'payload-invalid'
-  return late.includes(code) ? 'timeout' : 'network'
+  return timeoutFailures.includes(code) ? 'timeout' : 'network'
 }
 
 /** True if the request can never be sent in this form. */

@@ -16,15 +16,18 @@ interface RecentSends {
 }
 
 /** Number of rows that are read for each channel and state. */
-const looked = 10
-/** Maximum number of queries in one `union`. SQLite allows at most 500. */
-const together = 50
+const rowsPerState = 10
+/**
+ * Maximum number of channels in one query. Each channel adds a part for each state to the `union`, and SQLite allows at
+ * most 500 parts.
+ */
+const maxChannelsPerQuery = 50
 const states: readonly SendLogState[] = ['success', 'failed', 'retried', 'unknown', 'dead']
 /**
  * Number of consecutive rejections after which the channel is shown as failing. Fewer rejections may be caused by the
  * messages themselves.
  */
-const suspicious = 3
+const minRejections = 3
 
 /**
  * Returns recent sends, newest first. It reads a few rows through an index, so that the time does not depend on the
@@ -32,11 +35,13 @@ const suspicious = 3
  */
 async function recentSends(db: Database, channels: readonly string[]): Promise<readonly RecentSend[]> {
   const ids: number[] = []
-  for (let from = 0; from < channels.length; from += together) {
-    const expected = channels.slice(from, from + together).flatMap((channel) => states.map((state) => [channel, state]))
+  for (let from = 0; from < channels.length; from += maxChannelsPerQuery) {
+    const expected = channels
+      .slice(from, from + maxChannelsPerQuery)
+      .flatMap((channel) => states.map((state) => [channel, state]))
     const parts = expected.map(
       (_, at) =>
-        `select id from (select id from notification_send_log where channel = ? and status = ? order by id desc limit ${looked}) as part${at}`,
+        `select id from (select id from notification_send_log where channel = ? and status = ? order by id desc limit ${rowsPerState}) as part${at}`,
     )
     const rows = await db.query<{ id: unknown }>(parts.join(' union all '), expected.flat())
     ids.push(...rows.map(({ id }) => exactInteger(id)))
@@ -52,7 +57,7 @@ function judgeSends(sends: readonly RecentSend[]): RecentSends {
   const failures = sends.filter(({ status }) => status !== 'success')
   const since = failures.filter(({ id }) => success === undefined || id > success.id)
   const [newest] = since
-  const isOfChannel = newest !== undefined && (newest.outcome !== 'rejected' || since.length >= suspicious)
+  const isOfChannel = newest !== undefined && (newest.outcome !== 'rejected' || since.length >= minRejections)
   return { success, failure: failures[0], failingSince: isOfChannel ? since.at(-1)?.createdAt : undefined }
 }
 

@@ -35,7 +35,7 @@ interface Around {
 }
 
 /** Maximum number of parallel sends on a channel with one recipient per send. */
-const atATime = 10
+const maxParallelSends = 10
 
 /** Finds the channels, records the sends and converts every outcome to a result. */
 export class ChannelNotification implements Notification {
@@ -146,8 +146,8 @@ export class ChannelNotification implements Notification {
     const [first] = sendings
     if (sendings.length === 1 && first !== undefined) return this.#sendOne(prepared, first, around)
     const results: SendResult[] = []
-    for (let from = 0; from < sendings.length; from += atATime) {
-      const together = sendings.slice(from, from + atATime)
+    for (let from = 0; from < sendings.length; from += maxParallelSends) {
+      const together = sendings.slice(from, from + maxParallelSends)
       results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, around)))))
     }
     return resultOfAll(sending.message.id, results)

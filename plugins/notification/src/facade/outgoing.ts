@@ -90,7 +90,7 @@ export class Outgoing {
   }
 
   /**
-   * @param field request field, for `data.field`
+   * @param field request field with the code, which the error contains in `data.field`
    * @throws BusinessError "400" `notification.channel-unknown`
    */
   requireChannel(code: string, field?: string): NotificationChannel {

@@ -84,8 +84,8 @@ const always: readonly string[] = [
 /** Returns the attributes that administrators may set. Sensitive attributes of providers are left out. */
 export const sentAttributes = (channels: readonly ChannelInfo[]): ReadonlySet<string> => {
   const own = channels.flatMap(({ providers }) => providers.flatMap(({ attributes }) => attributes))
-  const open = own.filter(({ name, sensitive }) => !sensitive && !secretAttributeName.test(name))
-  return new Set([...always, ...open.map(({ name }) => name)])
+  const settable = own.filter(({ name, sensitive }) => !sensitive && !secretAttributeName.test(name))
+  return new Set([...always, ...settable.map(({ name }) => name)])
 }
 
 /** @throws BusinessError "400" `notification.attribute-refused` with `data.attribute` */

@@ -45,7 +45,7 @@ interface Claimed extends Claim {
  * States from which a single row can be sent again. A batch excludes rows with unknown outcome, because their message
  * may have been sent.
  */
-const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
+const retriedStates: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
  * Sends failed messages again (document 2 of the specification, "Batch retry rule"). A conditional update claims the
@@ -68,7 +68,7 @@ export class SendLogRetries {
    * `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
    */
   async retry(id: number, caller: RetryCaller, rows: object): Promise<RetryOutcome> {
-    const [claimed] = await this.#claim([id], taken, rows, { ...caller, action, subject: id })
+    const [claimed] = await this.#claim([id], retriedStates, rows, { ...caller, action, subject: id })
     return this.#sendAgain(claimed as Claimed)
   }
 

@@ -9,10 +9,10 @@ interface Snapshot {
 }
 
 /** Maximum length of a stored message as JSON. Longer ones are not stored. */
-const largest = 1_048_576
+const maxTextLength = 1_048_576
 
 /** Kinds of recipients that are not stored, because they are sensitive or only valid during a session. */
-const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
+const unstoredKinds: readonly string[] = ['social-openid', 'websocket-session']
 
 /**
  * Returns the stored form of a message. Null if the message must not or cannot be stored: it has secret variables or
@@ -39,7 +39,7 @@ export function snapshotText(
     locale,
   } = message
   if (secretVariables.length > 0 || holdsSecrets(attributes)) return null
-  if (recipients.some(({ kind }) => keptNowhere.includes(kind))) return null
+  if (recipients.some(({ kind }) => unstoredKinds.includes(kind))) return null
   const given = Object.entries({ html, template, locale }).filter(([, value]) => value !== undefined)
   const optional: Partial<NotificationMessage> = Object.fromEntries(given)
   const kept: Snapshot = {
@@ -55,7 +55,7 @@ export function snapshotText(
     idempotencyKey,
   }
   const text = exactJson(kept)
-  return text === undefined || text.length > largest || mask(text) !== text ? null : text
+  return text === undefined || text.length > maxTextLength || mask(text) !== text ? null : text
 }
 
 /** Stored form of a part of an enqueued message. The list of messages contains the message itself. */

@@ -33,12 +33,12 @@ export class TokenRejected extends Error {
 }
 
 /** A token counts as expired this many seconds before its expiry. WeChat renews it 300 s before. */
-const early = 200
+const earlyExpirySeconds = 200
 /** Milliseconds. The constants below are in milliseconds too. */
 const deadlineMs = 10_000
 const leaseMs = 15_000
 const maxWaitMs = 3_000
-const pause = 100
+const pauseMs = 100
 
 /**
  * Access tokens, one per account for all instances (WeChat, "stable_token"). A token is fetched under a lock, after the
@@ -69,7 +69,7 @@ export class AccessTokens {
 
   async #underLock(account: AddressedAccount, failed: string | undefined): Promise<string> {
     const { store, clock } = this.#parts
-    for (let waited = 0; waited <= maxWaitMs; waited += pause) {
+    for (let waited = 0; waited <= maxWaitMs; waited += pauseMs) {
       const lease = await store.acquire(keyOf(account), leaseMs)
       if (lease !== undefined) {
         try {
@@ -79,7 +79,7 @@ export class AccessTokens {
           await lease.release()
         }
       }
-      await clock.sleep(pause)
+      await clock.sleep(pauseMs)
       const known = await this.#known(account)
       if (known !== undefined && known !== failed) return known
     }
@@ -112,7 +112,7 @@ export class AccessTokens {
     })
     const issued = issuedToken(body)
     if (issued === undefined) throw new TokenRejected('WeChat issued no access token', readResponse(body))
-    const lifetime = Math.max(issued.expiresIn - early, 1)
+    const lifetime = Math.max(issued.expiresIn - earlyExpirySeconds, 1)
     await store.set(keyOf(account), await box.seal(purpose, issued.token), lifetime * 1000)
     return issued.token
   }

@@ -238,7 +238,7 @@ const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute'
 /**
  * Checks the position of a block. Its text is optional and must not change the meaning of the text around it.
  *
- * @throws HtmlError if it could
+ * @throws HtmlError if the text could change it
  */
 export function assertBlock(state: HtmlState): void {
   const { mode, attribute, element } = state

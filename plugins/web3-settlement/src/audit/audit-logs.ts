@@ -78,7 +78,7 @@ interface CandidateFilter {
 
 export interface CompensationPlan {
   readonly log: AuditRow
-  /** Null if the chain was not queried. */
+  /** Result of a new comparison with the chain. Null if the chain was not queried. */
   readonly finding: AuditFinding | null
 }
 

@@ -34,7 +34,7 @@ type Places = Readonly<Record<PlaceName, Place>>
 
 type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
 
-/** Payments of the last day (in milliseconds) are audited first. */
+/** A day in milliseconds. Payments of the last day are audited first. */
 const recentMs = 86_400_000
 /** One of this many selected orders comes from the slow walk. */
 const slowShare = 5

@@ -180,8 +180,8 @@ const members = new Set(['types', 'primaryType', 'domain', 'message'])
  */
 export function readDocument(text: string): TypedDataDocument {
   const root = parseBoundedJson(text)
-  const strange = Object.keys(root).find((name) => !members.has(name))
-  if (strange !== undefined) throw new TypedDataError('a member that no signature covers')
+  const unknownMember = Object.keys(root).find((name) => !members.has(name))
+  if (unknownMember !== undefined) throw new TypedDataError('a member that no signature covers')
   const { primaryType } = root
   const domain = objectIn(root, 'domain')
   const message = objectIn(root, 'message')
