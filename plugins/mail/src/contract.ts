@@ -9,8 +9,8 @@ import {
 } from '@plinth/kernel'
 
 /**
- * A mail. Its addresses have no names, such as `someone@example.com`. Addresses and subject contain no line breaks or
- * control characters.
+ * A mail. Its addresses are without names, for example `someone@example.com`. Addresses and subject contain no line
+ * breaks or control characters.
  */
 export interface MailMessage {
   /** 1 to 50 addresses. Recipients see all of them. */

@@ -14,7 +14,7 @@ export const isHexBytes = (text: string, least = 0, most = Number.POSITIVE_INFIN
 /** @param text must start with `0x` */
 export const lowerHex = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`
 
-/** @param text must satisfy `isHexBytes` */
+/** Decodes hexadecimal text. The text must satisfy `isHexBytes`. */
 export const fromHex = (text: Hex): Uint8Array => Buffer.from(text.slice(2), 'hex')
 
 /** The hash of Ethereum. Its padding differs from SHA3-256. */

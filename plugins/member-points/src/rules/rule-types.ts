@@ -130,7 +130,7 @@ export const ruleCode = Type.String({
   description: 'Lower-case words with hyphens.',
 })
 
-/** Rules with other codes have the type `task` or `lottery`. */
+/** Types of the built-in rules by code. Rules with other codes have the type `task` or `lottery`. */
 const builtInRules: Readonly<Record<string, RuleType>> = {
   'check-in': 'check-in',
   'order-reward': 'order',

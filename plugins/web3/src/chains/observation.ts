@@ -64,7 +64,7 @@ async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Pr
   return block.number
 }
 
-/** @throws RpcError, also if the provider does not know the block */
+/** Measures the pace up to a block. Throws RpcError, also if the provider does not know the block. */
 export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
   // Starts at block 1, because on Ethereum the time of block 0 is 0.
   const start = Math.max(1, number - paceBlocks)

@@ -127,5 +127,5 @@ export async function bestBackend(): Promise<RecoveryBackend> {
   }
 }
 
-/** The last 20 bytes of the hash of the coordinates. */
+/** Returns the address of a public key: the last 20 bytes of the hash of its coordinates. */
 export const addressOfKey = (key: Uint8Array): Address => toHex(keccak256(key.subarray(1)).subarray(12))
