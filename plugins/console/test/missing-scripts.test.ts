@@ -111,6 +111,7 @@ t.test(
     await page.getByRole('region', { name: 'Draft' }).getByText('1 change').waitFor()
     await isMissing(page, 'plugins-page-*.js')
     await page.getByRole('navigation').getByRole('link', { name: 'Product' }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Plugins' }).click()
     await page.getByText('The other pages work.').waitFor()
     // From here on, the server has the script of the new version.
     await page.unrouteAll()

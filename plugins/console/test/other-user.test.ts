@@ -20,7 +20,7 @@ t.test(
       payload: { username: 'eve', email: 'eve@example.com', password, roleIds: [] },
     })
     const { page } = await openSignedIn(t.teardown, office.url)
-    await page.getByRole('navigation').getByRole('link', { name: 'Configuration' }).waitFor()
+    await page.getByRole('navigation').getByRole('link', { name: 'Access' }).waitFor()
     const [session] = await page.context().cookies()
     t.equal(session?.name, 'plinth-session')
     await page.context().addCookies([{ ...(session as object), value: await tokenOf('eve') } as never])
@@ -29,6 +29,6 @@ t.test(
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
     await reloaded
     await page.getByText('You are signed in as eve').waitFor()
-    t.equal(await page.getByRole('navigation').getByRole('link', { name: 'Configuration' }).count(), 0)
+    t.equal(await page.getByRole('navigation').getByRole('link', { name: 'Access' }).count(), 0)
   },
 )

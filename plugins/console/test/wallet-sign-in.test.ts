@@ -180,9 +180,9 @@ t.test(
 
     await giveRole(user?.id ?? 0)
     await main.getByRole('button', { name: 'Reload' }).click()
-    await main.getByText('All pages and actions available to you').waitFor()
+    await main.getByText('The state of the product').waitFor()
     await page.setViewportSize({ width: 1280, height: 860 })
-    await page.getByRole('link', { name: 'Users' }).first().waitFor()
+    await page.getByRole('link', { name: 'Access' }).first().waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
     t.strictSame(complaints, [])

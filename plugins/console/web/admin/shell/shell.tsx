@@ -158,33 +158,35 @@ function PageOfAddress({
     if (visited !== undefined) kept.visit(visited)
   }, [kept, visited])
   return (
-    <Boundary
-      resetKey={address}
-      place={(notice) => (
-        <>
-          <h1 className="visually-hidden">{siteName}</h1>
-          {notice}
-        </>
-      )}
-    >
+    <>
       <PlaceTabs places={places} pageId={pageId} />
-      <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
-        <Switch>
-          <Route path="/">
-            <Home account={account} session={session} />
-          </Route>
-          <Route path="/:page/:id?">
-            {({ page, id }) =>
-              Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
-                <OwnPage key={page} id={decodeURIComponent(page)} />
-              ) : (
-                <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
-              )
-            }
-          </Route>
-        </Switch>
-      </Suspense>
-    </Boundary>
+      <Boundary
+        resetKey={address}
+        place={(notice) => (
+          <>
+            <h1 className="visually-hidden">{siteName}</h1>
+            {notice}
+          </>
+        )}
+      >
+        <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
+          <Switch>
+            <Route path="/">
+              <Home account={account} session={session} />
+            </Route>
+            <Route path="/:page/:id?">
+              {({ page, id }) =>
+                Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
+                  <OwnPage key={page} id={decodeURIComponent(page)} />
+                ) : (
+                  <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
+                )
+              }
+            </Route>
+          </Switch>
+        </Suspense>
+      </Boundary>
+    </>
   )
 }
 
