@@ -14,7 +14,7 @@ interface Result {
   readonly changes: number
 }
 
-export interface PeerConnection {
+export interface RawConnection {
   /**
    * Executes a statement.
    * @param sql statement with `?` for each parameter
@@ -31,11 +31,11 @@ export interface PeerConnection {
  * Opens a connection to the same database as the product.
  * @param db database of the product; its SQLite settings are copied
  */
-export function openPeer(db: Database, at: BenchDatabase): Promise<PeerConnection> {
+export function openPeer(db: Database, at: BenchDatabase): Promise<RawConnection> {
   return { sqlite, postgresql, mariadb }[at.dialect](db, at)
 }
 
-async function sqlite(db: Database, at: BenchDatabase): Promise<PeerConnection> {
+async function sqlite(db: Database, at: BenchDatabase): Promise<RawConnection> {
   const file = String(at.config['platform.database.sqlite.file'])
   const connection = new Sqlite(file, { timeout: 60_000 })
   const settings = await settingsOf(db, 'sqlite')
@@ -78,7 +78,7 @@ async function sqlite(db: Database, at: BenchDatabase): Promise<PeerConnection> 
   }
 }
 
-async function postgresql(_: Database, at: BenchDatabase): Promise<PeerConnection> {
+async function postgresql(_: Database, at: BenchDatabase): Promise<RawConnection> {
   const client = new pg.Client(at.connection)
   await client.connect()
   const statements = new Map<string, { readonly name: string; readonly text: string }>()
@@ -100,7 +100,7 @@ async function postgresql(_: Database, at: BenchDatabase): Promise<PeerConnectio
   }
 }
 
-async function mariadb(_: Database, at: BenchDatabase): Promise<PeerConnection> {
+async function mariadb(_: Database, at: BenchDatabase): Promise<RawConnection> {
   const connection = await createConnection(at.connection)
   return {
     async run(sql, values) {

@@ -43,8 +43,8 @@ missing; \`.ci/run\` has everything, and fails when such a test is skipped all t
 `
 
 /**
- * Returns the page of requirements. For each requirement it lists the tests that prove it completely or partly, or that
- * there is none.
+ * Returns the page of requirements. For each requirement the page lists the tests that prove it completely or partly.
+ * If there is no such test, the page says so.
  */
 export function requirementPage(table: string, testFiles: readonly string[]): string {
   return pageOf(

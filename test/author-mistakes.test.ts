@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import t from 'tap'
 import { messagePoints, otherPoints } from './author-mistakes/contributions.ts'
 import { keys, permissionsAndTexts, references } from './author-mistakes/declarations.ts'
-import { author, type Mistake, reportsOf } from './author-mistakes/mistake.ts'
+import { faultyPluginId, type Mistake, reportsOf } from './author-mistakes/mistake.ts'
 import { crashes, eventsOfPlugins, routes, setups } from './author-mistakes/running.ts'
 import { tables, tasks } from './author-mistakes/tables-and-tasks.ts'
 
@@ -36,7 +36,7 @@ t.test('C-002 a typical mistake of an author is reported with plugin, place, cau
           cause: one.cause,
         })
       }
-      const { plugin = author, fix, absent } = one
+      const { plugin = faultyPluginId, fix, absent } = one
       for (const part of [...(plugin === null ? [] : [plugin]), fix]) {
         t.ok(report.text.includes(part), `the report contains ${JSON.stringify(part)}`, { text: report.text })
       }

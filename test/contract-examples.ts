@@ -43,7 +43,7 @@ const hasToken = () => true
 
 /** Functions of the fictitious company ACME that the examples call. */
 const account = async (signal: AbortSignal) => !signal.aborted
-const post = async (text: string, signal: AbortSignal) => text !== '' && (await account(signal))
+const isPosted = async (text: string, signal: AbortSignal) => text !== '' && (await account(signal))
 const rejected: DeliveryOutcome = { outcome: 'rejected', errorCode: 'REFUSED', errorMessage: 'refused' }
 const counted = new Map<string, number>()
 const used = {
@@ -103,7 +103,7 @@ const smsChannel: NotificationChannel = {
   traits: { idempotent: false, recipients: 'each' },
   enabled: () => true,
   providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }],
-  send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : rejected),
+  send: async ({ content }, { signal }) => ((await isPosted(content, signal)) ? { outcome: 'accepted' } : rejected),
   verify: async (signal) => assert(await account(signal), 'The account is closed.'),
   condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] }),
 }

@@ -1,6 +1,6 @@
 /**
- * Counts database statements per second and table of the idle quickstart on SQLite. `node bench/idle/run.ts [--seconds
- * 60] [--settle 30]`.
+ * Counts the database statements of the idle quickstart on SQLite, per second and by table. Usage: `node
+ * bench/idle/run.ts [--seconds 60] [--settle 30]`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { shown } from './javascript-copy.ts'
+import { relativePathOf } from './javascript-copy.ts'
 
 /** Environment without variables that would make one start faster than the next. */
 export const { NODE_COMPILE_CACHE, NODE_OPTIONS, ...environment } = process.env
@@ -27,7 +27,7 @@ export class Child {
     const over = new AbortController()
     const { signal } = over
     const ended = once(this.#process, 'exit', { signal }).then(([code]) => {
-      throw new Error(`${shown(this.#program)} ended with ${code}`)
+      throw new Error(`${relativePathOf(this.#program)} ended with ${code}`)
     })
     try {
       const [message] = await Promise.race([once(this.#process, 'message', { signal }), ended])

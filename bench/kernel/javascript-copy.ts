@@ -96,4 +96,4 @@ function copyFolder(from: string, to: string): void {
 const withJavaScriptPaths = (text: string) => text.replace(/(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g, '$1$2.js$1')
 
 /** Returns the path of a program relative to the repository, for messages. */
-export const shown = (program: string) => relative(root, program)
+export const relativePathOf = (program: string) => relative(root, program)

@@ -6,8 +6,8 @@ import type { Section } from './report.ts'
 import { timeStart } from './start-time.ts'
 import { rotated, spread } from './statistics.ts'
 
-const source = 'quickstart, TypeScript source'
-const javascript = 'quickstart, JavaScript'
+const sourceName = 'quickstart, TypeScript source'
+const javascriptName = 'quickstart, JavaScript'
 const address = /https?:\/\/[^\s"]+:\d+/
 
 /** Measures `plinth start` of the quickstart until it listens: with an empty database, and with a migrated one. */
@@ -16,13 +16,13 @@ export async function measureQuickstart(rounds: number): Promise<Section> {
   const program = join('kernel', bin.plinth)
   const product = 'examples/quickstart/plinth.config.ts'
   const commands = {
-    [source]: [join(root, program), 'start', '--product', join(root, product)],
-    [javascript]: [javascriptFile(program), 'start', '--product', javascriptFile(product)],
+    [sourceName]: [join(root, program), 'start', '--product', join(root, product)],
+    [javascriptName]: [javascriptFile(program), 'start', '--product', javascriptFile(product)],
   }
   const folder = mkdtempSync(join(tmpdir(), 'plinth-bench-'))
   const noSettings = join(folder, 'empty.env')
   writeFileSync(noSettings, '')
-  const memory: Record<string, number[]> = { [source]: [], [javascript]: [] }
+  const memory: Record<string, number[]> = { [sourceName]: [], [javascriptName]: [] }
   const start = async (name: string, command: readonly string[]) => {
     const settings = [`platform.database.sqlite.file=${join(folder, name)}.sqlite`, 'platform.http.port=0']
     const set = settings.flatMap((setting) => ['--set', setting])
@@ -38,7 +38,7 @@ export async function measureQuickstart(rounds: number): Promise<Section> {
   }
   try {
     const first: Record<string, number> = {}
-    const again: Record<string, number[]> = { [source]: [], [javascript]: [] }
+    const again: Record<string, number[]> = { [sourceName]: [], [javascriptName]: [] }
     for (const [name, command] of Object.entries(commands)) first[name] = await start(name, command)
     for (let round = 0; round < rounds; round++) {
       for (const [name, command] of rotated(Object.entries(commands), round)) {

@@ -4,7 +4,7 @@ import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
 import { SourceRow, SourceUseRow } from '../../plugins/member-points/src/entities.ts'
 import { AccountRow, EntryRow, JournalRow } from '../../plugins/money/src/entities.ts'
-import type { PeerConnection } from '../peer-connection.ts'
+import type { RawConnection } from '../peer-connection.ts'
 import { asset, hashes } from './filled-books.ts'
 
 const kind = 'points.expire'
@@ -98,7 +98,7 @@ const sql = {
  * Expires sources with hand-written SQL, row by row.
  * @param together number of sources per transaction
  */
-export function byHand(peer: PeerConnection, systemId: number, together = 1): Expire {
+export function byHand(peer: RawConnection, systemId: number, together = 1): Expire {
   return async (sourceIds) => {
     for (const [index, sourceId] of sourceIds.entries()) {
       if (index % together === 0) await peer.begin()
@@ -108,7 +108,7 @@ export function byHand(peer: PeerConnection, systemId: number, together = 1): Ex
   }
 }
 
-async function expireOne({ run, lock }: PeerConnection, sourceId: number, systemId: number): Promise<void> {
+async function expireOne({ run, lock }: RawConnection, sourceId: number, systemId: number): Promise<void> {
   const [source] = (await run(`${sql.source}${lock}`, [sourceId])).rows
   if (source === undefined) throw new Error(`Source ${sourceId} has expired already.`)
   const [accountId, amount] = [Number(source.account_id), Number(source.remaining)]
@@ -180,7 +180,7 @@ function setStatements(dialect: TestDialect, systemId: number, now: number): rea
  * SQLite these statements compute cheaper digests than the other candidates.
  * @param together number of sources per transaction
  */
-export function bySets(peer: PeerConnection, dialect: TestDialect, systemId: number, together: number) {
+export function bySets(peer: RawConnection, dialect: TestDialect, systemId: number, together: number) {
   return async (first: number, last: number): Promise<void> => {
     // The text of the statements stays the same for the whole run, so that they are prepared only once.
     const statements = setStatements(dialect, systemId, Math.floor(Date.now() / 1000) * 1000)

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
 import type { BenchDatabase } from '../databases.ts'
-import { openPeer, type PeerConnection, type Value } from '../peer-connection.ts'
+import { openPeer, type RawConnection, type Value } from '../peer-connection.ts'
 
 interface Credit {
   readonly accountId: number
@@ -112,7 +112,7 @@ const accountOf = (row: Account): Account => ({
   version: Number(row.version),
 })
 
-async function postOne(peer: PeerConnection, dialect: TestDialect, systemId: number, credit: Credit): Promise<void> {
+async function postOne(peer: RawConnection, dialect: TestDialect, systemId: number, credit: Credit): Promise<void> {
   const { accountId, amount } = credit
   const now = Date.now()
   const { id, values } = journalOf(now)
@@ -130,7 +130,7 @@ async function postOne(peer: PeerConnection, dialect: TestDialect, systemId: num
 }
 
 async function postMany(
-  peer: PeerConnection,
+  peer: RawConnection,
   dialect: TestDialect,
   systemId: number,
   credits: readonly Credit[],
@@ -167,7 +167,7 @@ async function postMany(
 
 /** Changes the balances and returns the accounts after the change. */
 async function changeAccounts(
-  peer: PeerConnection,
+  peer: RawConnection,
   dialect: TestDialect,
   totals: ReadonlyMap<number, { readonly amount: number; readonly n: number }>,
   now: number,
@@ -196,9 +196,9 @@ export async function openHandWritten(
   connections: number,
 ): Promise<HandWritten> {
   const { dialect } = at
-  const free: PeerConnection[] = []
+  const free: RawConnection[] = []
   for (let count = 0; count < connections; count++) free.push(await openPeer(db, at))
-  const transaction = async (work: (peer: PeerConnection) => Promise<void>) => {
+  const transaction = async (work: (peer: RawConnection) => Promise<void>) => {
     const peer = free.pop()
     if (peer === undefined) throw new Error('more callers than connections')
     await peer.begin()

@@ -34,7 +34,7 @@ const candidates: readonly Candidate[] = [
  * Targets for calls per CPU second of the caller and Redis together, by the number of callers: candidate, base, minimum
  * ratio.
  */
-const expected: Readonly<Record<number, readonly (readonly [Candidate, Candidate, number])[]>> = {
+const ratioTargets: Readonly<Record<number, readonly (readonly [Candidate, Candidate, number])[]>> = {
   1: [
     [window, incr, 0.7],
     [window, flexible, 1.1],
@@ -137,7 +137,7 @@ function tableOf(callers: number, series: Series, redisCpu: Readonly<Record<stri
 
 function barsOf(callers: number, series: Series, redisCpu: Readonly<Record<string, number[]>>): Bar[] {
   const cpu = (of: Candidate) => bothCpu(series, redisCpu, of)
-  const bars: Bar[] = (expected[callers] ?? []).map(([candidate, base, atLeast]) => ({
+  const bars: Bar[] = (ratioTargets[callers] ?? []).map(([candidate, base, atLeast]) => ({
     name: `Redis, ${callers} callers, calls per CPU second: ${candidate.name} / ${base.name}`,
     measured: ratio(cpu(base), cpu(candidate)),
     bar: { atLeast },

@@ -170,7 +170,7 @@ async function healthDuring(verificationsPerSecond: number, way: Way = 'direct')
   const health = await prober.ask<number[]>({})
   return { health, took: await Promise.all(verifications), refused }
 }
-// Sends both kinds of verifications before the measurement, so that the compilation of the code is not measured.
+// Sends direct and signed verifications before the measurement, so that the compilation of the code is not measured.
 await healthDuring(perSecond / 4)
 await healthDuring(perSecond / 4, 'open')
 const idle = await healthDuring(0)

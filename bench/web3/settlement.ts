@@ -15,7 +15,7 @@ import systemConfig from '@plinth/system-config'
 import web3, { chains } from '@plinth/web3'
 import { deployToken, startAnvil, startFaultProxy } from '@plinth/web3/testing'
 import { createPublicClient, http } from 'viem'
-import { type PlannedChain, planSettlement } from '../../plugins/web3-settlement/src/planning/plan.ts'
+import { type ChainInput, planSettlement } from '../../plugins/web3-settlement/src/planning/plan.ts'
 import { settlementWork } from '../../plugins/web3-settlement/src/tasks.ts'
 import { createOrder } from '../../plugins/web3-settlement/test/fixtures/doubles.ts'
 import { startSettlement } from '../../plugins/web3-settlement/test/fixtures/product.ts'
@@ -114,7 +114,7 @@ async function byProduct() {
   }
 }
 
-const chain: PlannedChain = {
+const chain: ChainInput = {
   name: 'local',
   chainId: node.chainId,
   enabled: true,

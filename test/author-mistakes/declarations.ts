@@ -1,5 +1,5 @@
 import { key, service } from '@plinth/kernel'
-import { author, declared, type Mistake } from './mistake.ts'
+import { declared, faultyPluginId, type Mistake } from './mistake.ts'
 
 const orders = service<object>('acme.orders', { from: '@acme/orders' })
 const title = { en: 'Shop', 'zh-CN': '商店' }
@@ -49,7 +49,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'listed-plain-object',
     mistake: 'The plugin is a plain object that definePlugin never saw',
-    product: () => [{ id: author, version: '1.0.0', kernel: '^1.0.0', setup: run }],
+    product: () => [{ id: faultyPluginId, version: '1.0.0', kernel: '^1.0.0', setup: run }],
     code: 'PLINTH_PLAN_NOT_A_PLUGIN',
     place: 'plugins[0]',
     cause: 'is a plain object',

@@ -15,7 +15,7 @@ import { loadProduct, prepareProduct, type RunningProduct } from '@plinth/kernel
 import { startForTest } from '@plinth/kernel/testing'
 
 /** Id of the plugin that contains the mistake. */
-export const author = 'acme.shop'
+export const faultyPluginId = 'acme.shop'
 
 /** A typical mistake of an author who writes plain JavaScript, and the expected report. */
 export interface Mistake {
@@ -34,7 +34,8 @@ export interface Mistake {
   readonly use?: (running: RunningProduct) => Promise<unknown>
   readonly code: string
   /**
-   * Expected parts of the report. If `plugin` is omitted it is `author`. It is null if the plugin does not exist yet.
+   * Expected parts of the report. If `plugin` is omitted, it is `faultyPluginId`. It is null if the plugin does not
+   * exist yet.
    */
   readonly plugin?: string | null
   readonly place: string
@@ -52,7 +53,7 @@ interface Report {
 
 /** Returns a plugin declared as in plain JavaScript, without types. */
 export const acme = (members: object): Plugin =>
-  definePlugin({ id: author, version: '1.0.0', kernel: '^1.0.0', ...members } as never)
+  definePlugin({ id: faultyPluginId, version: '1.0.0', kernel: '^1.0.0', ...members } as never)
 
 /** Returns a product with a mistake in a member of the declaration. */
 export const declared = (members: () => object) => () => [acme(members())]

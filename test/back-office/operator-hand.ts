@@ -72,12 +72,12 @@ export interface Task<Api> {
 }
 
 /** A back office with a signed-in user. */
-interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
+interface OpenedBackOffice extends Pick<WatchedPage, 'page' | 'complaints'> {
   readonly url: string
 }
 
 /** Signs in as `root` in a new browser context. */
-export async function openOffice(t: Test, url: string, password: string): Promise<Office> {
+export async function openBackOffice(t: Test, url: string, password: string): Promise<OpenedBackOffice> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
   page.setDefaultTimeout(180_000)
   await page.fill('input[autocomplete=username]', 'root')
@@ -90,7 +90,7 @@ export async function openOffice(t: Test, url: string, password: string): Promis
 }
 
 /** Performs the task, starting from the overview, and compares the counts with their maximum. */
-export async function perform<Api>(t: Test, { page, complaints, url }: Office, task: Task<Api>, api: Api) {
+export async function perform<Api>(t: Test, { page, complaints, url }: OpenedBackOffice, task: Task<Api>, api: Api) {
   const { name, most, work, isDone } = task
   await page.goto(url)
   await page.locator('nav a').first().waitFor()

@@ -10,7 +10,7 @@ import { assertMembers, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { exampleFile, formFor, plugins, secrets } from '../../plugins/install/test/fixtures/product.ts'
-import { openOffice, perform } from './operator-hand.ts'
+import { openBackOffice, perform } from './operator-hand.ts'
 
 t.test(
   'I-074 I-081 D63 an installation is reset, with few clicks and keys, and made again',
@@ -47,7 +47,7 @@ t.test(
     // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
     const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
     await until(areBuilt, 'the pages are built')
-    const office = await openOffice(t, `${server.url}/admin/`, secrets.administrator)
+    const office = await openBackOffice(t, `${server.url}/admin/`, secrets.administrator)
     const main = office.page.locator('main')
     await perform(
       t,

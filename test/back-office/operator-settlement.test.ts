@@ -7,7 +7,7 @@ import { checkout } from '@plinth-example/checkout'
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startCheckout } from '../journeys/checkout-on-a-chain.ts'
-import { openOffice, perform } from './operator-hand.ts'
+import { openBackOffice, perform } from './operator-hand.ts'
 
 const reviews = 'admin/web3/payment-settlement-review-logs'
 const audits = 'admin/web3/payment-settlement-audit-logs'
@@ -46,7 +46,7 @@ t.test(
     // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
     const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
     await until(areBuilt, 'the pages are built')
-    const office = await openOffice(t, `${server.url}/admin/`, password)
+    const office = await openBackOffice(t, `${server.url}/admin/`, password)
     const main = office.page.locator('main')
     const facts = main.locator('dl')
     const button = (name: string) => main.getByRole('button', { name, exact: true })

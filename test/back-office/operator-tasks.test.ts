@@ -2,7 +2,7 @@
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
-import { openOffice, perform, type Task } from './operator-hand.ts'
+import { openBackOffice, perform, type Task } from './operator-hand.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
@@ -204,6 +204,6 @@ t.test('what operators do most, with few clicks and keys', { skip, timeout: 600_
     for (const work of works.reverse()) await work()
   })
   const { root, url } = await startWithRows((work) => works.push(work))
-  const office = await openOffice(t, url, password)
+  const office = await openBackOffice(t, url, password)
   for (const task of tasks) await perform(t, office, task, root)
 })

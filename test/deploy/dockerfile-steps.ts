@@ -193,7 +193,7 @@ const environmentOf = (stage: Stage, environment: Readonly<Record<string, string
 }
 
 function shell(stage: Stage, command: string, environment: Readonly<Record<string, string>>) {
-  // The environment of the test may contain settings of npm.
+  // Includes the environment of the test, because it may contain npm settings that `npm ci` needs, such as a registry.
   const env = { ...process.env, ...environmentOf(stage, environment) }
   const cwd = inStage(stage, stage.workdir)
   return spawnSync('sh', ['-c', command.replaceAll('/app', stage.root)], { cwd, env, encoding: 'utf8' })

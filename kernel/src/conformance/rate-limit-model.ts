@@ -93,7 +93,7 @@ export async function playSequence(
   const { store } = harness
   const model = new rateLimitModels[algorithm]()
   const { roll, pick } = dice(seed)
-  // Two rules use the same key, because their units must be counted separately.
+  // Two rules use the key "a", to test that a store counts the units of each rule separately.
   const keys = ['a', 'a', 'b', 'c'].map((key) => ({ key, limit: 1 + roll(12), windowMs: pick([1, 7, 1000, 60_000]) }))
   const steps: string[] = []
   try {

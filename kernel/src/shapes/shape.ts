@@ -3,7 +3,7 @@
  * checked at run time, because plugins may be written in JavaScript.
  *
  * - `type` may also be `function`, which JSON Schema does not have. A function may have properties, like any object.
- * - A keyword applies only to values of its type. `enum` applies to texts and numbers.
+ * - A keyword applies only to values of its type. `enum` applies to strings and numbers.
  * - `description` replaces `type`, `pattern` and `enum` in error messages. It completes "must be ...".
  * - `discriminator` is the name of a property. Its value selects one of the shapes in `oneOf`, which all have an `enum`
  *   for it.

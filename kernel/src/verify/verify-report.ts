@@ -41,7 +41,7 @@ export interface VerifyReport {
   readonly manifest?: Entries
 }
 
-/** Codes of problems that do not show a mistake with certainty. */
+/** Codes of problems that are not necessarily mistakes. */
 const warnings: ReadonlySet<string> = new Set<KernelErrorCode | ErrorCodeOf<typeof verifyError>>([
   'PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE',
   'PLINTH_VERIFY_KIT_MISSING',

@@ -46,8 +46,9 @@ function guarded(text: string): string {
 }
 
 /**
- * Splits a text into cells in the way of a program with this separator. The program may or may not support quotes at
- * the start of a cell.
+ * Splits a text into cells as a spreadsheet program with this separator would.
+ *
+ * @param knowsQuotes true if the program interprets a quote at the start of a cell
  */
 function cellsBy(separator: string, text: string, knowsQuotes: boolean): string[] {
   const cells = ['']

@@ -24,7 +24,7 @@ async function startProbe(config: KeyValues) {
 }
 
 t.test('a full queue rejects tasks', async (t) => {
-  /** Submits five tasks and returns for each the reason of its rejection. */
+  /** Submits five tasks and returns the reasons why tasks were rejected. */
   const observe =
     (ownerOf: (index: number) => number, others: KeyValues = {}) =>
     async (config: KeyValues) => {

@@ -12,7 +12,7 @@ export interface Claim {
 }
 
 export interface Look {
-  /** Due events that do not wait for an earlier event of their key. */
+  /** Due events that do not wait for an earlier event with the same key. */
   readonly ids: readonly number[]
   readonly isMore: boolean
   /** Milliseconds until the next event is due, if known. */

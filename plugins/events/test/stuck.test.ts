@@ -30,8 +30,8 @@ onEachDatabase(t, 'K-013 transactional handlers that never end keep no connectio
         noted,
         'test.write',
         async ({ id, payload }, { signal }) => {
-          // The check comes before the statement. When the statement has ended, the clock may already have passed the
-          // deadline of a later handler.
+          // Checked before `product.effect`. While its statement runs, the test advances the clock, possibly past the
+          // deadline of this handler.
           t.equal(signal.aborted, false)
           await product.effect('write', id, payload.note)
           if (payload.note !== 'stuck') return

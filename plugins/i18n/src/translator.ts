@@ -86,7 +86,7 @@ type Params = Readonly<Record<string, string | number>>
 const rememberedHeaders = 256
 const maxRememberedLength = 256
 
-const keyForm = /^(?:(messages\.[\w.-]+)|\{(messages\.[\w.-]+)\})$/
+const keyPattern = /^(?:(messages\.[\w.-]+)|\{(messages\.[\w.-]+)\})$/
 
 /** @param siteLocale called for each translation, so that a change of the default language applies immediately */
 export function createTranslator(catalogues: Catalogues, siteLocale: () => SupportedLocale): Translator {
@@ -138,7 +138,7 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
     negotiate: (header) => (header === undefined ? undefined : matchRemembered(header)) ?? siteLocale(),
     translate,
     resolve(locale, text, params) {
-      const [, bare, braced] = keyForm.exec(text.trim()) ?? []
+      const [, bare, braced] = keyPattern.exec(text.trim()) ?? []
       const key = bare ?? braced
       return (key === undefined ? undefined : translate(locale, key, params)) ?? text
     },

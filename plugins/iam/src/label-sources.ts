@@ -8,7 +8,7 @@ import type { PermissionCatalogue } from './access/permission-catalogue.ts'
 import { Role, User } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
-const window = (property: string) =>
+const firstRowsBy = (property: string) =>
   ({ orderBy: [{ property, direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' }) as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
@@ -30,7 +30,7 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
   const foundUsers = async (text: string, request: FastifyRequest) => {
     const scope = usersInScope(requirePrincipal(request))
     const search = { text, properties: ['usernameKey', 'emailFolded', 'mobile'] }
-    return (await findPage(db.fork(), User, scope, window('usernameKey'), { search })).items
+    return (await findPage(db.fork(), User, scope, firstRowsBy('usernameKey'), { search })).items
   }
   return {
     'iam.user': {
@@ -60,7 +60,7 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
       byIds: async (ids) => (await db.fork().find(Role, { id: { $in: numbers(ids) } })).map(labelOf),
       async search(text) {
         const search = { text, properties: ['code', 'name'] }
-        return (await findPage(db.fork(), Role, {}, window('id'), { search })).items.map(labelOf)
+        return (await findPage(db.fork(), Role, {}, firstRowsBy('id'), { search })).items.map(labelOf)
       },
     },
     'iam.permission': listedLabels((locale) => permissionLabels(catalogue, locale), permissionCodes.roleView),

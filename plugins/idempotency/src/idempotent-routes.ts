@@ -38,7 +38,10 @@ export function idempotentRoutes(
   }
 }
 
-/** Returns the content of a request as text with sorted properties. The caller and the route are part of the scope. */
+/**
+ * Returns the content of a request as text with sorted properties. Caller and route are not included, because each
+ * idempotency key already belongs to one caller and one route.
+ */
 function fingerprintOf({ params, query, body }: Request): string {
   return JSON.stringify([params, query, body], (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

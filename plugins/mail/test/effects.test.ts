@@ -10,7 +10,7 @@ import { selfSigned, startMailServer } from './fixtures/mail-server.ts'
 
 type Server = Awaited<ReturnType<typeof startMailServer>>
 
-/** Starts the mail service. A sent mail returns its driver and its outcome. */
+/** Starts the mail service. The returned function `send` sends a mail and returns its driver and outcome. */
 async function startMail(config: KeyValues, clock = manualClock()) {
   const running = await startForTest(defineProduct({ name: 'mails', plugins: [mailPlugin], config }), { clock })
   t.teardown(() => running.stop('test ended'))

@@ -22,7 +22,7 @@ function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
     return id
   }
 }
-/** Adds many sources of one point each for these users, with few statements. */
+/** Grants many single points to these users, each with its own expiry entry (source), in few statements. */
 async function grantMany(product: Points, name: string, users: readonly number[], count: number, expiresAt: number) {
   const { ledger, ref, db } = product
   const grant = granter(product)

@@ -148,7 +148,7 @@ export interface Release extends Omit<MovementNotes, 'kind'> {
 export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
   /** The debit or capture to reverse. */
   readonly journalId: number
-  /** Minor units to return. Default: all that are not returned yet. */
+  /** Minor units to return. Default: everything that has not been returned yet. */
   readonly amount?: number
 }
 

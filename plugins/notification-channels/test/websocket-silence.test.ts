@@ -34,8 +34,8 @@ onEachDatabase(
     const clients = await Promise.all(Array.from({ length: 5 }, () => connect({ token: ada.token })))
     const reported = () => clients.map(({ received }) => received.map(({ data }) => data?.content).filter(Boolean))
     /**
-     * Returns the result of the work if it ends before the deadline. Statements time out in real time, and other waits
-     * by the manual clock.
+     * Returns the result of the work if it ends before the deadline. Advances the manual clock meanwhile, because only
+     * database statements time out in real time.
      */
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
       let isOver = false

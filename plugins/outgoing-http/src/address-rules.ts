@@ -57,7 +57,7 @@ interface AllowedHost {
 
 /** An allowed address, split for the socket and the request line. */
 export interface CheckedAddress {
-  /** Origin in the form of the URL standard, without a dot after the host. */
+  /** Origin as the URL standard serializes it, such as `https://example.com`, without a trailing dot in the host. */
   readonly origin: string
   readonly path: string
 }

@@ -1,7 +1,7 @@
 import { adminAttention, adminDetail, measuredChart } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
-const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
+const limiterPage = adminDetail('getAdminRateLimitOperations', (it) => ({
   id: 'rate-limit.operations',
   title: text('Rate limits', '限流'),
   place: { group: 'integrations', order: 40 },
@@ -42,7 +42,7 @@ const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
   live: true,
 }))
 
-export const pages = [limiter]
+export const pages = [limiterPage]
 
 const page = { id: 'rate-limit.operations' }
 

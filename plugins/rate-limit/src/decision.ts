@@ -91,7 +91,7 @@ export interface DecisionParts {
 
 export type Operation = 'consume' | 'peek'
 
-/** A rule with all defaults. Without a store, nothing is limited. */
+/** A rule in which the defaults replace omitted settings. Without a store, nothing is limited. */
 export interface ResolvedRule {
   readonly storeName: string
   readonly store: RateLimitStore | undefined

@@ -9,9 +9,9 @@ import type { TaskRows } from './task-rows.ts'
 type NextAction = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
 
 /**
- * Measures how long a row has not changed, by the monotonic clock of this instance. The wall clock is only used for the
- * age of a run that ended before the first poll. So a clock that is set back neither delays tasks nor causes double
- * runs.
+ * Measures how long a row has been unchanged, with the monotonic clock of this instance. The wall clock is only used
+ * for the age of a run that ended before the first poll. Therefore a clock that is set back neither delays tasks nor
+ * causes double runs.
  */
 export class TaskWatch {
   readonly #clock: Clock

@@ -298,8 +298,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   /**
-   * Decides the items of one entry in a transaction that waits for this entry. Items with several entries are not
-   * decided, because their other entries would be locked during the wait.
+   * Decides the items that need only this locked entry, in a transaction that waits until the entry is unlocked. Items
+   * that need several entries are not decided, because their other entries would be locked during the wait.
    */
   async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | LockedEntry)[]> {
     const ids = idsOf(items).filter((id) => entryKey(id) === key)

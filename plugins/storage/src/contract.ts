@@ -17,7 +17,7 @@ export interface OpenFile extends FileStat {
   readonly content: Readable
 }
 
-/** Range of bytes from 0, with both ends included. */
+/** Range of bytes. Both positions are zero-based and inclusive. */
 export interface FilePart {
   readonly start: number
   readonly end: number
@@ -144,9 +144,9 @@ export interface FileToSend {
 /**
  * Files on disks.
  *
- * A path is relative and has `/` between its segments. It has at most 512 bytes and each segment at most 200, in
- * Unicode form NFC. A segment must not contain `\ : * ? " < > | %` or control characters, must not begin or end with a
- * dot or a blank, and must not be a device name of Windows.
+ * A path is relative, uses `/` between its segments and is in Unicode form NFC. A path has at most 512 bytes, and each
+ * segment has at most 200 bytes. A segment must not contain `\ : * ? " < > | %` or control characters, must not begin
+ * or end with a dot or white space, and must not be a Windows device name such as `CON`.
  *
  * The plugin that writes a private file must protect it. It must choose the file names itself and must not use a name
  * from a client unchanged.

@@ -18,7 +18,7 @@ import { type Clock, codeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { assertSpace } from './disk-reports.ts'
-import { Drafts } from './drafts.ts'
+import { UnfinishedFiles } from './drafts.ts'
 
 /** System codes for a path that is not a readable file, for example missing, a symbolic link or a socket. */
 const noFile = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
@@ -95,7 +95,7 @@ async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
 export class DirectoryDisk implements Disk {
   readonly visibility: Disk['visibility']
   readonly #root: string
-  readonly #drafts: Drafts
+  readonly #drafts: UnfinishedFiles
   readonly #clock: Clock
   #proving: Promise<void> | undefined
   /** Monotonic time of the last test write. */
@@ -107,7 +107,7 @@ export class DirectoryDisk implements Disk {
     this.visibility = visibility
     this.#root = root
     this.#clock = clock
-    this.#drafts = new Drafts(join(root, draftsName), clock)
+    this.#drafts = new UnfinishedFiles(join(root, draftsName), clock)
     // Public files are readable by other users, because another web server may send them.
     this.#mode = visibility === 'public' ? { file: 0o644, directory: 0o755 } : { file: 0o600, directory: 0o700 }
   }

@@ -21,7 +21,7 @@ const isMissing = (error: unknown) => codeOf(error) === 'ENOENT'
 /**
  * Unfinished files, in a separate directory. The writer of each file holds a lease and renews it with a heartbeat file.
  */
-export class Drafts {
+export class UnfinishedFiles {
   readonly directory: string
   readonly #clock: Clock
 

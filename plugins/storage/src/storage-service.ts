@@ -39,9 +39,9 @@ const maxSegmentLength = 200
  * it again.
  */
 const forbiddenCharacter = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\:*?"<>|%]/u
-/** Names with a leading dot are reserved for the disk. Windows removes trailing dots and blanks. */
+/** Names with a leading dot are reserved for the disk. Windows removes trailing dots and spaces. */
 const awkwardEdge = /^[.\s]|[.\s]$/u
-/** Device names of Windows, with any extension. */
+/** Windows device names, with any extension. */
 const deviceName = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/iu
 
 /** Rules of paths. Each function returns true if the path violates the rule. The first violation is reported. */

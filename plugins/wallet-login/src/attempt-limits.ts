@@ -23,8 +23,8 @@ interface Measure {
 }
 
 /**
- * Alerts operators if the attempts from all network addresses together exceed a limit. One alert is sent per window, on
- * all instances together. The response does not wait for it.
+ * Alerts operators if the attempts from all network addresses together exceed a limit. All instances together send one
+ * alert per window. The response does not wait for it.
  */
 export class UnusualAttempts {
   readonly #parts: UnusualParts

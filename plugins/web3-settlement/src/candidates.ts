@@ -8,7 +8,7 @@ import type { TransferPick } from './planning/transfers.ts'
 /** Type of the payments that this plugin records (document 3 of the specification, "Web3 settlement records"). */
 export const settlementType = 'web3-settlement'
 const hashesPerQuery = 100
-const hashForm = /^0x[0-9a-f]{64}$/
+const hashPattern = /^0x[0-9a-f]{64}$/
 
 interface CandidateQuestion {
   readonly outTradeNo: string
@@ -80,7 +80,7 @@ export class Candidates {
       const chain = order?.chainName == null ? undefined : known.get(order.chainName)
       const hash = (question.transactionHash ?? order?.transactionHash)?.toLowerCase()
       const asked = { at, question, order, chain }
-      if (chain?.enabled !== true || hash === undefined || !hashForm.test(hash)) {
+      if (chain?.enabled !== true || hash === undefined || !hashPattern.test(hash)) {
         plan(asked)
         continue
       }

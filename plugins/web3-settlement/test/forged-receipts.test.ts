@@ -1,4 +1,4 @@
-/** Tests a provider that forges a receipt. If two providers must agree, the forged receipt pays no order. */
+/** Tests a provider that forges a receipt. If two providers must agree, the forged receipt does not settle an order. */
 import { createDatabase } from '@plinth/database/testing'
 import idempotency from '@plinth/idempotency'
 import { systemClock } from '@plinth/kernel'

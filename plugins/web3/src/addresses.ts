@@ -30,8 +30,8 @@ export type Address = Hex
 /** The address with the value zero. Payments to it and logins with it are rejected. */
 export const zeroAddress: Address = `0x${'0'.repeat(40)}`
 
-const form = /^0x[0-9a-fA-F]{40}$/
-const looseForm = /^0x[0-9a-f]{40}$/i
+const addressPattern = /^0x[0-9a-fA-F]{40}$/
+const loosePattern = /^0x[0-9a-f]{40}$/i
 
 /** Returns an address in upper case; its prefix `0x` stays in lower case. */
 const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
@@ -46,7 +46,7 @@ export function isAddress(text: string): boolean {
 
 /** Returns the address in lower case; null if it is invalid. */
 export function normalize(text: string): Address | null {
-  if (typeof text !== 'string' || text.length !== 42 || !form.test(text)) return null
+  if (typeof text !== 'string' || text.length !== 42 || !addressPattern.test(text)) return null
   const folded = lowerHex(text)
   return text === folded || text === upper(text) || text === checksumOf(folded) ? folded : null
 }
@@ -71,7 +71,7 @@ export function toChecksumAddress(text: string): string | null {
  * True if a text looks like an address, even with a wrong checksum. Only for rules about names; payments need
  * `normalize`.
  */
-export const isAddressShaped = (text: string): boolean => text.length === 42 && looseForm.test(text)
+export const isAddressShaped = (text: string): boolean => text.length === 42 && loosePattern.test(text)
 
 /** Functions under the names that document 3 of the specification defines ("Helpers", rule 6). */
 export const web3Addresses = Object.freeze({ isAddress, normalize, require: requireAddress, toChecksumAddress })

@@ -142,7 +142,7 @@ export const googleChat: WebhookPlainText = {
 /** Mentions of WeCom. They also work in messages of the type text. */
 export const wecom: WebhookPlainText = { tokens: /<(?=@)/g, show: takenApart }
 
-/** Rules for Markdown of WeCom. Its documentation describes no escapes. */
+/** Rules for WeCom Markdown. The documentation of WeCom describes no escape characters. */
 export const wecomMarkdown: WebhookPlainText = {
   tokens: anyOf(/<(?=[@/a-z])/, linkMiddle, star, backtick, /^(?=[ \t]{0,16}(?:#{1,6}\s|>))/),
   show: (token) => (token === '' ? gap : /[<\]]/.test(token) ? takenApart(token) : wide(token)),
@@ -155,8 +155,8 @@ export const feishu: WebhookPlainText = {
 }
 
 /**
- * Rules for the Markdown of a Feishu card ("Rich text", special characters). A numeric character reference is shown as
- * the character and starts no block.
+ * Rules for the Markdown of a Feishu card. Special characters are replaced by numeric character references such as
+ * `&#42;`. Feishu shows the character and does not interpret it.
  */
 export const feishuCard: WebhookPlainText = {
   tokens: anyOf(star, underscore, tilde, backtick, linkMiddle, tag, entity, heading, quote, bullet, ordinal, ruler),

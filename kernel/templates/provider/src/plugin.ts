@@ -1,8 +1,8 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 
 /**
- * Sends messages to the service Sample name, which accepts a title and a text. It returns `accepted` or the reason why
- * it rejected the message.
+ * Sends messages to the service "Sample name". The service accepts a title and a text. It responds with `accepted`, or
+ * with the reason why it rejected the message.
  */
 export default webhookProviderPlugin(
   { id: 'sample-name', version: '1.0.0' },

@@ -204,7 +204,7 @@ function valueAt(row: unknown, name: string): unknown {
 const idsOf = (row: Row, { field }: Column): readonly string[] =>
   [valueAt(row, field)].flat().flatMap((id) => (id === null || id === undefined ? [] : [String(id)]))
 
-/** Returns a member as text for people: names instead of ids, texts of states, amounts with their unit. */
+/** Returns a value as people read it: names instead of ids, status labels instead of codes, amounts with their unit. */
 function cellOf(
   column: Column,
   row: Row,

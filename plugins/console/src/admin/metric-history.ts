@@ -82,7 +82,7 @@ export class MetricHistory {
   readonly instance = instanceName()
   readonly #parts: MetricHistoryParts
   readonly #failures: FailureLog
-  readonly #columns = new Map<string, ChartCounts>()
+  readonly #countsOfCharts = new Map<string, ChartCounts>()
   /** Monotonic end times of the steps. Corrections of the system time do not change their order. */
   readonly #ends = { hour: new Float64Array(spans.hour.steps), day: new Float64Array(spans.day.steps) }
   readonly #ended = { hour: 0, day: 0 }
@@ -117,7 +117,7 @@ export class MetricHistory {
 
   /** Returns the completed steps, oldest first. The result is empty if the metric of the chart does not exist. */
   steps({ id, by }: Pick<MeasuredChart, 'id' | 'by'>, span: Span): readonly CountedStep[] {
-    const columns = [...(this.#columns.get(id) ?? [])]
+    const columns = [...(this.#countsOfCharts.get(id) ?? [])]
     const { steps } = spans[span]
     const ended = this.#ended[span]
     const first = Math.max(0, ended - steps)
@@ -159,8 +159,8 @@ export class MetricHistory {
   }
 
   #count(chart: MeasuredChart, counters: readonly CounterValue[]): void {
-    const columns: ChartCounts = this.#columns.get(chart.id) ?? new Map()
-    this.#columns.set(chart.id, columns)
+    const columns: ChartCounts = this.#countsOfCharts.get(chart.id) ?? new Map()
+    this.#countsOfCharts.set(chart.id, columns)
     for (const [value, sums] of sumsOf(chart, counters, columns)) {
       const lines = columns.get(value) ?? new Map<string, LineCounts>()
       columns.set(value, lines)
@@ -177,7 +177,7 @@ export class MetricHistory {
     const slot = this.#ended[span] % spans[span].steps
     this.#ends[span][slot] = this.#parts.clock.monotonic()
     this.#ended[span] += 1
-    for (const columns of this.#columns.values())
+    for (const columns of this.#countsOfCharts.values())
       for (const lines of columns.values()) for (const column of lines.values()) column.end(span, slot)
   }
 }

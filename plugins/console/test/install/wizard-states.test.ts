@@ -528,7 +528,8 @@ t.test('a step that was cancelled without a network is not sent later', { skip, 
     await work()
     server.calls.splice(0)
     await page.context().setOffline(false)
-    // This request is sent by the test. All requests that waited for the network were sent before it.
+    // The browser sends requests that waited for the network before this one. So when this request has been answered,
+    // a waiting request would be in `server.calls`.
     await page.evaluate(`fetch('../api/v1/install/status')`)
     return server.calls.filter((endpoint) => endpoint !== 'status')
   }

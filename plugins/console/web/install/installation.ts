@@ -49,7 +49,10 @@ const silenceLimitMs = 20 * seconds
  * installed, so one report is not enough.
  */
 const confirmations = 3
-/** Maximum number of restarts. Without a limit, a connection that changes with every restart would never end. */
+/**
+ * Maximum number of restarts. Without a limit, the installation would never end if every restart required another
+ * restart.
+ */
 const restartLimit = 3
 
 const idle: InstallationState = {
@@ -62,9 +65,9 @@ const idle: InstallationState = {
 }
 
 /**
- * One installation from the view of the page. It executes the installation, shows the progress, waits for a restart and
- * continues after it. The form is passed as an argument and never stored. Only one call runs at a time. This class does
- * not use the DOM.
+ * State of one installation as the page shows it. Executes the installation, reports the progress, waits for a restart
+ * of the server and continues after it. The form is passed as an argument and never stored. Only one call runs at a
+ * time. This class does not use the DOM.
  */
 export class Installation {
   readonly #api: Api

@@ -27,7 +27,7 @@ export interface BullmqOptions {
 /** Minimum response timeout in milliseconds. It is long, because no request waits for the queue. */
 const minAnswerMs = 2000
 /** Time in seconds for which a worker waits for a job before it asks again. */
-const waitSeconds = 5
+const jobWaitSeconds = 5
 /** If an offered run has not begun after this time in milliseconds, this instance runs it directly. */
 const patienceMs = 5000
 /** Time limit in milliseconds for closing a queue. Then its sockets are destroyed. */
@@ -91,7 +91,7 @@ export class BullmqEngine implements Engine {
     const socketTimeout = this.#answerMs
     const offering = this.#open({ socketTimeout, maxRetriesPerRequest: 0, enableOfflineQueue: false })
     // BullMQ requires that a worker retries forever. A connection without data is destroyed after this timeout.
-    const working = this.#open({ socketTimeout: waitSeconds * 1000 + socketTimeout, maxRetriesPerRequest: null })
+    const working = this.#open({ socketTimeout: jobWaitSeconds * 1000 + socketTimeout, maxRetriesPerRequest: null })
     // The prefix is a hash tag, because the scripts of BullMQ need all keys of a queue in one slot of a cluster.
     const common = { prefix: `{${server.keyPrefix}}`, skipVersionCheck: true }
     const defaultJobOptions = { removeOnComplete: true, removeOnFail: true }
@@ -106,7 +106,7 @@ export class BullmqEngine implements Engine {
       ...common,
       connection: working,
       concurrency,
-      drainDelay: waitSeconds,
+      drainDelay: jobWaitSeconds,
       // A job whose instance died is available again within the lease.
       lockDuration: leaseMs / 2,
       stalledInterval: leaseMs / 4,

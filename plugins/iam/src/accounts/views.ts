@@ -2,7 +2,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { currentVersion, describedValue, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { noTarget } from '../audit/audit.ts'
-import { type AuditedKinds, auditedChanges, auditWords } from '../audit/audit-words.ts'
+import { auditedChanges, auditWords, type KindsOfAuditedObjects } from '../audit/audit-words.ts'
 import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
 
 const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
@@ -180,13 +180,17 @@ const auditRow = ({ occurredAt, targetId, targetName, reason, actorUserId: _, ..
 })
 
 export const viewOfAudit =
-  (kinds: AuditedKinds, locale: string) =>
+  (kinds: KindsOfAuditedObjects, locale: string) =>
   (audit: Audit): Static<typeof auditView> => {
     const row = auditRow(audit)
     return { ...row, ...auditWords(row, kinds, locale) }
   }
 
-export function detailOfAudit(audit: Audit, kinds: AuditedKinds, locale: string): Static<typeof auditDetailView> {
+export function detailOfAudit(
+  audit: Audit,
+  kinds: KindsOfAuditedObjects,
+  locale: string,
+): Static<typeof auditDetailView> {
   const row = viewOfAudit(kinds, locale)(audit)
   return { ...row, changes: auditedChanges(row, kinds, locale) }
 }

@@ -5,7 +5,7 @@ import type { Static } from 'typebox'
 type DescribedValue = Static<typeof describedValue>
 
 /** Names of the audited kinds, by the first word of their actions. */
-export type AuditedKinds = ReadonlyMap<string, AuditedKind>
+export type KindsOfAuditedObjects = ReadonlyMap<string, AuditedKind>
 
 const yes = bilingual('Yes', '是')
 const no = bilingual('No', '否')
@@ -38,7 +38,7 @@ const plain = (value: string): DescribedValue => ({ value, name: null, labels: n
 /** Returns what a record shows in a list: the names of the action and of the kind of its target, and the target. */
 export function auditWords(
   { action, targetType, targetId, targetName, summary }: Entry,
-  kinds: AuditedKinds,
+  kinds: KindsOfAuditedObjects,
   locale: string,
 ) {
   const [first = '', ...rest] = action.split('.')
@@ -70,7 +70,7 @@ export function auditWords(
 const before = 'Before'
 
 /** Returns the members of the summary with their titles, and their values before and after the action. */
-export function auditedChanges({ action, summary }: Entry, kinds: AuditedKinds, locale: string) {
+export function auditedChanges({ action, summary }: Entry, kinds: KindsOfAuditedObjects, locale: string) {
   const { facts = {} } = kinds.get(action.split('.', 1)[0] ?? action) ?? {}
   const names = Object.keys(summary).filter(
     (name) => !(name.endsWith(before) && name.slice(0, -before.length) in summary),

@@ -41,7 +41,7 @@ export interface RunRequest {
   /** Absent if a step runs alone. */
   readonly session?: Session
   /**
-   * Takes the lock in the database. Called after the migration, because the lock table may not exist before.
+   * Takes the lock in the database. Called after the migration, because the lock table may not exist earlier.
    *
    * @throws StepFailure if the installer was closed in the meantime
    */

@@ -9,10 +9,10 @@ import {
   cachePort,
   databasePort,
   type FormValues,
+  fieldValueOf,
   isEmbedded,
   isServer,
   type Running,
-  responseOf,
   textOf,
   usesCache,
   usualCachePort,
@@ -236,7 +236,7 @@ export const fields = {
     database: integer({
       hints: { input: 'number', minimum: 0, maximum: 1_000_000, ...withCache },
       counts: usesCache,
-      writes: connecting('cache', 'database', (form) => Number(responseOf(form, 'cache.database') ?? 0)),
+      writes: connecting('cache', 'database', (form) => Number(fieldValueOf(form, 'cache.database') ?? 0)),
     }),
     password: text(1024, {
       hints: { ...knownPassword, ...withCache },

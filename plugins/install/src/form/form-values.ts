@@ -6,7 +6,7 @@ export type FieldValue = string | number | boolean | null | undefined
 export type FormValues = Readonly<Record<string, Readonly<Record<string, FieldValue>> | undefined>>
 
 /** Returns the value of a field such as `database.host`. */
-export function responseOf(form: FormValues, field: string): FieldValue {
+export function fieldValueOf(form: FormValues, field: string): FieldValue {
   const [group = '', name = ''] = field.split('.')
   return form[group]?.[name]
 }
@@ -16,7 +16,7 @@ export const isSecret = (field: string) => /password$/i.test(field)
 
 /** Returns the value of a field as text, or empty if it is missing. Trims all values except secrets. */
 export function textOf(form: FormValues, field: string): string {
-  const text = String(responseOf(form, field) ?? '')
+  const text = String(fieldValueOf(form, field) ?? '')
   return isSecret(field) ? text : text.trim()
 }
 
@@ -47,7 +47,7 @@ export const databaseTypeOf = (form: FormValues): DatabaseType | undefined => {
 
 export const isEmbedded = (form: FormValues) => databaseTypeOf(form) === 'sqlite'
 export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !isEmbedded(form)
-export const usesCache = (form: FormValues) => responseOf(form, 'cache.enabled') === true
+export const usesCache = (form: FormValues) => fieldValueOf(form, 'cache.enabled') === true
 
 /** Default ports of database servers. */
 export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
@@ -58,8 +58,8 @@ export function usualPort(type: unknown): number | undefined {
 export const usualCachePort = 6379
 
 export const databasePort = (form: FormValues) =>
-  Number(responseOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
-export const cachePort = (form: FormValues) => Number(responseOf(form, 'cache.port') ?? usualCachePort)
+  Number(fieldValueOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
+export const cachePort = (form: FormValues) => Number(fieldValueOf(form, 'cache.port') ?? usualCachePort)
 
 /** Returns the configured value of a key, even while the product runs on the fallback database. */
 export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: string): SourcedValue | undefined =>

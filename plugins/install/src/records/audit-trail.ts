@@ -42,7 +42,7 @@ export interface OwnEntry {
 
 const searched = ['action', 'sessionId', 'operator', 'clientIp', 'userAgent', 'traceId', 'summary']
 
-/** Stores who did what on the installation. */
+/** Stores who did what during the installation. */
 export class InstallAuditTrail implements InstallAudit {
   readonly #parts: AuditParts
 

@@ -84,7 +84,8 @@ export class Journal {
       await this.#insert(waiting)
     } catch (error) {
       const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
-      // The database is not available, so these records are kept for the next attempt. The file contains all records.
+      // The database is not available, so these records are kept for the next attempt. If too many wait, the oldest are
+      // dropped here; the execution log file still contains all records.
       this.#waiting = [...left, ...this.#waiting].slice(-maxWaiting)
     }
   }

@@ -8,8 +8,8 @@ import type { Parts } from '../parts.ts'
 export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
 export type LapsedSource = Selected<typeof lapsedSources>
 
-const remainingSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
-type RemainingSource = Selected<typeof remainingSources>
+const remainingPointsSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
+type RemainingPointsSource = Selected<typeof remainingPointsSources>
 
 export const lapsePage = 500
 /** Maximum number of pages per call for one account. The scheduled scan expires the remaining points. */
@@ -79,12 +79,12 @@ export class Lapsing {
     return found
   }
 
-  async #remaining(ids: readonly number[]): Promise<readonly RemainingSource[]> {
-    const found: RemainingSource[] = []
+  async #remaining(ids: readonly number[]): Promise<readonly RemainingPointsSource[]> {
+    const found: RemainingPointsSource[] = []
     for (const list of listsOf(ids)) {
       const places = list.map(() => '?').join(', ')
       found.push(
-        ...(await remainingSources.select(
+        ...(await remainingPointsSources.select(
           this.#db,
           `where id in (${places}) and status = 'active' and remaining > 0`,
           list,

@@ -176,7 +176,7 @@ export class PaymentsService implements Payments {
   async attachTransaction(outTradeNo: string, named: string): Promise<PaymentOrder> {
     assertTransactionHash(named)
     // Stored in lower case, because two orders that specify the same transaction must have equal texts.
-    const transactionHash = hashForm.test(named) ? named.toLowerCase() : named
+    const transactionHash = hashPattern.test(named) ? named.toLowerCase() : named
     const { db } = this.#parts
     const attached = await db.execute(
       `update money_payment_order set transaction_hash = ?, version = version + 1
@@ -274,7 +274,7 @@ export class PaymentsService implements Payments {
   }
 }
 
-const hashForm = /^0x[0-9a-fA-F]{64}$/
+const hashPattern = /^0x[0-9a-fA-F]{64}$/
 
 const among = ({ rows = {}, ...filter }: PaymentFilter | TransactionFilter) => ({
   $and: [Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)), rows],

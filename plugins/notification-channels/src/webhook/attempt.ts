@@ -89,7 +89,7 @@ export interface AttemptParts {
 }
 
 const maxReplyLength = 300
-const codeForm = /^[\w.:-]{1,64}$/
+const codePattern = /^[\w.:-]{1,64}$/
 
 /** Parts of a secret to mask, because a service may repeat only a part of `user:password`. */
 const loginParts = (secret: string) => [secret, ...secret.split(/[:@]/).filter((part) => part.length >= 6)]
@@ -178,7 +178,7 @@ export class Attempt {
     const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
-    // Signs the request again in each attempt, because a signature expires soon.
+    // Signs the request again on each attempt, because a signature expires quickly.
     const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
     const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
     this.#request = { url, headers }
@@ -193,7 +193,7 @@ export class Attempt {
 
   #rejected(route: Route, { status }: WebhookResponse, result: Refused): Failure {
     const code = this.#masked(result.code ?? '')
-    const providerCode = codeForm.test(code) ? code : undefined
+    const providerCode = codePattern.test(code) ? code : undefined
     const said = columnText(this.#masked(result.message ?? ''), maxReplyLength)
     const did = {
       rejected: 'refused the message',

@@ -48,8 +48,9 @@ export interface WebhookTextLimit {
 }
 
 /**
- * Rules to show plain text literally in a format that the service interprets. They are applied after a text was cut:
- * for the type `text` to all of subject and content, for other types only to values that a template inserted.
+ * Rules that change plain text so that the service shows it literally and does not interpret it as formatting. They
+ * are applied after the text has been truncated. For the message type `text` they apply to the whole subject and
+ * content, for other types only to the values that a template inserted.
  */
 export interface WebhookPlainText {
   /**

@@ -20,8 +20,8 @@ const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
  */
 export const largestPart = 1_000
 /**
- * Maximum number of recipients of a part on an idempotent channel. It is larger, because interrupted sends are repeated
- * there, and each part costs about ten statements.
+ * Maximum number of recipients of a part on an idempotent channel. It is larger than `largestPart`, because an
+ * idempotent channel can safely repeat an interrupted send. Fewer parts save time: each costs about ten statements.
  */
 export const largestPartOfIdempotent = 5_000
 /**

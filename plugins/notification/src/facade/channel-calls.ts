@@ -55,7 +55,7 @@ export class ChannelCalls {
     return promise
   }
 
-  /** Aborts all calls, also those that start later. */
+  /** Aborts all calls, including those that start later. */
   giveUp(): void {
     this.#stopped = new Error('The product stops')
     for (const call of this.#calls) call.abort(this.#stopped)

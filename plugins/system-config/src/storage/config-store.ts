@@ -41,7 +41,7 @@ interface ConfigStoreOptions {
 
 const maxParameters = 1000
 /** Maximum number of changed keys to read one by one. If there are more, all values are read. */
-const maxChanged = 1000
+const maxChangedKeys = 1000
 
 export class ConfigStore {
   readonly #options: ConfigStoreOptions
@@ -86,9 +86,9 @@ export class ConfigStore {
     const changes = await em.findAll(HistoryRow, {
       where: { version: { $gt: known.version } },
       fields: ['configKey', 'version'],
-      limit: maxChanged + 1,
+      limit: maxChangedKeys + 1,
     })
-    if (changes.length > maxChanged) return undefined
+    if (changes.length > maxChangedKeys) return undefined
     // Each save adds history. If a version has no history, it was created with SQL, so any row may have changed.
     const versions = new Set(changes.map((change) => change.version).filter((changed) => changed <= version))
     if (versions.size !== version - known.version) return undefined

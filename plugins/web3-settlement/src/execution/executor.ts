@@ -31,7 +31,7 @@ export interface SettlementResult {
 }
 
 interface ExecutionOptions {
-  /** True if the operator settles despite the causes and the other orders that the review shows. */
+  /** True if the operator settles although the review shows causes for doubt or other orders that claim the payment. */
   readonly acceptsCauses?: boolean | undefined
   /** Result of an earlier query. Default: the chain is queried again. */
   readonly candidate?: Candidate | undefined

@@ -53,9 +53,9 @@ export interface FactCheck {
 /** Maximum number of logs of a transaction. A larger one could block the event loop. */
 export const maxLogs = 10_000
 
-const hashForm = /^0x[0-9a-fA-F]{64}$/
-const addressForm = /^0x[0-9a-fA-F]{40}$/
-const bytesForm = /^0x(?:[0-9a-fA-F]{2})*$/
+const hashPattern = /^0x[0-9a-fA-F]{64}$/
+const addressPattern = /^0x[0-9a-fA-F]{40}$/
+const bytesPattern = /^0x(?:[0-9a-fA-F]{2})*$/
 
 const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null
 const lower = (value: unknown) => (typeof value === 'string' ? value.toLowerCase() : undefined)
@@ -126,11 +126,12 @@ export const factChecks: readonly FactCheck[] = [
   {
     name: 'block of the receipt',
     holds: ({ receipt }) =>
-      receipt === null || (quantityOf(receipt['blockNumber']) !== undefined && isLike(hashForm, receipt['blockHash'])),
+      receipt === null ||
+      (quantityOf(receipt['blockNumber']) !== undefined && isLike(hashPattern, receipt['blockHash'])),
   },
   {
     name: 'canonical block',
-    holds: ({ facts, receipt }) => receipt === null || isLike(hashForm, facts['canonicalBlockHash']),
+    holds: ({ facts, receipt }) => receipt === null || isLike(hashPattern, facts['canonicalBlockHash']),
   },
   {
     name: 'head before the receipt',
@@ -163,11 +164,11 @@ export const factChecks: readonly FactCheck[] = [
     holds: ({ logs }) =>
       logs.every(
         (log) =>
-          isLike(addressForm, log['address']) &&
-          isLike(bytesForm, log['data']) &&
+          isLike(addressPattern, log['address']) &&
+          isLike(bytesPattern, log['data']) &&
           Array.isArray(log['topics']) &&
           log['topics'].length <= 4 &&
-          log['topics'].every((topic) => isLike(hashForm, topic)),
+          log['topics'].every((topic) => isLike(hashPattern, topic)),
       ),
   },
   {

@@ -18,7 +18,7 @@ import {
   type TransferPick,
 } from './transfers.ts'
 
-export interface PlannedOrder {
+export interface OrderInput {
   readonly outTradeNo: string
   readonly provider: string
   readonly status: string
@@ -36,7 +36,7 @@ export interface PlannedOrder {
   readonly createdAt?: number | undefined
 }
 
-export interface PlannedChain {
+export interface ChainInput {
   readonly name: string
   readonly chainId: number
   readonly enabled: boolean
@@ -53,8 +53,8 @@ export interface ConsumedTransfer {
 
 export interface PlanInput {
   readonly outTradeNo: string
-  readonly order: PlannedOrder | null
-  readonly chain: PlannedChain | null
+  readonly order: OrderInput | null
+  readonly chain: ChainInput | null
   /**
    * Facts from a provider. They are not validated yet. An invalid value is treated as if the provider had not
    * responded.
@@ -124,8 +124,8 @@ export interface SettlementPlan {
 
 interface Matter {
   readonly input: PlanInput
-  readonly order: PlannedOrder | null
-  readonly chain: PlannedChain | null
+  readonly order: OrderInput | null
+  readonly chain: ChainInput | null
   readonly hash: string | null
   readonly expected: ExpectedTransfer
   readonly required: number | null
@@ -147,7 +147,7 @@ export interface PreCheck {
 }
 
 export const settlementProvider = 'web3'
-const hashForm = /^0x[0-9a-f]{64}$/
+const hashPattern = /^0x[0-9a-f]{64}$/
 const largestAmount = 2n ** 256n - 1n
 
 /** True if order, chain and hash are known, so that missing facts are an error. */
@@ -350,7 +350,7 @@ function causesOf(
  */
 export function fingerprintOf(
   plan: SettlementPlan,
-  order: PlannedOrder,
+  order: OrderInput,
   version: FingerprintVersion = fingerprintVersion,
 ): string {
   const { transfer } = plan
@@ -381,7 +381,7 @@ function matterOf(input: PlanInput, checks: readonly FactCheck[]): Matter {
   const { order, chain, facts: given } = input
   const error = errorOf(given)
   const text = hashTextOf(input)?.toLowerCase()
-  const hash = text !== undefined && hashForm.test(text) ? text : null
+  const hash = text !== undefined && hashPattern.test(text) ? text : null
   const isAskable = order !== null && chain?.enabled === true && hash !== null
   const facts = isAskable && error === null ? readFacts(given, hash, checks) : undefined
   const receipt = facts?.receipt ?? null

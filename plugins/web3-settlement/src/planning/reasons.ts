@@ -60,7 +60,7 @@ export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 't
 const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
-/** All reasons of attempts, in the order of reports. */
+/** All reasons why an attempt can fail, in the order in which results list them. */
 export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptObstacles] as const
 export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 

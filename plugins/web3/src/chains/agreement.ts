@@ -63,7 +63,7 @@ export function agreedFacts(
     votes.failed(providerId, response)
     return undefined
   }
-  votes.said(providerId, { ...response, providerId, observedAt: now }, votes.isSingle ? '' : contentOf(response))
+  votes.said(providerId, { ...response, providerId, observedAt: now }, votes.isSingle ? '' : comparedTextOf(response))
   const agreed = votes.agreed()
   const [first] = agreed ?? []
   if (agreed === undefined || first === undefined) return undefined
@@ -76,7 +76,7 @@ export function agreedFacts(
  * Returns the text by which providers are compared. It contains no heights and no pending transactions, because correct
  * providers differ there.
  */
-function contentOf({
+function comparedTextOf({
   receipt,
   transaction,
   canonicalBlockHash,

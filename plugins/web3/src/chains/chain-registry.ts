@@ -137,7 +137,7 @@ export class ChainRegistry implements ChainSource {
     const row = await this.row(id)
     if (version !== undefined && version !== row.version) throw conflict(row)
     const isEnabled = change.enabled === true && !row.enabled
-    if (isEnabled || hasOtherProviders(change, row)) this.#assertMayDecideAboutContracts(row.name, operator)
+    if (isEnabled || changesProviders(change, row)) this.#assertMayDecideAboutContracts(row.name, operator)
     this.#check(change, row.providers)
     const { providers: given, ...rest } = change
     if (given !== undefined) await this.#assertDistinct(row.name, given, row.providers)
@@ -254,7 +254,7 @@ const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url
 const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
 
 /** True if providers are added, removed, reordered or replaced. */
-const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>
+const changesProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>
   providers !== undefined &&
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))

@@ -71,10 +71,10 @@ function decimalsOf(data: string | null | undefined): number | null {
 }
 
 /** A symbol must not imitate other text or change the text direction. */
-const symbolForm = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
+const symbolPattern = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
 
 async function symbolOf(data: `0x${string}` | null | undefined): Promise<string | null> {
   const text = data == null ? undefined : await symbolText(data)
   const symbol = text?.replace(/\0+$/, '')
-  return symbol !== undefined && symbolForm.test(symbol) ? symbol : null
+  return symbol !== undefined && symbolPattern.test(symbol) ? symbol : null
 }

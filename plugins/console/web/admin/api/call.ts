@@ -1,7 +1,7 @@
 import { envelopeOf } from '../../app/answer.ts'
 import type { Callable, Value } from './operations.ts'
 
-/** Records since when the server has been unreachable. Every call reports whether it reached the server. */
+/** Records when the server became unreachable. Every call reports whether it reached the server. */
 export class Connection {
   readonly #listeners = new Set<() => void>()
   readonly #now: () => number

@@ -13,9 +13,10 @@ class Cancelled extends Error {}
 
 /**
  * Returns a write that the user can start and cancel. All writes of the back office use this hook. A write is aborted
- * when its part of the page is closed, and when the same part starts it again. The server may already have executed an
- * aborted write, so all displayed data is read again. After an abort, no handler is called. Input and result are not
- * cached.
+ * when the component that uses the hook unmounts, and when this component starts the write again. The server may
+ * already have executed an aborted write, so all displayed data is read again. After an abort, no handler is called.
+ * Input and result are not cached.
+ *
  * @param write calls the server with the given signal
  */
 export function useWrite<Result, Input = void>(

@@ -14,7 +14,7 @@ import classes from './palette.module.css'
 import { type PaletteGroup, useRecords } from './use-records.ts'
 
 /** Maximum number of displayed entries per page. */
-const maxPlaces = 8
+const maxEntriesPerPage = 8
 /** Minimum length of the typed text before entries of pages and rows of lists are searched. */
 const minCharacters = 2
 
@@ -53,7 +53,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const scope = useId()
   const text = typed.trim()
   const isLong = text.length >= minCharacters
-  const places = usePlaces(navigation, isLong ? text : '')
+  const pageEntries = useEntriesOfPages(navigation, isLong ? text : '')
   const records = useRecords(isLong ? text : '')
   const kept = useKept()
   const views = viewsThatFit(navigation, kept.views, text, translate('admin.views.title'))
@@ -62,7 +62,14 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
     text !== '' && !isLong
       ? []
       : helpThatFits(text, translate('admin.shortcuts.title'), translate('admin.shortcuts.actions'))
-  const groups = [...recent, ...views, ...pagesThatFit(navigation, text), ...help, ...places.groups, ...records.groups]
+  const groups = [
+    ...recent,
+    ...views,
+    ...pagesThatFit(navigation, text),
+    ...help,
+    ...pageEntries.groups,
+    ...records.groups,
+  ]
   const options = groups.flatMap(optionsOf)
   const current = options.find((id) => id === chosen) ?? options[0]
   const idOf = (option: string) => `${scope}-${options.indexOf(option)}`
@@ -78,8 +85,8 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
     else return
     event.preventDefault()
   }
-  const isBusy = places.isBusy || records.isBusy
-  const failed = [...places.failed, ...records.failed]
+  const isBusy = pageEntries.isBusy || records.isBusy
+  const failed = [...pageEntries.failed, ...records.failed]
   const titles = (names: readonly string[]) => new Intl.ListFormat(language).format(names)
   const option = (id: string) => ({
     id: idOf(id),
@@ -174,7 +181,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
               variant="default"
               onClick={() => {
                 records.again()
-                places.again()
+                pageEntries.again()
               }}
             >
               {translate('admin.reload')}
@@ -250,7 +257,7 @@ function Marked({ text, part }: { readonly text: string; readonly part: string }
 }
 
 /** Returns the entries of visible pages that match a text. With an empty text, nothing is searched. */
-function usePlaces(navigation: Navigation, text: string) {
+function useEntriesOfPages(navigation: Navigation, text: string) {
   const api = useApi()
   const client = useQueryClient()
   const { language } = useSpeech()
@@ -274,7 +281,7 @@ function usePlaces(navigation: Navigation, text: string) {
     })),
   })
   return {
-    groups: isWanted ? found.flatMap(({ data = [] }, index) => groupOfPlaces(pages[index], data, text)) : [],
+    groups: isWanted ? found.flatMap(({ data = [] }, index) => groupOfPage(pages[index], data, text)) : [],
     failed: isWanted ? found.flatMap(({ isError }, index) => (isError ? (pages[index]?.title ?? []) : [])) : [],
     isBusy: isWanted && found.some(({ isFetching, data }) => isFetching && data === undefined),
     again: () => {
@@ -283,14 +290,14 @@ function usePlaces(navigation: Navigation, text: string) {
   }
 }
 
-function groupOfPlaces(
+function groupOfPage(
   page: { readonly id: string; readonly title: string } | undefined,
-  places: readonly PaletteEntry[],
+  found: readonly PaletteEntry[],
   text: string,
 ): readonly PaletteGroup[] {
-  const entries = places.filter(({ label, description }) => fits(text, label, description))
+  const entries = found.filter(({ label, description }) => fits(text, label, description))
   if (page === undefined || entries.length === 0) return []
   const all = `/${page.id}?${new URLSearchParams({ [searchName]: text })}`
-  const rest = entries.length > maxPlaces ? { all } : {}
-  return [{ id: `places ${page.id}`, title: page.title, entries: entries.slice(0, maxPlaces), ...rest }]
+  const rest = entries.length > maxEntriesPerPage ? { all } : {}
+  return [{ id: `places ${page.id}`, title: page.title, entries: entries.slice(0, maxEntriesPerPage), ...rest }]
 }

@@ -14,7 +14,7 @@ export interface Wallet {
 }
 
 /** The part of the browser window that this module uses. */
-interface WalletPage {
+interface WalletWindow {
   /** Wallet that a browser extension injects without announcing itself. */
   readonly ethereum?: unknown
   addEventListener(type: string, listener: (event: Event) => void): void
@@ -32,7 +32,7 @@ const maxIconLength = 100_000
  * @param onChange called immediately and on each change, with all known wallets
  * @returns a function that ends the discovery
  */
-export function discoverWallets(page: WalletPage, onChange: (wallets: readonly Wallet[]) => void): () => void {
+export function discoverWallets(page: WalletWindow, onChange: (wallets: readonly Wallet[]) => void): () => void {
   const announced = new Map<string, Wallet>()
   const tell = () => onChange(announced.size > 0 ? [...announced.values()] : heldOut(page))
   const onAnnounce = (event: Event) => {
@@ -47,7 +47,7 @@ export function discoverWallets(page: WalletPage, onChange: (wallets: readonly W
   return () => page.removeEventListener('eip6963:announceProvider', onAnnounce)
 }
 
-const heldOut = ({ ethereum }: WalletPage): readonly Wallet[] =>
+const heldOut = ({ ethereum }: WalletWindow): readonly Wallet[] =>
   isProvider(ethereum) ? [{ id: 'ethereum', name: '', icon: '', provider: ethereum }] : []
 
 /** Returns the wallet that an announcement describes; `undefined` if the announcement is invalid. */

@@ -126,7 +126,7 @@ export function useFormState({ fields, initial, known, unitOf, restored = {} }: 
     rule.keyword === 'amount'
       ? translate('admin.amount.invalid', { count: Number(rule.limit) })
       : formText(translate, rule)
-  // A missing value is no error while the user fills in the form.
+  // A missing value is not an error while the user is still filling in the form.
   const shownRules = (name: string): readonly BrokenSchemaRule[] =>
     (found.get(name)?.rules ?? []).filter(({ keyword }) => isTried || (left.has(name) && keyword !== 'required'))
   const errors: Record<string, string> = { ...refused }

@@ -15,7 +15,7 @@ export function SignOut({ session, ...look }: ButtonProps & { readonly session: 
   const api = useApi()
   const signOut = useWrite((signal) => api.call(logout, { signal }), {
     onSuccess: () => session.leave(),
-    // The session has already ended, which is the wanted result.
+    // If the session has already ended, the user is signed out, as intended.
     onError: (error) => error instanceof CallFailure && error.kind === 'signed-out' && session.leave(),
   })
   const { error } = signOut
