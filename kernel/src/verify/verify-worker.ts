@@ -128,13 +128,8 @@ function valuesOf({ config = {} }: Plugin): Readonly<Record<string, string>> {
 const isDeclared = (host: string, declared: readonly string[]) =>
   declared.some((one) => one === '*' || one === host || (one.startsWith('*.') && host.endsWith(one.slice(1))))
 
-await keptAlive(verify())
-report({ kind: 'step', step: 'end of the process' })
-expectEnd()
-process.exit()
-
 /** Returns the plugins that a module exports, including plugins in lists. */
-export const pluginsIn = (module: object): readonly Plugin[] => Object.values(module).flat().filter(isPlugin)
+const pluginsIn = (module: object): readonly Plugin[] => Object.values(module).flat().filter(isPlugin)
 
 /**
  * Plugins that another plugin needs with its default configuration, by the id of the other plugin. `notification` sends
@@ -148,7 +143,7 @@ const companions: Readonly<Record<string, string>> = { notification: 'notificati
  *
  * @returns the plugins, and whether all of them are among the candidates
  */
-export function neededBy(plugin: Plugin, candidates: readonly Plugin[]) {
+function neededBy(plugin: Plugin, candidates: readonly Plugin[]) {
   const chosen = new Set<Plugin>()
   let isComplete = true
   const add = (accepts: (candidate: Plugin) => boolean | undefined) => {
@@ -181,3 +176,8 @@ const ofKernel = new Set(
 const required = <Reference extends { readonly kind: string; readonly id: string }>(
   need: Reference | Optional<Reference>,
 ) => (need.kind === 'optional' || ofKernel.has(refOf(need).id) ? [] : [refOf(need)])
+
+await keptAlive(verify())
+report({ kind: 'step', step: 'end of the process' })
+expectEnd()
+process.exit()
