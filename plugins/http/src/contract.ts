@@ -30,7 +30,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The header `X-Trace-Id` if it is valid, otherwise a new id (decision A27). */
     readonly traceId: string
-    /** Normalised IP address of the client (document 1, "Declarative client identity"). */
+    /** Normalised IP address of the client (document 1 of the specification, "Declarative client identity"). */
     readonly clientIp: string
     /** Normalised IP address of the connected peer: the client itself or the last proxy. */
     readonly peerIp: string
@@ -228,7 +228,10 @@ export interface Health {
 /** Runs the health checks of this process, like `/health/ready`. */
 export const health = service<Health>('health', { from: '@plinth/http' })
 
-/** Envelope of each JSON response that is not raw (document 1, "Response envelope and naming rules"). */
+/**
+ * Envelope of each JSON response that is not raw (document 1 of the specification, "Response envelope and naming
+ * rules").
+ */
 export interface Envelope<T> {
   readonly code: string
   readonly message: string

@@ -1,6 +1,7 @@
 /**
  * Tests compatible and breaking changes of an API. Each change is applied to an API description, and `plinth openapi
- * --previous` must classify it correctly. The list of changes comes from the requirements (document 1, "Versioning").
+ * --previous` must classify it correctly. The list of changes comes from the requirements (document 1 of the
+ * specification, "Versioning").
  */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'

@@ -46,10 +46,10 @@ const maxCachedTextLength = 256
 const unknownPeer = '0.0.0.0'
 
 /**
- * Resolves client addresses (document 1, "Declarative client identity"). A header is read only if the rules list it and
- * a trusted proxy sent the request. `X-Forwarded-For` is read from right to left: the client is the first address that
- * is not a trusted proxy, or else the leftmost address. At an invalid entry, reading stops and the last valid address
- * is the client. So entries that a client forges have no effect.
+ * Resolves client addresses (document 1 of the specification, "Declarative client identity"). A header is read only if
+ * the rules list it and a trusted proxy sent the request. `X-Forwarded-For` is read from right to left: the client is
+ * the first address that is not a trusted proxy, or else the leftmost address. At an invalid entry, reading stops and
+ * the last valid address is the client. So entries that a client forges have no effect.
  */
 export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   const trusted = new AddressSet(rules.trustedProxies)

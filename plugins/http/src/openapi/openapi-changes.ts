@@ -20,7 +20,8 @@ const jsonOf = (value: unknown): Json => (isJson(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /**
- * Returns the changes that break callers of the previous API description (document 1, "Interface versioning").
+ * Returns the changes that break callers of the previous API description (document 1 of the specification, "Interface
+ * versioning").
  *
  * Breaking: a removed path, field or type, a stricter rule, a changed permission or operation id. Compatible: new
  * paths, optional fields and enumeration values in a response, and the removal of an operation that an earlier minor

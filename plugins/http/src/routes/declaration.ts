@@ -194,7 +194,7 @@ export type FailurePolicy = 'insurance' | 'closed' | 'open'
  */
 export type KeyStrategy = 'GLOBAL' | 'IP' | 'USER' | 'ROUTE' | 'IP_ROUTE' | 'USER_ROUTE'
 
-/** Rate limit of a route (document 1, "Declarative limit parameters"). */
+/** Rate limit of a route (document 1 of the specification, "Declarative limit parameters"). */
 export interface RateLimited {
   /**
    * Name of the count. Routes with the same name share it, so they must have the same window. Default: method and path
@@ -232,7 +232,10 @@ export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
   return { id: rateLimitedAnnotation, value: limit }
 }
 
-/** Limit for exports and batch operations, which read or change many rows (document 1, "Usage rules" 6). */
+/**
+ * Limit for exports and batch operations, which read or change many rows (document 1 of the specification, "Usage
+ * rules" 6).
+ */
 export const bulkLimited = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
 /** Limit for previews. It is higher than `bulkLimited`, because a preview changes nothing. */

@@ -24,8 +24,9 @@ const closingOf: Readonly<Record<string, (outer: Closing) => Closing>> = {
 }
 
 /**
- * Undeclared members that are ignored, by part of the request. Only the server sets these body members (document 1,
- * "Input objects"). Only the path selects the version (document 1, "Versioning" 2).
+ * Undeclared members that are ignored, by part of the request. Only the server sets these body members (document 1 of
+ * the specification, "Input objects"). Only the path selects the version (document 1 of the specification, "Versioning"
+ * 2).
  */
 const neverEffective: Readonly<Record<string, readonly string[]>> = {
   body: ['id', 'createdAt', 'createdBy', 'updatedAt', 'updatedBy'],

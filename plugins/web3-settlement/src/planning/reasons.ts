@@ -15,8 +15,8 @@ export const candidateStates = [
 export type CandidateState = (typeof candidateStates)[number]
 
 /**
- * Stable codes of reasons that block a settlement, in the order of reports (document 3 of the specification, "Errors"
- * 5).
+ * Stable codes of reasons that block a settlement, in the order in which results list them (document 3 of the
+ * specification, "Errors" 5).
  */
 export const blockingReasons = [
   'order-not-found',
