@@ -99,7 +99,7 @@ const tasks: readonly Task<Api>[] = [
       await hand.goTo('users', 'Users')
       await hand.click(hand.page.locator('main').getByRole('link', { name: 'chen' }))
       await hand.click(hand.page.locator('main').getByRole('button', { name: 'Change', exact: true }))
-      await hand.click(hand.dialog().getByLabel('Roles'))
+      await hand.click(hand.dialog().getByRole('combobox', { name: 'Roles' }))
       await hand.click(hand.page.getByRole('option', { name: 'Customer service' }))
       await hand.click(hand.button('Save'))
     },

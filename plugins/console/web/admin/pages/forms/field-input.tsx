@@ -1,6 +1,7 @@
 import { Input, NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
 import { createElement, Fragment, lazy, type ReactNode, Suspense } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
+import { Boundary } from '../../../app/boundary.tsx'
 import { type BrokenSchemaRule, timePattern } from '../../../field/schema-rules.ts'
 import { ValueField } from '../../../field/value-field.tsx'
 import type { Field, Unit } from '../../api/page-types.ts'
@@ -150,11 +151,18 @@ export function FieldInput({
   const { format, pattern } = schema
   if (format === 'date-time' || format === 'date') {
     return (
-      <Suspense fallback={<TextInput {...shared} disabled />}>
-        <DateField {...{ id, error, required, zone, onChange, onLeave }} withTime={format === 'date-time'} value={text}>
-          {{ title, description }}
-        </DateField>
-      </Suspense>
+      // Without a network, the code of the control cannot be loaded. The user then types the date as text.
+      <Boundary place={() => <TextInput {...shared} />}>
+        <Suspense fallback={<TextInput {...shared} disabled />}>
+          <DateField
+            {...{ id, error, required, zone, onChange, onLeave }}
+            withTime={format === 'date-time'}
+            value={text}
+          >
+            {{ title, description }}
+          </DateField>
+        </Suspense>
+      </Boundary>
     )
   }
   if (isLong) return <Textarea {...shared} rows={8} spellCheck={false} />
