@@ -30,6 +30,24 @@ export class Hand {
     await target.fill(text)
   }
 
+  async typeInFocus(text: string) {
+    this.characters += text.length
+    await this.page.keyboard.type(text)
+  }
+
+  /** Chooses an option of a field of the open dialog with the mouse. */
+  async pick(field: string, option: string) {
+    await this.click(this.dialog().getByRole('combobox', { name: field }))
+    await this.click(this.dialog().getByRole('option', { name: option, exact: true }))
+  }
+
+  /** Types letters until an option is highlighted. Enter chooses it, or leaving the field if the text identifies it. */
+  async find(field: string, letters: string, option: string | RegExp) {
+    await this.type(this.dialog().getByRole('combobox', { name: field }), letters)
+    const found = this.dialog().getByRole('option', { name: option, exact: typeof option === 'string' })
+    await found.and(this.page.locator('[data-combobox-selected]')).waitFor()
+  }
+
   /**
    * Opens a page with the command palette. `letters` are typed as the search text, which must be sufficient to find the
    * page.

@@ -99,8 +99,7 @@ const tasks: readonly Task<Api>[] = [
       await hand.goTo('users', 'Users')
       await hand.click(hand.page.locator('main').getByRole('link', { name: 'chen' }))
       await hand.click(hand.page.locator('main').getByRole('button', { name: 'Change', exact: true }))
-      await hand.click(hand.dialog().getByRole('combobox', { name: 'Roles' }))
-      await hand.click(hand.page.getByRole('option', { name: 'Customer service' }))
+      await hand.pick('Roles', 'Customer service')
       await hand.click(hand.button('Save'))
     },
     async isDone(api) {
@@ -133,6 +132,65 @@ const tasks: readonly Task<Api>[] = [
     },
     async isDone(api) {
       return (await api('GET', 'admin/events/outbox?type=shop.order-paid')).items[0].status !== 'failed'
+    },
+  },
+  {
+    name: 'write a template, and see a send fail and succeed',
+    most: [18, 5, 80],
+    async work(hand) {
+      const { page } = hand
+      await hand.goTo('message t', 'Message templates')
+      await hand.click(page.locator('main').getByRole('button', { name: 'New template' }))
+      const field = (label: string) => hand.dialog().getByLabel(label).first()
+      await hand.type(field('Code'), 'price')
+      await hand.find('Language', 'en', 'English (en)')
+      await hand.type(field('Subject'), 'Tea costs {{price}}')
+      await hand.type(field('Text'), 'From now on.')
+      const preview = hand.dialog().getByRole('region', { name: 'Preview' })
+      await preview.getByText('1 variable has no value.').waitFor()
+      await preview.getByText('From now on.').waitFor()
+      await hand.click(hand.button('Save'))
+      await hand.row('price').waitFor()
+      await hand.goTo('messages', 'Messages')
+      await hand.click(page.locator('main').getByRole('button', { name: 'Send a message' }))
+      for (const channel of ['Inbox', 'Webhook']) await hand.pick('Channels', channel)
+      await hand.find('Recipients', 'anna', 'anna')
+      await hand.press('Enter')
+      await hand.find('Template', 'price', /^price/)
+      await hand.click(hand.button('Preview changes'))
+      const outcome = hand.dialog().getByRole('region', { name: 'Preview result' })
+      await outcome.getByText('Missing variables').waitFor()
+      await hand.click(hand.dialog().getByRole('button', { name: 'Add to Variables' }))
+      await hand.typeInFocus('price')
+      await hand.type(hand.dialog().getByLabel('price', { exact: true }), '7')
+      await hand.click(hand.button('Preview changes'))
+      await outcome.getByText('Tea costs 7').waitFor()
+      await hand.click(hand.button('Send'))
+      await hand.dialog().locator('tbody tr', { hasText: 'Inbox' }).getByText('Accepted').waitFor()
+      await hand.dialog().locator('tbody tr', { hasText: 'Webhook' }).getByText('ECONNREFUSED').waitFor()
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'notification-send-logs?channel=database')
+      return items[0].subject === 'Tea costs 7'
+    },
+  },
+  {
+    name: 'adjust points',
+    most: [7, 2, 30],
+    async work(hand) {
+      await hand.goTo('points acc', 'Points accounts')
+      await hand.click(hand.page.locator('main').getByRole('button', { name: 'Adjust points' }))
+      await hand.find('Member', 'chen', 'chen')
+      await hand.type(hand.dialog().getByLabel('Points'), '25')
+      await hand.type(hand.dialog().getByLabel('Reason', { exact: false }).first(), 'A broken cup')
+      await hand.click(hand.button('Preview changes'))
+      await hand.dialog().getByRole('region', { name: 'Preview result' }).getByText('825').waitFor()
+      await hand.click(hand.button('Adjust'))
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'admin/iam/users?keyword=chen')
+      const { items: ledgers } = await api('GET', `admin/member-points/accounts?userId=${items[0].id}`)
+      return ledgers[0].available === 825
     },
   },
 ]

@@ -27,6 +27,7 @@ const offer = Type.Object({
       { title: 'Steps', maxItems: 3 },
     ),
   ),
+  names: Type.Optional(Type.Record(Type.String(), Type.String(), { title: 'Names' })),
 })
 
 const sent: unknown[] = []
@@ -41,7 +42,7 @@ const page: PageDeclaration = {
   create: {
     operation: 'postOffer',
     title: text('New offer'),
-    fields: ['code', 'kind', 'percent', 'startsAt', 'currency', 'steps'],
+    fields: ['code', 'kind', 'percent', 'startsAt', 'currency', 'steps', 'names'],
     sections: [{ title: text('Details'), fields: ['steps', 'percent'] }],
     showWhen: { percent: { kind: ['sale'] } },
     options: { currency: { labels: 'console.currency', more: { PTS: text('Points') } } },
@@ -149,6 +150,45 @@ t.test(
     t.strictSame(complaints, [])
   },
 )
+
+t.test('an entry keeps its value while another entry has the same name', { skip, timeout: 300_000 }, async (t) => {
+  const { page, dialog } = await opened(t.teardown)
+  await dialog.getByLabel('Code').fill('tea')
+  await dialog.getByLabel('Kind').selectOption('gift')
+  const add = dialog.getByRole('button', { name: 'Add to Names' })
+  await add.click()
+  await page.keyboard.type('tea')
+  await dialog.getByLabel('tea', { exact: true }).fill('black')
+  await add.click()
+  await page.keyboard.type('tea')
+  await dialog.getByText('Another item has this name.').waitFor()
+  await page.keyboard.type('pot')
+  await dialog.getByText('Another item has this name.').waitFor({ state: 'detached' })
+  await dialog.getByLabel('teapot', { exact: true }).fill('blue')
+  t.strictSame(await barriers(page), [])
+  await save(dialog)
+  await dialog.waitFor({ state: 'detached' })
+  t.strictSame(sent.pop(), { code: 'tea', kind: 'gift', names: { tea: 'black', teapot: 'blue' } })
+})
+
+t.test('leaving a picker chooses the object that the text identifies', { skip, timeout: 300_000 }, async (t) => {
+  const { dialog } = await opened(t.teardown)
+  await dialog.getByLabel('Code').fill('tea')
+  await dialog.getByLabel('Kind').selectOption('gift')
+  const currency = dialog.getByRole('combobox', { name: 'Currency' })
+  const leave = async (text: string, option: RegExp) => {
+    await currency.fill(text)
+    await dialog.getByRole('option', { name: option }).first().waitFor()
+    await dialog.getByLabel('Code').focus()
+    return currency.inputValue()
+  }
+  t.equal(await leave('', /\(.+\)/), '', 'no text')
+  t.equal(await leave('Dollar', /Australian Dollar/), '', 'several currencies')
+  t.equal(await leave('Swiss', /Swiss Franc/), 'Swiss Franc (CHF)', 'the only one')
+  await save(dialog)
+  await dialog.waitFor({ state: 'detached' })
+  t.strictSame(sent.pop(), { code: 'tea', kind: 'gift', currency: 'CHF' })
+})
 
 t.test(
   'rules are checked while the user types, and all errors are listed by title',

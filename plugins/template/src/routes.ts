@@ -36,7 +36,7 @@ import {
   type TemplateAdmin,
   type TemplateContent,
 } from './template-admin.ts'
-import { canonicalLocale } from './template-service.ts'
+import { allChannels, canonicalLocale } from './template-service.ts'
 
 interface TemplateRouteParts {
   readonly db: Database
@@ -151,7 +151,9 @@ export const templateRoutes = [
     description:
       'Compiles the template. An invalid template is rejected, and `data.fault` contains field, rule, line and column.',
     access: { permission: permissionCodes.create, scope: 'none' },
-    request: { body: Type.Object({ code, channel, locale, ...content.properties }) },
+    request: {
+      body: Type.Object({ code, channel: { ...channel, default: allChannels }, locale, ...content.properties }),
+    },
     response: templateView,
     reasons: [
       'template.compile-timeout',

@@ -8,7 +8,7 @@ import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
 /** Channel of templates that apply to all channels without their own template. */
-const allChannels = 'all'
+export const allChannels = 'all'
 
 interface Candidate {
   readonly id: number

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Checkbox, Textarea, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
-import { useId } from 'react'
+import { useId, useState } from 'react'
 import { useSpeech } from '../app/app.tsx'
 import { formText } from './rule-text.ts'
 import { SchemaField } from './schema-field.tsx'
@@ -286,14 +286,24 @@ function MembersEditor(props: ValueFieldProps) {
   )
 }
 
+type Entry = readonly [name: string, value: unknown]
+
 /** Editor for a structure with any member names: a name and a value for each member. */
 function EntriesEditor(props: ValueFieldProps) {
   const { id, label, describedBy, schema, value, error, onChange } = props
   const partOf = usePart(props)
   const { translate } = useSpeech()
   const own = useId()
-  const entries = Object.entries(recordOf(value))
-  const write = (next: readonly (readonly [string, unknown])[]) => onChange(Object.fromEntries(next))
+  // An object cannot store two entries with one name, which exist while the user types a longer name.
+  const [typed, setTyped] = useState<readonly Entry[]>([])
+  const record = recordOf(value)
+  const isTyped = JSON.stringify(objectOf(typed)) === JSON.stringify(record)
+  const entries = isTyped ? typed : Object.entries(record)
+  const write = (next: readonly Entry[]) => {
+    setTyped(next)
+    onChange(objectOf(next))
+  }
+  const isRepeated = (name: string, index: number) => entries.findIndex(([other]) => other === name) < index
   return (
     <fieldset className={classes.list} aria-label={label} aria-describedby={describedBy}>
       {entries.map(([name, member], index) => (
@@ -303,8 +313,11 @@ function EntriesEditor(props: ValueFieldProps) {
             id={index === 0 ? id : `${own}-${index}`}
             aria-label={translate('schema.name', { label, position: index + 1 })}
             value={name}
+            error={isRepeated(name, index) ? translate('schema.name-repeated') : undefined}
             spellCheck={false}
             autoComplete="off"
+            // Only a new entry has no name when it is rendered first.
+            ref={name === '' ? focusNew : null}
             onChange={(event) => write(entries.with(index, [event.currentTarget.value, member]))}
           />
           <ValueField
@@ -328,6 +341,12 @@ function EntriesEditor(props: ValueFieldProps) {
     </fieldset>
   )
 }
+
+/** Returns the structure with the entries. Of entries with one name, the first is used. */
+const objectOf = (entries: readonly Entry[]) =>
+  Object.fromEntries(entries.filter(([name], index) => entries.findIndex(([other]) => other === name) === index))
+
+const focusNew = (input: HTMLInputElement | null) => input?.focus()
 
 interface RemoveButtonProps {
   readonly label: string

@@ -32,7 +32,18 @@ function useLabels({ labels: kind, more = {}, free = false }: Kind, chosenIds: r
     ...ids.map((id) => [id, id] as const),
     ...[...(found.data ?? []), ...(chosen.data ?? [])].map(({ id, name }) => [String(id), name] as const),
   ])
-  return [...known].map(([value, label]) => ({ value, label }))
+  return { data: [...known].map(([value, label]) => ({ value, label })), isCurrent: !found.isPlaceholderData }
+}
+
+type Choice = ReturnType<typeof useLabels>['data'][number]
+
+/** Returns the object with this id or name, or the only object whose name contains the text. */
+function identified(data: readonly Choice[], text: string): Choice | undefined {
+  const typed = text.trim().toLowerCase()
+  if (typed === '') return undefined
+  const exact = data.find(({ value, label }) => value.toLowerCase() === typed || label.toLowerCase() === typed)
+  const found = data.filter(({ label }) => label.toLowerCase().includes(typed))
+  return exact ?? (found.length === 1 ? found[0] : undefined)
 }
 
 interface PickerProps {
@@ -64,7 +75,12 @@ const dropdown = {
 export function LabelPicker(props: LabelPickerProps) {
   const { kind, title, value, onChange, onLeave, className, required = false, ...look } = props
   const [search, setSearch] = useState('')
-  const data = useLabels(kind, value === '' ? [] : [value], search)
+  const { data, isCurrent } = useLabels(kind, value === '' ? [] : [value], search)
+  const leave = () => {
+    const choice = isCurrent ? identified(data, search) : undefined
+    if (choice !== undefined && choice.value !== value) onChange(choice.value)
+    onLeave?.()
+  }
   return (
     <Select
       size="sm"
@@ -76,8 +92,9 @@ export function LabelPicker(props: LabelPickerProps) {
       data={data}
       value={value === '' ? null : value}
       onChange={onChange}
-      onBlur={() => onLeave?.()}
+      onBlur={leave}
       searchable
+      selectFirstOptionOnChange
       openOnFocus={look.error === undefined}
       clearable
       searchValue={search}
@@ -100,7 +117,7 @@ interface LabelsPickerProps extends PickerProps {
 export function LabelsPicker({ kind, title, value, onChange, onLeave, required, ...look }: LabelsPickerProps) {
   const [search, setSearch] = useState('')
   const [isOpen, setOpen] = useState(false)
-  const data = useLabels(kind, value, search)
+  const { data } = useLabels(kind, value, search)
   return (
     <MultiSelect
       {...look}
@@ -119,6 +136,7 @@ export function LabelsPicker({ kind, title, value, onChange, onLeave, required, 
       }}
       onBlur={onLeave}
       searchable
+      selectFirstOptionOnChange
       openOnFocus={look.error === undefined}
       searchValue={search}
       onSearchChange={setSearch}
