@@ -236,7 +236,7 @@ export interface NotificationChannel {
   /**
    * Sends one message. A failed delivery is an outcome, not an exception.
    *
-   * @example send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : rejected)
+   * @example send: async ({ content }, { signal }) => ((await isPosted(content, signal)) ? { outcome: 'accepted' } : rejected)
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**
