@@ -4,7 +4,6 @@ import { type ManifestEntries, type UpgradeStep, upgradeSteps } from '../contrac
 import { kernelError, type Problem } from '../errors/kernel-errors.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { lockFileOf, type Manifest, manifestDifferences, manifestOf, readLockFile } from './manifest.ts'
-
 import { startPart } from './partial-start.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
