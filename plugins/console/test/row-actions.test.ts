@@ -177,3 +177,30 @@ t.test(
     t.same(complaints, [])
   },
 )
+
+t.test('a column keeps the width that its user chose', { skip, timeout: 600_000 }, async (t) => {
+  const { page, complaints } = await opened(t.teardown)
+  const edge = page.getByRole('separator', { name: 'Width of the column State' })
+  const width = async () => {
+    const box = await page.getByRole('columnheader', { name: 'State' }).boundingBox()
+    return Math.round(box?.width ?? 0)
+  }
+  const automatic = await width()
+  const grip = await edge.boundingBox()
+  const [x, y] = [(grip?.x ?? 0) + (grip?.width ?? 0) / 2, (grip?.y ?? 0) + (grip?.height ?? 0) / 2]
+  await page.mouse.move(x, y)
+  await page.mouse.down()
+  await page.mouse.move(x + 90, y, { steps: 3 })
+  await page.mouse.up()
+  t.equal(await width(), automatic + 90, 'drag')
+  await edge.focus()
+  await page.keyboard.press('ArrowLeft')
+  t.equal(await width(), automatic + 70, 'arrow key')
+  await page.reload()
+  await row(page, 1).waitFor()
+  t.equal(await width(), automatic + 70, 'after a reload')
+  t.equal(await edge.getAttribute('aria-valuetext'), `${automatic + 70} px`)
+  await edge.dblclick()
+  t.equal(await width(), automatic, 'double click')
+  t.same(complaints, [])
+})

@@ -51,24 +51,28 @@ t.test('views are kept by person, in the order of their names, one of a name in 
   t.strictSame(new Kept(storage, 'a').current().views.length, 2)
 })
 
-t.test('page size, columns and clock are stored by person, and what another program wrote is checked', async (t) => {
+t.test('page size, columns, widths and time zone are stored per user, and stored data is validated', async (t) => {
   const storage = memory()
   const kept = new Kept(storage, 'a')
   kept.setList('iam.audit', { size: 50 })
   kept.setList('iam.audit', { columns: { action: false, ip: true } })
-  kept.setList('iam.users', { size: 100 })
+  kept.setList('iam.users', { size: 100, widths: { username: 240 } })
   kept.setZone('own')
   t.ok(kept.save(view('a')), 'changes of other choices keep these')
   const again = new Kept(storage, 'a').current()
   t.strictSame(again.lists, {
-    'iam.audit': { size: 50, columns: { action: false, ip: true } },
-    'iam.users': { size: 100, columns: {} },
+    'iam.audit': { size: 50, columns: { action: false, ip: true }, widths: {} },
+    'iam.users': { size: 100, columns: {}, widths: { username: 240 } },
   })
   t.equal(again.zone, 'own')
   t.strictSame(new Kept(storage, 'b').current().lists, {}, 'another user')
-  const foreign = { lists: { x: { size: 7, columns: { a: 'yes', b: true } }, y: 3 }, zone: 'mars' }
+  const widths = { a: 59, b: 60, c: 800, d: 801, e: '100' }
+  const foreign = { lists: { x: { size: 7, columns: { a: 'yes', b: true }, widths }, y: 3 }, zone: 'mars' }
   const read = new Kept(memory({ a: JSON.stringify(foreign) }), 'a').current()
-  t.strictSame(read.lists, { x: { columns: { b: true } }, y: { columns: {} } })
+  t.strictSame(read.lists, {
+    x: { columns: { b: true }, widths: { b: 60, c: 800 } },
+    y: { columns: {}, widths: {} },
+  })
   t.equal(read.zone, 'site')
 })
 

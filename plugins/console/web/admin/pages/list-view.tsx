@@ -23,6 +23,7 @@ import { useKept } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
 import { useZone } from '../shell/zone.ts'
 import { Cell } from './cell.tsx'
+import { ColumnEdge } from './column-edge.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { ActionDialog, BulkBar, FormDialog } from './forms/action-dialogs.tsx'
 import { chosenColumns, columnsOf, differenceOf, exportOf } from './list-columns.ts'
@@ -94,6 +95,9 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const choice = lists[page.id] ?? {}
   const shown = new Set(state.columns ?? chosenColumns(page, choice))
   const size = choice.size ?? pageSizes[0]
+  // While a column is sized, its width is stored here, so that the browser storage is written only once.
+  const [moved, setMoved] = useState<Widths>({})
+  const widths = { ...choice.widths, ...moved }
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   // The chosen action is stored here, so that the typed input remains if the row disappears from the list.
   const [chosen, setChosen] = useState<Chosen>()
@@ -127,6 +131,11 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isTimed = state.time.from !== '' || state.time.to !== ''
   const isFiltered = state.search !== '' || isTimed || Object.keys(state.filters).length > 0
+  const onWidth = (field: string, width: number | undefined) => {
+    const { [field]: _, ...others } = choice.widths ?? {}
+    kept.setList(page.id, { widths: width === undefined ? others : { ...others, [field]: width } })
+    setMoved({})
+  }
   const onColumns = (next: ReadonlySet<string>) => {
     kept.setList(page.id, { columns: differenceOf(page, next) })
     state.set({ columns: columnsOf(page, next) })
@@ -208,7 +217,20 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                     </Table.Th>
                   )}
                   {columns.map((column) => (
-                    <HeadCell key={column.field} column={column} page={page} state={state} />
+                    <Table.Th
+                      key={column.field}
+                      role="columnheader"
+                      {...sizedTo(widths[column.field])}
+                      {...sortOf(column, page, state)}
+                    >
+                      <HeadTitle column={column} page={page} state={state} />
+                      <ColumnEdge
+                        title={column.title}
+                        width={widths[column.field]}
+                        onMove={(width) => setMoved({ [column.field]: width })}
+                        onChoose={(width) => onWidth(column.field, width)}
+                      />
+                    </Table.Th>
                   ))}
                   {page.actions.length > 0 && (
                     <Table.Th role="columnheader" className={classes.actions}>
@@ -221,7 +243,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                 {data.items.map((row) => (
                   <RowLine
                     key={String(valueAt(row, page.key))}
-                    {...{ row, page, columns, pickable, picked }}
+                    {...{ row, page, columns, widths, pickable, picked }}
                     onPick={setPicked}
                     onChoose={setChosen}
                   />
@@ -244,19 +266,26 @@ interface Chosen {
   readonly row: Row
 }
 
+type Widths = Readonly<Record<string, number>>
+
+/** Returns the attributes of a cell in a column that the user has sized. */
+const sizedTo = (width: number | undefined) =>
+  width === undefined ? {} : { 'data-sized': true, style: { '--column-width': `${width}px` } }
+
 const keyOf = (row: Row, page: ListPage) => String(valueAt(row, page.key))
 
 interface RowLineProps {
   readonly row: Row
   readonly page: ListPage
   readonly columns: readonly Column[]
+  readonly widths: Widths
   readonly pickable: boolean
   readonly picked: ReadonlySet<string>
   onPick(picked: ReadonlySet<string>): void
   onChoose(chosen: Chosen): void
 }
 
-function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: RowLineProps) {
+function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose }: RowLineProps) {
   const { translate } = useSpeech()
   const [, go] = useLocation()
   const key = keyOf(row, page)
@@ -301,7 +330,7 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
         </Table.Td>
       )}
       {columns.map((column) => (
-        <Table.Td key={column.field} role="cell" data-title={column.title}>
+        <Table.Td key={column.field} role="cell" data-title={column.title} {...sizedTo(widths[column.field])}>
           <Cell column={column} row={row} href={href} />
         </Table.Td>
       ))}
@@ -336,36 +365,34 @@ function PickAll({ rows, page, picked, onChange }: PickAllProps) {
   )
 }
 
-function HeadCell({
-  column,
-  page,
-  state,
-}: {
+interface HeadProps {
   readonly column: Column
   readonly page: ListPage
   readonly state: ListState
-}) {
+}
+
+function directionOf({ field }: Column, { sort }: ListState) {
+  return sort === field ? 'ascending' : sort === `-${field}` ? 'descending' : undefined
+}
+
+/** Returns the attribute that tells assistive technology the order of a column that can be sorted. */
+const sortOf = (column: Column, page: ListPage, state: ListState) =>
+  page.sorts.includes(column.field) ? ({ 'aria-sort': directionOf(column, state) ?? 'none' } as const) : {}
+
+function HeadTitle({ column, page, state }: HeadProps) {
   const { field, title, description } = column
-  const isSortable = page.sorts.includes(field)
-  const direction = state.sort === field ? 'ascending' : state.sort === `-${field}` ? 'descending' : undefined
-  if (!isSortable)
-    return (
-      <Table.Th role="columnheader" title={description}>
-        {title}
-      </Table.Th>
-    )
+  if (!page.sorts.includes(field)) return <span title={description}>{title}</span>
+  const direction = directionOf(column, state)
   const Arrow = direction === 'descending' ? IconArrowDown : IconArrowUp
   return (
-    <Table.Th role="columnheader" aria-sort={direction ?? 'none'}>
-      <button
-        type="button"
-        className={classes.sort}
-        title={description}
-        onClick={() => state.set({ sort: direction === 'ascending' ? `-${field}` : field })}
-      >
-        {title}
-        {direction !== undefined && <Arrow size={14} aria-hidden />}
-      </button>
-    </Table.Th>
+    <button
+      type="button"
+      className={classes.sort}
+      title={description}
+      onClick={() => state.set({ sort: direction === 'ascending' ? `-${field}` : field })}
+    >
+      {title}
+      {direction !== undefined && <Arrow size={14} aria-hidden />}
+    </button>
   )
 }

@@ -13,7 +13,12 @@ export interface ListChoice {
   readonly size?: PageSize
   /** Columns whose visibility differs from the default of the page: true if shown, false if hidden. */
   readonly columns?: Readonly<Record<string, boolean>>
+  /** Widths in pixels of the columns that the user has sized. */
+  readonly widths?: Readonly<Record<string, number>>
 }
+
+/** Limits for the width of a column in pixels. */
+export const columnWidths = { min: 60, max: 800 } as const
 
 interface Choices {
   readonly views: readonly SavedView[]
@@ -178,14 +183,24 @@ const idsOf = (value: unknown, most: number): readonly string[] =>
 const entriesOf = (value: unknown): readonly [string, unknown][] =>
   Object.entries(typeof value === 'object' && value !== null ? value : {})
 
-const flagsOf = (value: unknown): Readonly<Record<string, boolean>> =>
-  Object.fromEntries(entriesOf(value).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'))
+/** Returns the valid members of a stored object. */
+const membersOf = <T>(value: unknown, isValid: (member: unknown) => member is T): Readonly<Record<string, T>> =>
+  Object.fromEntries(
+    entriesOf(value)
+      .filter((entry): entry is [string, T] => isValid(entry[1]))
+      .slice(0, maxListed),
+  )
+
+const isFlag = (value: unknown) => typeof value === 'boolean'
+const isWidth = (value: unknown): value is number =>
+  typeof value === 'number' && value >= columnWidths.min && value <= columnWidths.max
 
 function listChoiceOf(value: unknown): ListChoice {
-  const { size, columns } = (value ?? {}) as Partial<Record<keyof ListChoice, unknown>>
+  const { size, columns, widths } = (value ?? {}) as Partial<Record<keyof ListChoice, unknown>>
   const known = pageSizes.find((one) => one === size)
   return {
     ...(known === undefined ? {} : { size: known }),
-    columns: Object.fromEntries(Object.entries(flagsOf(columns)).slice(0, maxListed)),
+    columns: membersOf(columns, isFlag),
+    widths: membersOf(widths, isWidth),
   }
 }
