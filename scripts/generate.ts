@@ -1,6 +1,6 @@
 /**
  * Writes all generated files: configuration reference, `.env.example`, error reference, command line, API description,
- * client and lock file of the quickstart, types of the operations that pages use, change sets, permissions, retention of
+ * client, contributions and lock file of the quickstart, types of the operations that pages use, change sets, permissions, retention of
  * tables, personal data, native packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is
  * out of date.
  */
@@ -15,6 +15,7 @@ import product from '../examples/quickstart/plinth.config.ts'
 import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
 import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
+import { contributionsText } from './contributions.ts'
 import { errorPage } from './error-page.ts'
 import { nativePackagePage } from './native-packages.ts'
 import { personalDataPage } from './personal-data-page.ts'
@@ -46,6 +47,7 @@ async function pages(): Promise<Record<string, string>> {
       'docs/operations/retention.md': await retentionPage(product),
       'docs/texts.md': textPage(product),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
+      'docs/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),
       ...(await operationFiles(openapi)),
       'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),

@@ -1,6 +1,7 @@
 import { type CatalogueEntry, groupsOf } from './catalogue.ts'
-import { type JsonValue, languageOf, localize } from './declaration.ts'
+import { type JsonSchema, type JsonValue, type Localized, languageOf, localize } from './declaration.ts'
 import { writeEnvValue } from './env-file.ts'
+import { keywords } from './keywords.ts'
 
 const words = {
   en: {
@@ -13,6 +14,8 @@ const words = {
     sensitive: 'Secret.',
     locked: 'Not editable in the configuration centre.',
     process: 'Set per process.',
+    must: (rules: readonly string[]) => `Must ${rules.join(' and ')}.`,
+    items: (rules: readonly string[]) => `Each item must ${rules.join(' and ')}.`,
     deprecated: (since: string, replacement?: string) =>
       `Deprecated since ${since}${replacement === undefined ? '' : `, use \`${replacement}\``}.`,
   },
@@ -26,6 +29,8 @@ const words = {
     sensitive: '敏感信息。',
     locked: '不能在配置中心修改。',
     process: '在启动进程处设置。',
+    must: (rules: readonly string[]) => `必须${rules.join('，且')}。`,
+    items: (rules: readonly string[]) => `每一项必须${rules.join('，且')}。`,
     deprecated: (since: string, replacement?: string) =>
       `自 ${since} 起弃用${replacement === undefined ? '' : `，请改用 \`${replacement}\``}。`,
   },
@@ -39,10 +44,23 @@ const words = {
 export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: string): string {
   const word = words[languageOf(locale)]
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  const meaning = ({ title, description, sensitive, editable, scope, deprecated }: CatalogueEntry) =>
-    [
+  const rulesOf = (schema: JsonSchema, pattern?: Localized) =>
+    Object.entries(schema).flatMap(([name, operand]) => {
+      if (annotations.has(name)) return []
+      const isPattern = name === 'pattern'
+      const rule = isPattern && pattern ? pattern : keywords[name]?.rule(isPattern ? `\`${operand}\`` : operand)
+      return rule === undefined ? [] : [localize(rule, locale)]
+    })
+  const sentence = (rules: readonly string[], words: (rules: readonly string[]) => string) =>
+    rules.length > 0 && words(rules)
+  const meaning = (entry: CatalogueEntry) => {
+    const { schema, title, description, rule, sensitive, editable, scope, deprecated } = entry
+    const { items } = schema
+    return [
       `**${localize(title, locale)}**`,
       description && localize(description, locale),
+      sentence(rulesOf(schema, rule), word.must),
+      isSchema(items) && sentence(rulesOf(items), word.items),
       sensitive && word.sensitive,
       scope === 'process' ? word.process : !editable && word.locked,
       deprecated && word.deprecated(deprecated.since, deprecated.replacement),
@@ -50,6 +68,7 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
     ]
       .filter(Boolean)
       .join(' ')
+  }
   const sections = groupsOf(entries).map(([group, members]) =>
     [
       `## ${headingOf(group, members, locale)}`,
@@ -73,6 +92,10 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
   )
   return [`# ${word.title}`, '', ...sections].join('\n')
 }
+
+/** Keywords that are not rules, or that the column of types already shows. */
+const annotations: ReadonlySet<string> = new Set(['format', 'title', 'description'])
+const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
 
 function headingOf(group: string, [first]: readonly CatalogueEntry[], locale: string): string {
   const title = first?.groupTitle

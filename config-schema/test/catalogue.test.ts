@@ -182,6 +182,44 @@ t.test('the reference page has one table per group in both languages, and no sec
   t.match(chinese, '**默认窗口** 窗口长度。')
 })
 
+t.test('the reference page lists the rules of each key and of the items of a list, in both languages', async (t) => {
+  const keys = {
+    'platform.till.lines': key.integer({ title: 'Lines', minimum: 1, maximum: 9 }),
+    'platform.till.colour': key.enum({ title: 'Colour', values: ['red', 'green'] }),
+    'platform.till.code': key.string({ title: 'Code', pattern: '^(a|b)$' }),
+    'platform.till.name': key.string({
+      title: 'Name',
+      pattern: '^[A-Z]+$',
+      rule: { en: 'be capital', 'zh-CN': '大写' },
+    }),
+    'platform.till.tags': key.stringList({ title: 'Tags', maxItems: 3 }),
+    'platform.till.note': key.string({ title: 'Note' }),
+  }
+  const entries = buildCatalogue([{ plugin: 'till', keys }])
+  const meanings = (locale: string) =>
+    Object.fromEntries(
+      [...catalogueToMarkdown(entries, locale).matchAll(/^\| `platform\.till\.(\w+)` \| (.*?) \| `/gm)].map(
+        ([, name, meaning]) => [name, meaning],
+      ),
+    )
+  t.strictSame(meanings('en'), {
+    code: '**Code** Must match the pattern `^(a\\|b)$`.',
+    colour: '**Colour** Must be one of "red", "green".',
+    lines: '**Lines** Must be at least 1 and be at most 9.',
+    name: '**Name** Must be capital.',
+    note: '**Note**',
+    tags: '**Tags** Must have at most 3 items. Each item must have at least 1 character.',
+  })
+  t.strictSame(meanings('zh-CN'), {
+    code: '**Code** 必须匹配模式 `^(a\\|b)$`。',
+    colour: '**Colour** 必须是 "red"、"green" 之一。',
+    lines: '**Lines** 必须不小于 1，且不大于 9。',
+    name: '**Name** 必须大写。',
+    note: '**Note**',
+    tags: '**Tags** 必须最多有 3 项。 每一项必须至少有 1 个字符。',
+  })
+})
+
 t.test('the reference page heads a group by what people call it', async (t) => {
   const { keys } = collectKeys([
     {
