@@ -9,7 +9,13 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ApiDocument, clientModule, http, operationTypes, publishedApi } from '@plinth/http'
 import { type Product, personalData } from '@plinth/kernel'
-import { catalogueToDotenv, catalogueToMarkdown, lockFileText, manifestOf, prepareProduct } from '@plinth/kernel/host'
+import {
+  catalogueToDotenv,
+  catalogueToMarkdown,
+  createManifest,
+  lockFileText,
+  prepareProduct,
+} from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
 import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
@@ -37,7 +43,7 @@ async function pages(): Promise<Record<string, string>> {
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
       'kernel/templates/presets/standard/_env.example': variablesOf(standard),
-      'examples/quickstart/plinth.lock.json': lockFileText(manifestOf(product.plugins, running)),
+      'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
       'docs/cli.md': await cliPage('.'),
       'docs/errors.md': await errorPage(),
       'docs/migrations.md': migrationPage(product),

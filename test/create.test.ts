@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { kernelVersion } from '@plinth/kernel/host'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { withPlugin } from '../kernel/src/cli/product-file.ts'
+import { addPluginToSource } from '../kernel/src/cli/product-file.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
 import { writeFolder } from '../kernel/src/create/templates.ts'
 
@@ -150,7 +150,7 @@ t.test('in a terminal it asks for what is missing', async (t) => {
 
 t.test('a plugin is added only to a list that is an array of names', (t) => {
   const added = (list: string) =>
-    withPlugin(`import a from 'a'\n\nexport default {\n  plugins: ${list},\n}\n`, 'b', './b.ts')
+    addPluginToSource(`import a from 'a'\n\nexport default {\n  plugins: ${list},\n}\n`, 'b', './b.ts')
   const file = (list: string) =>
     `import a from 'a'\nimport b from './b.ts'\n\nexport default {\n  plugins: ${list},\n}\n`
   t.equal(added('[]'), file('[b]'))

@@ -1,5 +1,5 @@
 /**
- * Tests that every configuration key has an effect. For each key, a test must call `effectOf` of
+ * Tests that every configuration key has an effect. For each key, a test must call `assertKeyEffect` of
  * `@plinth/kernel/testing`. This function observes the product with the default and with another value, and fails if
  * there is no difference. This file checks that each key has such a call.
  */
@@ -49,7 +49,7 @@ t.test('each key of the product has an effect that a test proves', async (t) => 
   t.same(
     keys.filter((key) => !proven.has(key)),
     [],
-    'call effectOf for these keys in a test',
+    'call assertKeyEffect for these keys in a test',
   )
   t.same(
     [...proven].filter((key) => !keys.includes(key)),
@@ -64,22 +64,22 @@ t.test('each key of the product has an effect that a test proves', async (t) => 
 })
 
 t.test('only an executed call proves a key', async (t) => {
-  const source = `import { effectOf } from '@plinth/kernel/testing'
-    // effectOf(t, 'platform.a', {})
-    t.equal(1, 1, "effectOf(t, 'platform.b', {})")
-    await effectOf(t, 'platform.{c,d}', { changed: 1 as number, observe })
-    await effectOf(t, name, { changed: 1, observe })
-    await other.effectOf(t, 'platform.e', { changed: 1, observe })`
+  const source = `import { assertKeyEffect } from '@plinth/kernel/testing'
+    // assertKeyEffect(t, 'platform.a', {})
+    t.equal(1, 1, "assertKeyEffect(t, 'platform.b', {})")
+    await assertKeyEffect(t, 'platform.{c,d}', { changed: 1 as number, observe })
+    await assertKeyEffect(t, name, { changed: 1, observe })
+    await other.assertKeyEffect(t, 'platform.e', { changed: 1, observe })`
   t.same(provenKeys(source), ['platform.c', 'platform.d'])
 })
 
 t.test('the outermost test around a call proves its keys', async (t) => {
   const source = `
     t.test('outer', async (t) => {
-      await t.test('inner', (t) => effectOf(t, 'platform.{a,b}', {}))
+      await t.test('inner', (t) => assertKeyEffect(t, 'platform.{a,b}', {}))
     })
-    onSqlite(t, 'on a database', (t, db) => effectOf(t, 'platform.c', {}))
-    const prove = (t) => effectOf(t, 'platform.d', {})`
+    onSqlite(t, 'on a database', (t, db) => assertKeyEffect(t, 'platform.c', {}))
+    const prove = (t) => assertKeyEffect(t, 'platform.d', {})`
   t.same(
     ['platform.a', 'platform.b', 'platform.c', 'platform.d', 'platform.e'].map((key) => provingTest(source, key)),
     ['outer', 'outer', 'on a database', undefined, undefined],

@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { outcomeOf, programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment, waitForProcessEnd } from '@plinth/kernel/testing'
 import t from 'tap'
 
 t.test('every generated file agrees with the sources', async (t) => {
@@ -13,5 +13,5 @@ t.test('every generated file agrees with the sources', async (t) => {
     cwd: join(import.meta.dirname, '..'),
     env: programEnvironment(),
   })
-  t.match(await outcomeOf(child), { code: 0, stdout: '' })
+  t.match(await waitForProcessEnd(child), { code: 0, stdout: '' })
 })

@@ -4,18 +4,18 @@ import { defineEntity } from '@mikro-orm/core'
 import databasePlugin, { column } from '@plinth/database'
 import httpPlugin, { http, type RouteDeclaration, Type } from '@plinth/http'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { lockFileText, type Manifest, manifestOf } from '@plinth/kernel/host'
+import { createManifest, lockFileText, type Manifest } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import outgoingHttpPlugin, { outgoingHttp } from '@plinth/outgoing-http'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
-import { manifestDifferences } from '../kernel/src/cli/manifest.ts'
+import { compareManifests } from '../kernel/src/cli/manifest.ts'
 
 t.test('the lock file of the quickstart records routes, tables and outgoing hosts of its plugins', async (t) => {
   const running = await startForTest(product, { roles: ['cli'] })
   t.teardown(() => running.stop('test ended'))
   const recorded = readFileSync(join(import.meta.dirname, '../examples/quickstart/plinth.lock.json'), 'utf8')
-  t.equal(lockFileText(manifestOf(product.plugins, running)), recorded, 'run node scripts/generate.ts')
+  t.equal(lockFileText(createManifest(product.plugins, running)), recorded, 'run node scripts/generate.ts')
 
   const { plugins } = JSON.parse(recorded) as Manifest
   const entriesOf = (plugin: string, kind: string) => plugins[plugin]?.entries[kind] ?? []
@@ -57,7 +57,7 @@ async function manifestOfVersion(version: Version): Promise<Manifest> {
   const plugins = [databasePlugin, httpPlugin, outgoingHttpPlugin, acme]
   const running = await startForTest(defineProduct({ name: 'planted', plugins }), { roles: ['cli'] })
   try {
-    return manifestOf(plugins, running)
+    return createManifest(plugins, running)
   } finally {
     await running.stop('read')
   }
@@ -90,7 +90,7 @@ t.test('each planted change of routes, tables and hosts is found, and a compatib
     ['any host', { hosts: ['*'] }, ['added outgoing-hosts *', 'removed outgoing-hosts api.acme.example']],
   ]
   for (const [change, version, expected] of cases) {
-    const found = manifestDifferences(before, await manifestOfVersion(version))
+    const found = compareManifests(before, await manifestOfVersion(version))
     t.strictSame(
       found.map(({ change, kind, entry }) => `${change} ${kind} ${entry}`),
       expected,

@@ -2,7 +2,14 @@
 import { type Database, database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { accounts, identity, personalRecords } from '@plinth/iam'
-import { type JsonValue, kernel, type Person, type PersonalTable, type Product, personalData } from '@plinth/kernel'
+import {
+  type JsonValue,
+  kernel,
+  type PersonalDataSubject,
+  type PersonalTable,
+  type Product,
+  personalData,
+} from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import checkout from '../examples/checkout/plugin.ts'
@@ -189,7 +196,7 @@ async function contentsOf(db: Database, tables: readonly PersonalTable[]) {
 }
 
 /** Returns the keys of the rows of a user, by the declaration of the table. */
-async function rowsOf(db: Database, tables: readonly PersonalTable[], person: Person) {
+async function rowsOf(db: Database, tables: readonly PersonalTable[], person: PersonalDataSubject) {
   const rows = new Map<PersonalTable, ReadonlySet<string>>()
   for (const declared of tables) {
     const keyOf = keyReader(db, declared.table)

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import t from 'tap'
 import { dataDirectory, runProgram, startProcess } from './fixtures/product-process.ts'
 
@@ -46,7 +46,7 @@ t.test(
     const call = async (method: string, path: string, body?: unknown) => {
       const response = await fetch(
         `${running.url}${path}`,
-        defined({
+        omitUndefined({
           method,
           headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
           body: body === undefined ? undefined : JSON.stringify(body),

@@ -3,7 +3,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { defined, defineProduct, type MessageTree, type Product } from '@plinth/kernel'
+import { defineProduct, type MessageTree, omitUndefined, type Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import lite from '../examples/lite/plinth.config.ts'
@@ -81,7 +81,7 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
   const look = async (method: string, url: string, headers: Readonly<Record<string, string>>, payload?: object) => {
     for (const language of ['en', 'zh-CN']) {
       const response = await server.inject(
-        defined({
+        omitUndefined({
           method: method as 'GET',
           url,
           headers: { ...headers, 'accept-language': language },

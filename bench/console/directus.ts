@@ -5,7 +5,7 @@
  *
  *     node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
  */
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { chromium, type Page } from 'playwright-core'
 import { Hand } from '../../test/back-office/operator-hand.ts'
 
@@ -15,7 +15,7 @@ const json = { 'content-type': 'application/json' }
 async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
   const response = await fetch(
     `${base}${path}`,
-    defined({
+    omitUndefined({
       method,
       headers: { ...json, ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),

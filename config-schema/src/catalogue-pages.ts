@@ -132,7 +132,7 @@ function dotenvLines({
 }
 
 /**
- * Returns a text that `readText` converts back to the value. Returns an empty text if no quoting can represent the
+ * Returns a text that `parseValueText` converts back to the value. Returns an empty text if no quoting can represent the
  * value on one line.
  */
 function dotenvValue(value: JsonValue): string {

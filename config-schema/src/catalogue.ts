@@ -7,8 +7,8 @@ import {
   type KeyDeclaration,
   type KeyDeclarations,
   type Localized,
-  type NeededWhile,
   type Reload,
+  type RequiredWhile,
 } from './declaration.ts'
 import type { OwnedKey } from './owned-keys.ts'
 import { maskedValue } from './value.ts'
@@ -48,7 +48,7 @@ export interface CatalogueEntry {
   /** The value that is unsafe in production, and the reason. */
   readonly insecure?: Omit<InsecureValue, 'reason'> & { readonly reason: Localized }
   /** Another key and its value. While the other key has this value, this key must not be false. */
-  readonly neededWhile?: NeededWhile
+  readonly neededWhile?: RequiredWhile
   /** For a secret: the keys that decide where the secret is sent, such as a host. */
   readonly destination?: readonly string[]
   readonly env: string

@@ -5,13 +5,13 @@ type OrUndefined<T> = {
 
 /**
  * Returns a copy of an object without the properties that are `undefined`. The compiler infers T from the place of the
- * result and reports misspelt properties. If nothing at that place determines T, specify it: `defined<Options>({ reason
+ * result and reports misspelt properties. If nothing at that place determines T, specify it: `omitUndefined<Options>({ reason
  * })`.
  *
  * Do not use this for query conditions: a condition that is undefined by mistake would be removed, and the query would
  * select more rows.
  */
-export function defined<T>(members: unknown extends T ? never : NoInfer<OrUndefined<T>>): T {
+export function omitUndefined<T>(members: unknown extends T ? never : NoInfer<OrUndefined<T>>): T {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value
   return kept as T
@@ -45,7 +45,7 @@ export function inBothLocales(text: LocalizedText): Localized {
 /**
  * Returns a text for use after Chinese characters. A text that starts with an ASCII character gets a space in front.
  */
-export const spaced = (text: string) => (/^[\x21-\x7e]/.test(text) ? ` ${text}` : text)
+export const spaceBeforeAscii = (text: string) => (/^[\x21-\x7e]/.test(text) ? ` ${text}` : text)
 
 /** Combines the English and the Chinese version of a text. */
 export const bilingual = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
@@ -73,7 +73,7 @@ export interface Deprecation {
 }
 
 /** A key and one of its values. While the key has this value, another key must be true. */
-export interface NeededWhile {
+export interface RequiredWhile {
   readonly key: string
   readonly is: string
 }
@@ -132,7 +132,7 @@ export interface KeyDeclaration<T = unknown> {
    * must not become false, because the product would not start. Has no effect if the plugin of the other key is not
    * loaded.
    */
-  readonly neededWhile?: NeededWhile
+  readonly neededWhile?: RequiredWhile
   /**
    * The value that causes a warning in production. The warning appears at the start, in `plinth doctor` and in the back
    * office.

@@ -3,12 +3,12 @@ export { catalogueToDotenv, catalogueToMarkdown } from './catalogue-pages.ts'
 export type * from './declaration.ts'
 export {
   bilingual,
-  defined,
   environmentName,
   environmentNameOf,
   inBothLocales,
   type Localized,
   localize,
+  omitUndefined,
 } from './declaration.ts'
 export { type Format, formatDuration, formats, parseBytes, parseDuration } from './formats.ts'
 export {
@@ -20,17 +20,17 @@ export {
   type QuantityConstraints,
   type StringConstraints,
 } from './key.ts'
-export { didYouMean, nearest } from './nearest.ts'
+export { didYouMean, nearestName } from './nearest.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'
 export {
+  countValueCharacters,
   maskedValue,
   maxSecretsLength,
   maxValueLength,
-  readText,
+  type ParsedValueResult,
+  parseValueText,
   readValue,
-  type TextReading,
-  tooLongTogether,
+  secretsTooLongRule,
   type ValueProblem,
   validateValue,
-  valueLength,
 } from './value.ts'

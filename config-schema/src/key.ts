@@ -5,8 +5,8 @@ import type {
   JsonValue,
   KeyDeclaration,
   LocalizedText,
-  NeededWhile,
   Reload,
+  RequiredWhile,
 } from './declaration.ts'
 import { formatDuration } from './formats.ts'
 
@@ -28,7 +28,7 @@ export interface KeyOptions<W extends JsonValue> {
   readonly state?: boolean
   /** Must not be combined with `editable: true` or `state`. */
   readonly scope?: 'process'
-  readonly neededWhile?: NeededWhile
+  readonly neededWhile?: RequiredWhile
   /** See `KeyDeclaration.insecure`. */
   readonly insecure?: InsecureValue
   /** Only for a sensitive key without `state`. A list that is not empty must not be combined with `required`. */

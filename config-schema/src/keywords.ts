@@ -1,4 +1,4 @@
-import { type JsonSchema, type JsonValue, type Localized, spaced } from './declaration.ts'
+import { type JsonSchema, type JsonValue, type Localized, spaceBeforeAscii } from './declaration.ts'
 import { formats } from './formats.ts'
 
 interface TypeRule {
@@ -9,7 +9,7 @@ interface TypeRule {
 }
 
 /** The types that the schema of a key may have. The type also determines how a plain text is converted to a value. */
-export const types: Readonly<Record<string, TypeRule>> = {
+export const typeRules: Readonly<Record<string, TypeRule>> = {
   string: {
     rule: { en: 'be text', 'zh-CN': '是文本' },
     example: 'text',
@@ -113,7 +113,7 @@ const items = { ...size, types: ['array'] }
 const members = { ...size, types: ['object'] }
 
 const annotation = {
-  types: Object.keys(types),
+  types: Object.keys(typeRules),
   operand: 'text',
   accepts: (operand: unknown) => typeof operand === 'string',
   met: () => true,
@@ -132,7 +132,7 @@ export const keywords: Readonly<Record<string, Keyword>> = {
         en: `text of the format ${operand}`,
         'zh-CN': `格式为 ${operand} 的文本`,
       }
-      return { en: `be ${en}`, 'zh-CN': `是${spaced(zhCN)}` }
+      return { en: `be ${en}`, 'zh-CN': `是${spaceBeforeAscii(zhCN)}` }
     },
   },
   formatMinimum: {

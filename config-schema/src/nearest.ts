@@ -55,7 +55,7 @@ const maxNameLength = 200
  * or one word that is missing or different. If several are equally near, the first one by name. Returns `undefined` for
  * a name above 200 characters.
  */
-export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > maxNameLength) return undefined
   const words = wordsOf(name)
   let best: string | undefined
@@ -75,6 +75,6 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
  * candidate is near.
  */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
-  const near = nearest(name, candidates)
+  const near = nearestName(name, candidates)
   return near === undefined ? '' : ` Did you mean "${near}"?`
 }

@@ -1,10 +1,10 @@
 import { groupOf } from './catalogue.ts'
 import {
-  defined,
   environmentNameOf,
   type KeyDeclaration,
   type KeyDeclarations,
   type LocalizedText,
+  omitUndefined,
 } from './declaration.ts'
 import { validateDeclaration } from './validate-declaration.ts'
 
@@ -62,7 +62,7 @@ export function collectKeys(owners: readonly KeyOwner[]): {
       if (problems.some(({ rule }) => rule !== 'default')) continue
       const env = environmentNameOf(key, declaration)
       const groupTitle = titles.get(groupOf(key, declaration))
-      const owned: OwnedKey = defined({ key, plugin, env, declaration, groupTitle })
+      const owned: OwnedKey = omitUndefined({ key, plugin, env, declaration, groupTitle })
       const other = byVariable.get(env)
       if (other !== undefined) {
         const message = `shares the environment variable ${env} with key "${other.key}"`

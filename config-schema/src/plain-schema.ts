@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue, Localized } from './declaration.ts'
 import { formats } from './formats.ts'
-import { keywords, maxMatchedLength, types } from './keywords.ts'
+import { keywords, maxMatchedLength, typeRules } from './keywords.ts'
 
 /*
  * Checks values against the schemas of most keys. Loading ajv takes longer than reading the whole configuration, so ajv
@@ -60,7 +60,7 @@ function structure<Value extends JsonValue, Operand>(
   }
 }
 
-const isSchema = (value: unknown): value is JsonSchema => types['object']?.matches(value) === true
+const isSchema = (value: unknown): value is JsonSchema => typeRules['object']?.matches(value) === true
 const isSchemas = (value: unknown): value is Schemas => isSchema(value) && Object.values(value).every(isSchema)
 const isSchemaOrFlag = (value: unknown): value is JsonSchema | boolean => typeof value === 'boolean' || isSchema(value)
 const isNameList = (value: unknown): value is readonly string[] =>
@@ -86,7 +86,7 @@ const structures: Readonly<Record<string, Structure>> = {
     (object, schemas, path) =>
       Object.entries(object).flatMap(([name, part]) => {
         const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
-        return schema === undefined ? [] : plainViolations(schema, part, pathTo(path, name))
+        return schema === undefined ? [] : plainViolations(schema, part, appendJsonPointer(path, name))
       }),
   ),
   additionalProperties: structure(
@@ -97,8 +97,8 @@ const structures: Readonly<Record<string, Structure>> = {
     (object, schema, path, { properties }) =>
       Object.entries(object).flatMap(([name, part]) => {
         if (schema === true || Object.hasOwn(Object(properties), name)) return []
-        const at = pathTo(path, name)
-        return schema === false ? [undeclared(at, part)] : plainViolations(schema, part, at)
+        const at = appendJsonPointer(path, name)
+        return schema === false ? [undeclaredPropertyViolation(at, part)] : plainViolations(schema, part, at)
       }),
   ),
   propertyNames: structure(
@@ -114,22 +114,22 @@ const structures: Readonly<Record<string, Structure>> = {
     isNameList,
     () => ({}),
     (object, names, path) =>
-      names.filter((name) => !Object.hasOwn(object, name)).map((name) => missing(path, name, object)),
+      names.filter((name) => !Object.hasOwn(object, name)).map((name) => missingPropertyViolation(path, name, object)),
   ),
 }
 
 /** Appends a property name to a JSON Pointer. */
-export const pathTo = (path: string, name: string): string =>
+export const appendJsonPointer = (path: string, name: string): string =>
   `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** Returns the violation of a property that the schema does not allow. */
-export function undeclared(path: string, part: JsonValue): Violation {
+export function undeclaredPropertyViolation(path: string, part: JsonValue): Violation {
   const rule = { en: 'not be there: the schema knows no such property', 'zh-CN': '不出现：模式中没有这个属性' }
   return { keyword: 'additionalProperties', path, rule, example: undefined, part }
 }
 
 /** Returns the violation of a required property that is missing. */
-export function missing(path: string, name: string, part: JsonValue): Violation {
+export function missingPropertyViolation(path: string, name: string, part: JsonValue): Violation {
   const rule = { en: `have the property ${JSON.stringify(name)}`, 'zh-CN': `有属性 ${JSON.stringify(name)}` }
   return { keyword: 'required', path, rule, example: undefined, part }
 }
@@ -141,7 +141,7 @@ export function missing(path: string, name: string, part: JsonValue): Violation 
 export function isPlain(schema: unknown): schema is JsonSchema {
   if (!isSchema(schema)) return false
   const { type, format, ...rest } = schema
-  if (typeof type !== 'string' || !Object.hasOwn(types, type)) return false
+  if (typeof type !== 'string' || !Object.hasOwn(typeRules, type)) return false
   if (format !== undefined && !Object.hasOwn(formats, String(format))) return false
   return Object.entries(rest).every(([name, operand]) => {
     if (Object.hasOwn(keywords, name)) return true
@@ -173,13 +173,13 @@ export function plainSchemaProblems({ type, ...rest }: JsonSchema, place = 'sche
  */
 export function plainViolations(schema: JsonSchema, value: JsonValue, path = ''): readonly Violation[] {
   const { type, ...rest } = schema
-  if (!types[String(type)]?.matches(value)) return [typeViolation(schema, path, value)]
+  if (!typeRules[String(type)]?.matches(value)) return [typeViolation(schema, path, value)]
   let violations: readonly Violation[] = []
   for (const [name, operand] of Object.entries(rest)) {
     const structure = structures[name]
     if (structure !== undefined) violations = [...violations, ...structure.violations(value, operand, path, rest)]
     else if (!keywords[name]?.met(value, operand, rest)) {
-      violations = [...violations, violationOf(name, operand, path, value)]
+      violations = [...violations, keywordViolation(name, operand, path, value)]
     }
   }
   return violations
@@ -190,18 +190,18 @@ export function plainViolations(schema: JsonSchema, value: JsonValue, path = '')
  * which is more precise.
  */
 export function typeViolation({ type, format }: JsonSchema, path: string, value: JsonValue): Violation {
-  const violation = violationOf('type', type, path, value)
+  const violation = keywordViolation('type', type, path, value)
   if (format === undefined) return violation
-  const { rule, example } = violationOf('format', format, path, value)
+  const { rule, example } = keywordViolation('format', format, path, value)
   return { ...violation, rule, example }
 }
 
 /** Creates a violation with the texts from the tables of types, formats and keywords. */
-export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
+export function keywordViolation(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
   if (keyword === 'pattern' && typeof part === 'string' && part.length > maxMatchedLength) {
-    return violationOf('maxLength', maxMatchedLength, path, part)
+    return keywordViolation('maxLength', maxMatchedLength, path, part)
   }
-  const type = keyword === 'type' ? types[String(operand)] : undefined
+  const type = keyword === 'type' ? typeRules[String(operand)] : undefined
   const format = keyword === 'format' ? formats[String(operand)] : undefined
   const other = { en: `meet "${keyword}"`, 'zh-CN': `符合 "${keyword}"` }
   const rule = type?.rule ?? keywords[keyword]?.rule(operand) ?? other

@@ -15,26 +15,26 @@ export {
   writeEnvValue,
 } from './env-file.ts'
 export { type Keyword, keywords } from './keywords.ts'
-export { didYouMean, nearest } from './nearest.ts'
+export { didYouMean, nearestName } from './nearest.ts'
 export { collectKeys, type KeyProblem, type OwnedKey } from './owned-keys.ts'
-export { maxSearchedLength, redact, redactError, Secrets, withheldText } from './redaction.ts'
+export { maxRedactableLength, redact, redactError, Secrets, unsearchableTextNotice } from './redaction.ts'
 export {
-  type ConfigLayer,
+  type CheckedEntryCache,
+  type ConfigValue,
   type KeyIndex,
-  type KnownEntries,
   type OrphanedValue,
+  type ReadSourceResult,
   readSource,
-  type SourceFinding,
-  type SourceReading,
+  type SourceProblem,
 } from './source-reading.ts'
 export {
-  type BoundDestination,
   type ConfigEntry,
   type ConfigSource,
-  fallbackPlace,
+  type ConfigSourceInputs,
+  type Fingerprints,
+  fallbackValuePlace,
   type SourceName,
-  type Surroundings,
   sourceOrder,
   sourcesOf,
 } from './sources.ts'
-export { type GivenValue, readGiven } from './value.ts'
+export { parseSourceValue, type SourceValue } from './value.ts'

@@ -1,15 +1,15 @@
 import { unescape as unescapePercent } from 'node:querystring'
-import { mergePlaces, minIndexedLength, TextIndex } from './text-index.ts'
+import { mergePositions, minIndexedLength, TextIndex } from './text-index.ts'
 import { maskedValue } from './value.ts'
 
 /**
  * Replacement for a text that could not be searched for secrets, for example because it is longer than
- * `maxSearchedLength`.
+ * `maxRedactableLength`.
  */
-export const withheldText = '[withheld: this text could not be searched for secrets]'
+export const unsearchableTextNotice = '[withheld: this text could not be searched for secrets]'
 
 /** Maximum length of a searched text in UTF-16 units (8 Mi). The search of a longer text would block the process. */
-export const maxSearchedLength = 2 ** 23
+export const maxRedactableLength = 2 ** 23
 
 /** Masks the given secrets in a text. Never throws. */
 export const redact = (text: string, secrets: Iterable<unknown>): string => new Secrets().redact(text, secrets)
@@ -41,13 +41,13 @@ export class Secrets {
 
   /**
    * Masks all added secrets in a text, also where they are encoded for JSON, URLs or base64. The time depends only on
-   * the length of the text. Never throws: if the search fails, the whole text is replaced by `withheldText`.
+   * the length of the text. Never throws: if the search fails, the whole text is replaced by `unsearchableTextNotice`.
    *
    * @param more additional secrets for this text only, such as a proposed value that is not yet in use
    */
   redact(text: string, more: Iterable<unknown> = []): string {
     try {
-      if (text.length > maxSearchedLength) return withheldText
+      if (text.length > maxRedactableLength) return unsearchableTextNotice
       let own: Secrets | undefined
       for (const value of more) {
         own ??= new Secrets()
@@ -55,9 +55,9 @@ export class Secrets {
         own.#add(value, text.length)
       }
       const places = this.#forms.find(text)
-      return masked(text, own === undefined ? places : mergePlaces(places, own.#forms.find(text)))
+      return masked(text, own === undefined ? places : mergePositions(places, own.#forms.find(text)))
     } catch {
-      return withheldText
+      return unsearchableTextNotice
     }
   }
 }

@@ -11,12 +11,12 @@ const baseA = randomBase()
 const baseB = randomBase()
 
 /** Blocks have at most 2 to this power characters. */
-export const highestPower = 30
+export const maxBlockPower = 30
 
 const powersOf = (base: number) => {
-  const powers = new Int32Array(highestPower + 1)
+  const powers = new Int32Array(maxBlockPower + 1)
   powers[0] = base
-  for (let power = 1; power <= highestPower; power++) {
+  for (let power = 1; power <= maxBlockPower; power++) {
     powers[power] = Math.imul(powers[power - 1] ?? 0, powers[power - 1] ?? 0)
   }
   return powers

@@ -5,16 +5,16 @@ import { formats } from './formats.ts'
 import { keywords, pattern } from './keywords.ts'
 import { didYouMean } from './nearest.ts'
 import {
+  appendJsonPointer,
   isPlain,
-  missing,
-  pathTo,
+  keywordViolation,
+  missingPropertyViolation,
   plainSchemaProblems,
   plainViolations,
   type SchemaProblem,
   typeViolation,
-  undeclared,
+  undeclaredPropertyViolation,
   type Violation,
-  violationOf,
 } from './plain-schema.ts'
 
 interface SchemaCheck {
@@ -30,7 +30,7 @@ const byText = new Map<string, SchemaCheck>()
  * Returns the check of a schema (JSON Schema 2020-12 with the formats of this project). Equal schemas share one
  * compiled check. The schema must not change afterwards.
  */
-export function schemaCheck(schema: JsonSchema): SchemaCheck {
+export function createSchemaCheck(schema: JsonSchema): SchemaCheck {
   const known = bySchema.get(schema)
   if (known !== undefined) return known
   try {
@@ -122,11 +122,14 @@ function ajvViolation(error: ErrorObject): Violation {
   const data = error.data as JsonValue
   const extra: string | undefined = params['additionalProperty'] ?? params['unevaluatedProperty']
   if (extra !== undefined) {
-    return { ...undeclared(pathTo(instancePath, extra), Object(data)[extra] ?? null), keyword }
+    return {
+      ...undeclaredPropertyViolation(appendJsonPointer(instancePath, extra), Object(data)[extra] ?? null),
+      keyword,
+    }
   }
   if (keyword === 'type') return typeViolation(parentSchema, instancePath, data)
-  if (keyword === 'required') return missing(instancePath, params['missingProperty'], data)
-  const violation = violationOf(keyword, schema, instancePath, data)
+  if (keyword === 'required') return missingPropertyViolation(instancePath, params['missingProperty'], data)
+  const violation = keywordViolation(keyword, schema, instancePath, data)
   const named = Object.hasOwn(keywords, keyword) || violation.example !== undefined
   return named ? violation : { ...violation, rule: { ...violation.rule, en: message.replace(/^must /, '') } }
 }

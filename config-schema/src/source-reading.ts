@@ -1,18 +1,24 @@
 import type { JsonValue, KeyDeclaration } from './declaration.ts'
 import { didYouMean } from './nearest.ts'
 import type { OwnedKey } from './owned-keys.ts'
-import type { BoundDestination, ConfigEntry, ConfigSource, SourceName } from './sources.ts'
-import { maxSecretsLength, readGiven, type TextReading, tooLongTogether, valueLength } from './value.ts'
+import type { ConfigEntry, ConfigSource, Fingerprints, SourceName } from './sources.ts'
+import {
+  countValueCharacters,
+  maxSecretsLength,
+  type ParsedValueResult,
+  parseSourceValue,
+  secretsTooLongRule,
+} from './value.ts'
 
 /** A valid value of a key from one source. */
-export interface ConfigLayer {
+export interface ConfigValue {
   readonly key: string
   readonly source: SourceName
   readonly place: string
   readonly written: JsonValue
   readonly sensitive: boolean
   /** For a stored secret: the destination for which it was entered. */
-  readonly destination?: BoundDestination
+  readonly destination?: Fingerprints
 }
 
 /** A value whose key no loaded plugin declares. It stays in the database. */
@@ -23,7 +29,7 @@ export interface OrphanedValue {
 }
 
 /** A problem of a source, for example an unknown key in the `.env` file. */
-export interface SourceFinding {
+export interface SourceProblem {
   readonly rule: 'unreadable' | 'unknown' | 'deprecated' | 'invalid'
   /** True if the product can start although the problem exists. */
   readonly isWarning: boolean
@@ -35,10 +41,10 @@ export interface SourceFinding {
 }
 
 /** The result of reading one source. */
-export interface SourceReading {
+export interface ReadSourceResult {
   /** Valid values. If a key occurs several times, the last value applies. */
-  readonly layers: readonly ConfigLayer[]
-  readonly findings: readonly SourceFinding[]
+  readonly layers: readonly ConfigValue[]
+  readonly findings: readonly SourceProblem[]
   /** Keys whose value is invalid. */
   readonly refused: readonly string[]
   readonly orphaned: readonly OrphanedValue[]
@@ -49,22 +55,22 @@ export type KeyIndex = Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, Ow
 
 /** The result of checking one entry without the other entries of its source. */
 interface CheckedEntry {
-  readonly findings: readonly SourceFinding[]
+  readonly findings: readonly SourceProblem[]
   /** The key that the entry sets. Absent if no key has the name of the entry. */
   readonly value?: {
     readonly isDeprecated: boolean
     /** The key to which the value applies. It differs from the written key if that key is deprecated. */
     readonly target: string
     /** The value; undefined if it is invalid. */
-    readonly layer: ConfigLayer | undefined
+    readonly layer: ConfigValue | undefined
     /** Creates the problem for an invalid value. */
-    readonly invalid: (message: string) => SourceFinding
+    readonly invalid: (message: string) => SourceProblem
     readonly message: string
   }
 }
 
 /** Cached results for one source. The cache must not be used after the declarations change. */
-export type KnownEntries = WeakMap<ConfigEntry, CheckedEntry>
+export type CheckedEntryCache = WeakMap<ConfigEntry, CheckedEntry>
 
 /**
  * Checks all entries of a source. The value of a deprecated key applies to its replacement. An entry without a declared
@@ -76,10 +82,10 @@ export type KnownEntries = WeakMap<ConfigEntry, CheckedEntry>
 export function readSource(
   { name: source, entries, unreadable = [] }: ConfigSource,
   keys: KeyIndex,
-  known: KnownEntries = new WeakMap(),
-): SourceReading {
-  const layers: ConfigLayer[] = []
-  const findings: SourceFinding[] = []
+  known: CheckedEntryCache = new WeakMap(),
+): ReadSourceResult {
+  const layers: ConfigValue[] = []
+  const findings: SourceProblem[] = []
   const refused: string[] = []
   const orphaned: OrphanedValue[] = []
   let secretsLength = 0
@@ -100,13 +106,13 @@ export function readSource(
     ...values.filter((value) => !value.isDeprecated),
   ]
   for (const { target, layer, invalid, message } of deprecatedFirst) {
-    const length = layer?.sensitive ? valueLength(layer.written) : 0
+    const length = layer?.sensitive ? countValueCharacters(layer.written) : 0
     const isTooLong = secretsLength + length > maxSecretsLength
     if (layer !== undefined && !isTooLong) {
       secretsLength += length
       layers.push(layer)
     } else {
-      findings.push(invalid(isTooLong ? tooLongTogether : message))
+      findings.push(invalid(isTooLong ? secretsTooLongRule : message))
       refused.push(target)
     }
   }
@@ -124,7 +130,7 @@ function checkEntry(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Che
   }
   const { plugin, declaration, key } = owned
   const { replacement, since } = declaration.deprecated ?? {}
-  const findings: SourceFinding[] = []
+  const findings: SourceProblem[] = []
   if (since !== undefined) {
     const details = { key, since, replacement: replacement ?? 'another way; the key has no replacement' }
     findings.push({ rule: 'deprecated', isWarning: true, place, plugin, details })
@@ -138,12 +144,12 @@ function checkEntry(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Che
     ? ofProcess
     : isForbidden
       ? notFromDatabase
-      : readGiven({ ...target.declaration, sensitive }, entry)
+      : parseSourceValue({ ...target.declaration, sensitive }, entry)
   const bound = entry.destination === undefined ? {} : { destination: entry.destination }
   const layer = read.ok ? { key: target.key, source, place, written: read.value, sensitive, ...bound } : undefined
   // A value in the database for a key of `scope: 'process'` is only a warning: an earlier version may have stored it,
   // and it is ignored.
-  const invalid = (reason: string): SourceFinding => {
+  const invalid = (reason: string): SourceProblem => {
     return { rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason } }
   }
   const message = read.ok ? '' : read.message
@@ -155,12 +161,12 @@ const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('P
 
 /** Returns true if the value of the key may come from the database: for editable keys and for the state of plugins. */
 const isStorable = ({ editable, state }: KeyDeclaration) => editable || state === true
-const ofProcess: TextReading = {
+const ofProcess: ParsedValueResult = {
   ok: false,
   rule: 'scope',
   message: 'is set per process, so the stored value is ignored: set it in a file, in the environment or with --set',
 }
-const notFromDatabase: TextReading = {
+const notFromDatabase: ParsedValueResult = {
   ok: false,
   rule: 'editable',
   message: 'must not come from the database: set it in a file, in the environment or with --set',

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import type { JsonValue } from './declaration.ts'
 import { decodeEnvFile, parseEnvFile } from './env-file.ts'
-import type { GivenValue } from './value.ts'
+import type { SourceValue } from './value.ts'
 
 /** All sources with increasing precedence: a later source overrides an earlier one. */
 export const sourceOrder = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
@@ -12,17 +12,17 @@ export type SourceName = (typeof sourceOrder)[number]
  * One value of a source, named by its key or by its environment variable. It is a JSON value, or a text that is
  * converted according to the schema of the key.
  */
-export interface ConfigEntry extends GivenValue {
+export interface ConfigEntry extends SourceValue {
   readonly name: string
   readonly by: 'key' | 'variable'
   /** Where the value was set, for operators: file and line, environment variable, database row or argument. */
   readonly place: string
   /** For a stored secret: the destination for which it was entered. */
-  readonly destination?: BoundDestination
+  readonly destination?: Fingerprints
 }
 
 /** Fingerprint of the value of each key in a destination. */
-export type BoundDestination = Readonly<Record<string, string>>
+export type Fingerprints = Readonly<Record<string, string>>
 
 export interface ConfigSource {
   readonly name: SourceName
@@ -34,10 +34,10 @@ export interface ConfigSource {
 }
 
 /** Place shown for a value that a plugin supplied after a failed start. */
-export const fallbackPlace = 'fallback of the start'
+export const fallbackValuePlace = 'fallback of the start'
 
 /** Everything from which the values of a process are read, except the database. */
-export interface Surroundings {
+export interface ConfigSourceInputs {
   /** Values of the product file. */
   readonly config: Readonly<Record<string, JsonValue>>
   readonly file: string | undefined
@@ -56,7 +56,7 @@ export interface Surroundings {
 type Texts = Readonly<Record<string, string | undefined>>
 
 /** Returns the sources of a process with increasing precedence. */
-export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
+export function sourcesOf(surroundings: ConfigSourceInputs): ConfigSource[] {
   const { config, file, root, envFile, environment = {}, set = {}, fallback = {} } = surroundings
   const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? '.env'), envFile !== undefined)]
   const variables = textEntries('variable', environment, (name) => `environment variable ${name}`)
@@ -65,12 +65,12 @@ export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
     fileSource(config, file),
     ...dotenv,
     { name: 'environment', entries: variables },
-    { name: 'command-line', entries: [...settings, ...textEntries('key', fallback, () => fallbackPlace)] },
+    { name: 'command-line', entries: [...settings, ...textEntries('key', fallback, () => fallbackValuePlace)] },
   ]
 }
 
 /** Returns the values of the product file. The place of each value is the line that contains its key. */
-function fileSource(config: Surroundings['config'], file: string | undefined): ConfigSource {
+function fileSource(config: ConfigSourceInputs['config'], file: string | undefined): ConfigSource {
   const lines = file === undefined ? [] : readFileSync(file, 'utf8').split('\n')
   const label = file === undefined ? 'product' : basename(file)
   const entries = Object.entries(config).map(([name, written]): ConfigEntry => {

@@ -1,4 +1,4 @@
-import { highestPower, RunningHash } from './running-hash.ts'
+import { maxBlockPower, RunningHash } from './running-hash.ts'
 
 /**
  * A hash table from fingerprints (two 32-bit numbers) to positive numbers. It uses open addressing in a typed array,
@@ -228,12 +228,12 @@ export class TextIndex {
   }
 }
 
-const powerOf = (length: number) => Math.min(31 - Math.clz32(length), highestPower)
+const powerOf = (length: number) => Math.min(31 - Math.clz32(length), maxBlockPower)
 const keyA = (head: number, tail: number) => (Math.imul(head, 0x2c1b3c6d) + tail) | 0
 const keyB = (head: number, tail: number, length: number) => (Math.imul(head ^ length, 0x297a2d39) + tail) | 0
 
 /** Merges two lists of places that `TextIndex.find` returned. */
-export function mergePlaces(a: readonly number[], b: readonly number[]): readonly number[] {
+export function mergePositions(a: readonly number[], b: readonly number[]): readonly number[] {
   if (a.length === 0) return b
   if (b.length === 0) return a
   const merged: number[] = []

@@ -1,6 +1,6 @@
 import type { JsonValue, KeyDeclaration } from './declaration.ts'
-import { types } from './keywords.ts'
-import { schemaCheck } from './schema-check.ts'
+import { typeRules } from './keywords.ts'
+import { createSchemaCheck } from './schema-check.ts'
 import { validateValue } from './value.ts'
 
 /** A problem of a declaration, for the author of the plugin. */
@@ -134,9 +134,9 @@ function isReplacement(value: object): boolean {
 
 function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
   const { schema, default: fallback, examples } = declaration
-  const problems = schemaCheck(schema).problems.map(({ place, message }) => problem('schema', place, message))
-  if (!Object.hasOwn(types, String(schema['type']))) {
-    const rule = `must be one of ${Object.keys(types).join(', ')}: it decides how text is read`
+  const problems = createSchemaCheck(schema).problems.map(({ place, message }) => problem('schema', place, message))
+  if (!Object.hasOwn(typeRules, String(schema['type']))) {
+    const rule = `must be one of ${Object.keys(typeRules).join(', ')}: it decides how text is read`
     problems.push(problem('schema', 'schema.type', rule))
   }
   if (problems.length > 0) return problems

@@ -5,12 +5,12 @@ import {
   type KeyDeclaration,
   type Localized,
   localize,
-  spaced,
+  spaceBeforeAscii,
 } from './declaration.ts'
 import { formats } from './formats.ts'
-import { types } from './keywords.ts'
-import { pathTo, type Violation } from './plain-schema.ts'
-import { schemaCheck } from './schema-check.ts'
+import { typeRules } from './keywords.ts'
+import { appendJsonPointer, type Violation } from './plain-schema.ts'
+import { createSchemaCheck } from './schema-check.ts'
 
 /** Control characters, and the two line separators of Unicode. */
 const control = /[\p{Cc}\u2028\u2029]/u
@@ -41,7 +41,7 @@ function controlCharacter(value: JsonValue, isMultiline: boolean, path = ''): Vi
   for (const [name, part] of Object.entries(value)) {
     const found =
       (Array.isArray(value) ? undefined : controlCharacter(name, isMultiline, path)) ??
-      controlCharacter(part, isMultiline, pathTo(path, name))
+      controlCharacter(part, isMultiline, appendJsonPointer(path, name))
     if (found !== undefined) return found
   }
   return undefined
@@ -70,7 +70,7 @@ export const maxSecretsLength = 2 ** 20
  * `maxValueLength`. Returns Infinity for a value with more than 64 levels. The function is not recursive, so any depth
  * is safe.
  */
-export function valueLength(value: JsonValue): number {
+export function countValueCharacters(value: JsonValue): number {
   let length = 0
   const waiting: (readonly [part: JsonValue, level: number])[] = [[value, 0]]
   for (let one = waiting.pop(); one !== undefined && length <= maxValueLength; one = waiting.pop()) {
@@ -91,7 +91,7 @@ export function valueLength(value: JsonValue): number {
 }
 
 function tooLongValue(part: JsonValue): Violation | undefined {
-  const length = valueLength(part)
+  const length = countValueCharacters(part)
   if (length <= maxValueLength) return undefined
   const rule =
     length === Number.POSITIVE_INFINITY
@@ -107,7 +107,7 @@ function tooLongValue(part: JsonValue): Violation | undefined {
  * Message for a value that is valid itself, but makes all secrets of its source together too long. Completes "<key>
  * ...".
  */
-export const tooLongTogether = `must leave all sensitive values of its source within ${maxSecretsLength} characters together`
+export const secretsTooLongRule = `must leave all sensitive values of its source within ${maxSecretsLength} characters together`
 
 /**
  * Text that replaces every value of a sensitive key. The length is constant, so it does not reveal the length of the
@@ -126,7 +126,9 @@ export interface ValueProblem {
   readonly message: string
 }
 
-export type TextReading = { readonly ok: true; readonly value: JsonValue } | ({ readonly ok: false } & ValueProblem)
+export type ParsedValueResult =
+  | { readonly ok: true; readonly value: JsonValue }
+  | ({ readonly ok: false } & ValueProblem)
 
 /** Returns the JSON of a value for a message, shortened to 60 characters. */
 function brief(value: JsonValue): string {
@@ -155,7 +157,10 @@ function problemOf(
     shown === undefined
       ? { en: '', 'zh-CN': '' }
       : { en: `, for example ${brief(shown)}`, 'zh-CN': `，例如 ${brief(shown)}` }
-  const must: Localized = { en: `must ${rule.en}${like.en}`, 'zh-CN': `必须${spaced(rule['zh-CN'])}${like['zh-CN']}` }
+  const must: Localized = {
+    en: `must ${rule.en}${like.en}`,
+    'zh-CN': `必须${spaceBeforeAscii(rule['zh-CN'])}${like['zh-CN']}`,
+  }
   // The path is omitted too, because it may contain property names of the secret value.
   if (sensitive) return { rule: keyword, message: localize(must, locale) }
   const message: Localized = {
@@ -174,7 +179,7 @@ function problemOf(
 export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
   // Checked first, because the other checks may take long for large values.
   const first = tooLongValue(value) ?? controlCharacter(value, declaration.multiline === true)
-  const violations = first === undefined ? schemaCheck(declaration.schema).violations(value) : [first]
+  const violations = first === undefined ? createSchemaCheck(declaration.schema).violations(value) : [first]
   return violations.map((violation) => problemOf(declaration, violation, locale))
 }
 
@@ -213,7 +218,7 @@ function read(schema: JsonSchema, text: string): JsonValue | undefined {
   const type = String(schema['type'])
   const value =
     type === 'array' ? readList(schema, text) : type === 'object' ? parseJson(text) : scalarReaders.get(type)?.(text)
-  return value !== undefined && types[type]?.matches(value) ? value : undefined
+  return value !== undefined && typeRules[type]?.matches(value) ? value : undefined
 }
 
 /** Reads a JSON array, or values between commas. Blanks around a value are ignored. Empty values are rejected. */
@@ -237,7 +242,7 @@ const emptyHints: Readonly<Record<string, string>> = {
  * key. The type in the schema determines the conversion. It is strict: no blanks around numbers, no hexadecimal
  * numbers, no `yes`. `validateValue` checks the other rules of the schema.
  */
-export function readText(declaration: KeyDeclaration, text: string): TextReading {
+export function parseValueText(declaration: KeyDeclaration, text: string): ParsedValueResult {
   const type = String(declaration.schema['type'])
   const plainText = type === 'string' && declaration.schema['format'] === undefined && !declaration.schema['enum']
   if (text === '' && !plainText) {
@@ -247,19 +252,20 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
   const tooLong = tooLongValue(text)
   const value = tooLong === undefined ? read(declaration.schema, text) : text
   if (value !== undefined) return { ok: true, value }
-  const { rule = { en: 'have a type', 'zh-CN': '有类型' }, example } = types[type] ?? {}
+  const { rule = { en: 'have a type', 'zh-CN': '有类型' }, example } = typeRules[type] ?? {}
   return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }, 'en') }
 }
 
 /** A value from a source: a JSON value in `written`, or a text that must still be converted. */
-export interface GivenValue {
+export interface SourceValue {
   readonly written?: JsonValue
   readonly text?: string
 }
 
 /** Returns the written value of a source entry, or the first rule of the key that it violates. */
-export function readGiven(declaration: KeyDeclaration, { written, text = '' }: GivenValue): TextReading {
-  const read: TextReading = written === undefined ? readText(declaration, text) : { ok: true, value: written }
+export function parseSourceValue(declaration: KeyDeclaration, { written, text = '' }: SourceValue): ParsedValueResult {
+  const read: ParsedValueResult =
+    written === undefined ? parseValueText(declaration, text) : { ok: true, value: written }
   if (!read.ok) return read
   const [problem] = validateValue(declaration, read.value)
   return problem === undefined ? read : { ok: false, ...problem }

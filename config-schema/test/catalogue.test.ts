@@ -13,8 +13,8 @@ import {
   key,
   localize,
   maskedValue,
-  nearest,
-  readText,
+  nearestName,
+  parseValueText,
 } from '../src/index.ts'
 import { catalogueOf, collectKeys } from '../src/reading.ts'
 
@@ -59,26 +59,28 @@ t.test('nearest returns the intended name, and undefined if no name is close', a
     something: undefined,
     '': undefined,
   }
-  for (const [written, expected] of Object.entries(meant)) t.equal(nearest(written, names), expected, written)
+  for (const [written, expected] of Object.entries(meant)) t.equal(nearestName(written, names), expected, written)
   const long = `platform.http.${'port'.repeat(100)}`
-  t.equal(nearest(long, [`${long}s`]), undefined, 'nobody means a name of more than 200 characters')
-  t.equal(nearest('platform.http.prot', ['platform.http.port', 'platform.http.host']), 'platform.http.port')
-  t.equal(nearest('oldPort', ['aldport', 'old-port']), 'old-port', 'camel case separates words as a hyphen does')
-  t.equal(nearest('satrt', ['stop', 'start', 'migrate']), 'start', 'also names without dots')
-  t.equal(nearest('PLATFORM_RATE_LIMIT_ENABLE', names.map(environmentName)), 'PLATFORM_RATE_LIMIT_ENABLED')
-  t.equal(nearest('platform.x.a', []), undefined)
-  t.equal(nearest('platform.ax', ['platform.ac', 'platform.ab']), 'platform.ab', 'a tie goes to the first by name')
+  t.equal(nearestName(long, [`${long}s`]), undefined, 'nobody means a name of more than 200 characters')
+  t.equal(nearestName('platform.http.prot', ['platform.http.port', 'platform.http.host']), 'platform.http.port')
+  t.equal(nearestName('oldPort', ['aldport', 'old-port']), 'old-port', 'camel case separates words as a hyphen does')
+  t.equal(nearestName('satrt', ['stop', 'start', 'migrate']), 'start', 'also names without dots')
+  t.equal(nearestName('PLATFORM_RATE_LIMIT_ENABLE', names.map(environmentName)), 'PLATFORM_RATE_LIMIT_ENABLED')
+  t.equal(nearestName('platform.x.a', []), undefined)
+  t.equal(nearestName('platform.ax', ['platform.ac', 'platform.ab']), 'platform.ab', 'a tie goes to the first by name')
 })
 
 t.test('nearest never throws, returns a candidate, and does not depend on the order of the candidates', async () => {
   const any = fc.oneof(name, fc.string({ unit: 'binary' }))
   fc.assert(
     fc.property(any, fc.array(any), (written, candidates) => {
-      const found = nearest(written, candidates)
-      return (found === undefined || candidates.includes(found)) && found === nearest(written, candidates.toReversed())
+      const found = nearestName(written, candidates)
+      return (
+        (found === undefined || candidates.includes(found)) && found === nearestName(written, candidates.toReversed())
+      )
     }),
   )
-  fc.assert(fc.property(name, fc.array(name), (one, others) => nearest(one, [...others, one]) !== undefined))
+  fc.assert(fc.property(name, fc.array(name), (one, others) => nearestName(one, [...others, one]) !== undefined))
 })
 
 t.test('localize returns Chinese for every Chinese tag, and English otherwise', async (t) => {
@@ -261,7 +263,7 @@ t.test('every default survives the way through .env.example, or is left out', as
       const declaration = declared(fallback)
       const text = catalogueToDotenv(buildCatalogue([{ plugin: 'p', keys: { 'platform.x': declaration } }]))
       const written = parseEnv(text.replace(/^# (PLATFORM_X=)/m, '$1'))['PLATFORM_X'] ?? ''
-      const reading = readText(declaration, written)
+      const reading = parseValueText(declaration, written)
       return written === '' || (reading.ok && JSON.stringify(reading.value) === JSON.stringify(fallback))
     }),
     { numRuns: 500 },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { maxSearchedLength, redact, redactError, Secrets, withheldText } from '../src/reading.ts'
+import { maxRedactableLength, redact, redactError, Secrets, unsearchableTextNotice } from '../src/reading.ts'
 
 /** Secrets do not contain "*". Otherwise a secret could be a part of the mask. */
 const secretText = fc
@@ -167,17 +167,17 @@ t.test('K-009 ten thousand secrets, one of a megabyte, and texts that almost hol
 t.test('K-009 a text that cannot be searched is withheld as a whole, and nothing is thrown', async (t) => {
   const secrets = new Secrets()
   secrets.add('hush-hush')
-  const longest = 'hush-hush'.padStart(maxSearchedLength, ' ')
+  const longest = 'hush-hush'.padStart(maxRedactableLength, ' ')
   t.ok(secrets.redact(longest).endsWith(' ******'))
-  t.equal(secrets.redact(`${longest} `), withheldText)
-  for (const odd of [undefined, null, 7, { length: 5 }]) t.equal(secrets.redact(odd as never), withheldText)
+  t.equal(secrets.redact(`${longest} `), unsearchableTextNotice)
+  for (const odd of [undefined, null, 7, { length: 5 }]) t.equal(secrets.redact(odd as never), unsearchableTextNotice)
   const trap = Object.defineProperty({}, 'x', {
     enumerable: true,
     get: () => {
       throw new Error('hush-hush')
     },
   })
-  t.equal(secrets.redact('hush-hush', [trap]), withheldText)
+  t.equal(secrets.redact('hush-hush', [trap]), unsearchableTextNotice)
   const circle: unknown[] = ['in a circle']
   circle.push(circle)
   t.equal(secrets.redact('hush-hush in a circle', [circle]), '****** ******')

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { key } from '../src/index.ts'
-import { collectKeys, readSource, type SourceReading, sourcesOf } from '../src/reading.ts'
+import { collectKeys, type ReadSourceResult, readSource, sourcesOf } from '../src/reading.ts'
 
 const { keys } = collectKeys([
   {
@@ -20,7 +20,7 @@ const { keys } = collectKeys([
   },
 ])
 const index = { key: keys, variable: new Map([...keys.values()].map((owned) => [owned.env, owned])) }
-const summary = ({ layers, findings, refused }: SourceReading) => ({
+const summary = ({ layers, findings, refused }: ReadSourceResult) => ({
   layers: layers.map(({ key: name, place, written }) => [name, place, written]),
   findings: findings.map(({ rule, isWarning, place }) => [rule, isWarning, place]),
   refused,

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
+  countValueCharacters,
   type JsonSchema,
   type JsonValue,
   type KeyDeclaration,
   key,
   maxValueLength,
-  readText,
+  parseValueText,
   readValue,
   validateDeclaration,
   validateValue,
-  valueLength,
 } from '../src/index.ts'
-import { readGiven } from '../src/reading.ts'
+import { parseSourceValue } from '../src/reading.ts'
 
 const declare = (schema: JsonSchema): KeyDeclaration => ({ ...key.string({ title: 'x' }), schema })
 const read = (declaration: KeyDeclaration, text: string) => {
-  const reading = readText(declaration, text)
+  const reading = parseValueText(declaration, text)
   return reading.ok ? reading.value : `${reading.rule}!`
 }
 
@@ -99,7 +99,7 @@ t.test('empty text is a value of plain text only', async (t) => {
     key.enum({ title: 'x', values: ['a'] }),
   ]
   for (const declaration of others) t.equal(read(declaration, ''), 'empty!', JSON.stringify(declaration.schema))
-  t.match(readText(key.stringList({ title: 'x' }), ''), { message: /write \[\] for an empty list/ })
+  t.match(parseValueText(key.stringList({ title: 'x' }), ''), { message: /write \[\] for an empty list/ })
 })
 
 t.test('text of a value reads back as the value', async () => {
@@ -234,7 +234,7 @@ t.test('no message about a sensitive key repeats its value, its default or a nam
   const values: readonly JsonValue[] = [secret, [secret], { [secret]: secret }, { a: secret }, [[secret]]]
   let problems = 0
   for (const declaration of declarations) {
-    const reading = readText(declaration, `${secret},,`)
+    const reading = parseValueText(declaration, `${secret},,`)
     t.notMatch(JSON.stringify(reading.ok ? '' : reading), 'hunter2')
     for (const value of values) {
       const found = validateValue(declaration, value)
@@ -336,14 +336,18 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
 
 t.test('a given value, as text or in its written form, has to meet the whole rule of the key', async (t) => {
   const window = key.duration({ title: 'x', default: '1m', minimum: '1s' })
-  t.strictSame(readGiven(window, { text: '5m' }), { ok: true, value: '5m' })
-  t.strictSame(readGiven(window, { written: '5m' }), { ok: true, value: '5m' })
-  t.match(readGiven(window, { text: '5ms' }), { ok: false, rule: 'formatMinimum', message: /^must be at least 1s/ })
-  t.match(readGiven(window, { written: 5 }), { ok: false, rule: 'type' })
-  t.match(readGiven(window, {}), { ok: false, rule: 'empty' })
+  t.strictSame(parseSourceValue(window, { text: '5m' }), { ok: true, value: '5m' })
+  t.strictSame(parseSourceValue(window, { written: '5m' }), { ok: true, value: '5m' })
+  t.match(parseSourceValue(window, { text: '5ms' }), {
+    ok: false,
+    rule: 'formatMinimum',
+    message: /^must be at least 1s/,
+  })
+  t.match(parseSourceValue(window, { written: 5 }), { ok: false, rule: 'type' })
+  t.match(parseSourceValue(window, {}), { ok: false, rule: 'empty' })
   const count = key.integer({ title: 'x' })
-  t.match(readGiven(count, { text: 'five' }), { ok: false, rule: 'type' })
-  t.strictSame(readGiven(count, { text: '5' }), { ok: true, value: 5 })
+  t.match(parseSourceValue(count, { text: 'five' }), { ok: false, rule: 'type' })
+  t.strictSame(parseSourceValue(count, { text: '5' }), { ok: true, value: 5 })
 })
 
 t.test(
@@ -356,7 +360,7 @@ t.test(
       t.same(validateValue(text, value), [{ rule: 'maxLength', message: 'must have at most 65536 characters' }])
     }
     t.match(validateValue(text, 'a'.repeat(maxValueLength + 1), 'zh-CN'), [{ message: '必须最多有 65536 个字符' }])
-    t.match(readGiven(text, { text: 'a'.repeat(maxValueLength + 1) }), { ok: false, rule: 'maxLength' })
+    t.match(parseSourceValue(text, { text: 'a'.repeat(maxValueLength + 1) }), { ok: false, rule: 'maxLength' })
     t.match(validateValue(key.string({ title: 'x', sensitive: true, maxLength: 8 }), 'a'.repeat(9)), [
       { rule: 'maxLength', message: /at most 8 characters/ },
     ])
@@ -386,7 +390,10 @@ t.test(
     ]) {
       t.match(validateValue(peers, value), [{ rule: 'maxLength' }])
     }
-    t.equal(valueLength({ ab: ['cde', 4, null] }), 'ab'.length + 1 + 3 + 'cde'.length + '4'.length + 'null'.length)
+    t.equal(
+      countValueCharacters({ ab: ['cde', 4, null] }),
+      'ab'.length + 1 + 3 + 'cde'.length + '4'.length + 'null'.length,
+    )
   },
 )
 

@@ -9,7 +9,7 @@ import eventsPlugin from '@plinth/events'
 import httpPlugin, { http, operationTypes } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { defined, defineProduct } from '@plinth/kernel'
+import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import sitePlugin from '@plinth/site'
 import t from 'tap'
@@ -57,7 +57,7 @@ t.test('a list, one thing, a form and an action in the back office, from fewer t
   const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
   const call = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
-    (await server.inject(defined({ method, url, headers, payload }))).json()
+    (await server.inject(omitUndefined({ method, url, headers, payload }))).json()
   const page = async (id: string) => (await call('GET', `/api/v1/admin/console/pages/${id}`)).data
 
   const list = await page('acme.depots')

@@ -6,9 +6,9 @@ import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { defined, definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
+import { definePlugin, defineProduct, type JsonValue, omitUndefined, type Plugin } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
-import { applyValues, assertMembers, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import money from '@plinth/money'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
 import cleanupPlugin from '@plinth/quickstart-cleanup'
@@ -95,7 +95,7 @@ async function startCheckout(
     const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })
     const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
     return async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
-      (await server.inject(defined({ method, url, headers, payload }))).json()
+      (await server.inject(omitUndefined({ method, url, headers, payload }))).json()
   }
   await running.service(accounts).createAdministrator({ username: 'admin', password }, origin)
   const member = async (username: string) => {
@@ -213,10 +213,10 @@ onEachDatabase(
     const ann = await member('ann')
     const [{ id: offerId }] = (await ann('GET', 'offers?size=1')).data.items
     const order = () => ann('POST', 'orders', { offerId })
-    const [amounts] = await effectOf(t, 'platform.example.checkout.token-decimals', {
+    const [amounts] = await assertKeyEffect(t, 'platform.example.checkout.token-decimals', {
       changed: 18,
       async observe(values) {
-        await applyValues(running, values)
+        await applyLiveValues(running, values)
         const { price, pay } = (await order()).data
         return [price, pay.amountRaw]
       },
@@ -229,10 +229,10 @@ onEachDatabase(
       t.match(await order(), closed, JSON.stringify(change))
     }
     known.set('local', local)
-    const codes = await effectOf(t, 'platform.example.checkout.{chain,token,receiver}', {
+    const codes = await assertKeyEffect(t, 'platform.example.checkout.{chain,token,receiver}', {
       changed: '0x12',
       async observe(values) {
-        await applyValues(running, values)
+        await applyLiveValues(running, values)
         const { code, data } = await order()
         return data.reason ?? code
       },
@@ -341,6 +341,9 @@ t.test('the times of an unpaid sale are those of the configuration', async (t) =
     const { status } = (await ann('GET', `orders/${orderNo}`)).data
     return { status, isFree: next.pay.amountRaw === pay.amountRaw }
   }
-  await effectOf(t, 'platform.example.checkout.payment-timeout', { changed: '3h', observe: stateAfter(0) })
-  await effectOf(t, 'platform.example.checkout.amount-release', { changed: '1h', observe: stateAfter(3_600_000) })
+  await assertKeyEffect(t, 'platform.example.checkout.payment-timeout', { changed: '3h', observe: stateAfter(0) })
+  await assertKeyEffect(t, 'platform.example.checkout.amount-release', {
+    changed: '1h',
+    observe: stateAfter(3_600_000),
+  })
 })

@@ -8,7 +8,7 @@ import {
   forumTopicFavorited,
   forumTopicLiked,
 } from '@plinth/events'
-import { BusinessError, columnText, service } from '@plinth/kernel'
+import { BusinessError, fitTextToColumn, service } from '@plinth/kernel'
 import { Board, Mark, Post, Reply, Report, Subscription } from './entities.ts'
 
 /** The acting user. */
@@ -58,7 +58,7 @@ export class Forum {
     return this.#db.transactional(async (em) => {
       const topic = await this.#topic(topicId)
       const replyId = await em.insert(Reply, { id: this.#db.newId(), topicId, authorId: userId, body })
-      const preview = columnText(body, maxPreviewLength)
+      const preview = fitTextToColumn(body, maxPreviewLength)
       await this.#publish(forumReplyCreated, { ...topic, replyId, preview, userId, userName }, topicId)
       return replyId
     })

@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { id, line, listPage, listQuery, listResponse, newestFirst, rangeQuery, routesWith, Type } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
-import { type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
+import { type AuditedRequest, auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
 import { creditReasons } from './credit.ts'
 import { orderStatuses, refundStatuses } from './entities.ts'
@@ -162,4 +162,4 @@ const record = (
   action: string,
   subject: string,
   summary: Readonly<Record<string, string | number | boolean>>,
-) => audit(kernel, { ...auditCaller(request), action, subject, summary })
+) => writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), action, subject, summary })

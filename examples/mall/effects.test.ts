@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the mall. */
 import { createDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import t from 'tap'
 import { startMall } from './test/start-mall.ts'
@@ -33,16 +33,16 @@ t.test('the shop sells as its keys say', async (t) => {
     const { status } = (await call('GET', `${root}/orders/${unpaid}`)).data
     return { currency, withCredit, payment, status }
   }
-  const [currencies] = await effectOf(t, 'platform.example.mall.currency', { changed: 'EUR', observe })
+  const [currencies] = await assertKeyEffect(t, 'platform.example.mall.currency', { changed: 'EUR', observe })
   t.match(currencies, { before: { currency: 'CNY' }, after: { currency: 'EUR' } })
-  const [credits] = await effectOf(t, 'platform.example.mall.credit-asset', { changed: 'credit:test', observe })
+  const [credits] = await assertKeyEffect(t, 'platform.example.mall.credit-asset', { changed: 'credit:test', observe })
   t.hasStrict(credits, { after: { withCredit: '200' } })
-  const [payments] = await effectOf(t, 'platform.example.mall.test-payments', {
+  const [payments] = await assertKeyEffect(t, 'platform.example.mall.test-payments', {
     compared: true,
     changed: false,
     observe,
   })
   t.hasStrict(payments, { before: { payment: '200' }, after: { payment: '403' } })
-  const [timeouts] = await effectOf(t, 'platform.example.mall.payment-timeout', { changed: '10m', observe })
+  const [timeouts] = await assertKeyEffect(t, 'platform.example.mall.payment-timeout', { changed: '10m', observe })
   t.hasStrict(timeouts, { before: { status: 'unpaid' }, after: { status: 'cancelled' } })
 })

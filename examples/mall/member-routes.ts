@@ -1,7 +1,7 @@
 import { id, line, listPage, listQuery, listResponse, newestFirst, reason, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
 import { creditReasons } from './credit.ts'
 import { orderStatuses } from './entities.ts'
@@ -88,7 +88,7 @@ export const memberRoutes = [
       const { userId } = requirePrincipal(request)
       const { status } = request.query
       return listResponse(request.query, newestFirst, async (window) => {
-        const found = await orders.list(defined({ userId, status }), window)
+        const found = await orders.list(omitUndefined({ userId, status }), window)
         return { ...found, items: found.items.map(viewOfOrder) }
       })
     },

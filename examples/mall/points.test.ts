@@ -7,7 +7,7 @@ import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { defined, defineProduct } from '@plinth/kernel'
+import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import pointsPlugin, { memberPoints } from '@plinth/member-points'
 import money from '@plinth/money'
@@ -60,7 +60,7 @@ async function startShop(t: Test, at: TestDatabase) {
     const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
     return async (method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object) => {
       const url = `/api/v1/${path}`
-      return (await server.inject(defined({ method, url, headers, payload }))).json()
+      return (await server.inject(omitUndefined({ method, url, headers, payload }))).json()
     }
   }
   await running.service(accounts).createAdministrator({ username: 'admin', password }, origin)
@@ -75,7 +75,7 @@ async function startShop(t: Test, at: TestDatabase) {
       (await logIn(username))(method, path, payload)
     const order = async (credit?: number) => {
       const lines = [{ goodsId, quantity: 1 }]
-      const { data } = await call('POST', 'mall/orders', defined({ lines, credit }))
+      const { data } = await call('POST', 'mall/orders', omitUndefined({ lines, credit }))
       return String(data.orderNo)
     }
     const pay = async (orderNo: string) => {

@@ -4,7 +4,7 @@ import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { defined, defineProduct } from '@plinth/kernel'
+import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -31,7 +31,7 @@ async function startNotes(t: Test, db: TestDatabase) {
   const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
   const headers = { authorization: `Bearer ${login.json().data.accessToken}`, 'accept-language': 'zh-CN' }
   const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
-    (await server.inject(defined({ method, url, headers, payload }))).json()
+    (await server.inject(omitUndefined({ method, url, headers, payload }))).json()
   return { running, server, clock, call }
 }
 

@@ -37,7 +37,7 @@ const placeOf = ({ nameFrom, plugin }: OwnedTask) =>
  * Returns a problem for each key whose value gives a scheduled task the same name as another task. If a configured name
  * equals the default name of another task, only the key of the configured name is reported.
  */
-export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[]): readonly Problem[] {
+export function findTaskNameProblems(config: ConfigValues, plugins: readonly Plugin[]): readonly Problem[] {
   const named = tasksOf(plugins).map((task) => {
     const effective = task.nameFrom === undefined ? undefined : config.explain(task.nameFrom)?.effective
     return { task, effective, name: effective?.value ?? task.name, isSet: effective && effective.source !== 'default' }

@@ -10,20 +10,20 @@ export {
   type CatalogueEntry,
   catalogueToDotenv,
   catalogueToMarkdown,
+  countValueCharacters,
   maxSecretsLength,
   maxValueLength,
-  readText,
-  tooLongTogether,
-  valueLength,
+  parseValueText,
+  secretsTooLongRule,
 } from '@plinth/config-schema'
 export {
-  type BoundDestination,
   type ConfigEntry,
   decodeEnvFile,
   type EnvFile,
   type EnvFileEntry,
   type EnvFileProblem,
-  fallbackPlace,
+  type Fingerprints,
+  fallbackValuePlace,
   type OrphanedValue,
   type OwnedKey,
   parseEnvFile,
@@ -32,9 +32,9 @@ export {
   writeEnvValue,
 } from '@plinth/config-schema/reading'
 export { loadProduct } from './cli/load-product.ts'
-export { lockFileText, type Manifest, manifestOf } from './cli/manifest.ts'
+export { createManifest, lockFileText, type Manifest } from './cli/manifest.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
-export type { Explanation, SourcedValue, WithheldSecret } from './configuration/explanation.ts'
+export type { ConfigExplanation, SourcedValue, WithheldSecret } from './configuration/explanation.ts'
 export {
   type BoundInstallTask,
   type BoundScheduledTask,
@@ -45,10 +45,10 @@ export {
 } from './contracts/kernel.ts'
 export type { BusinessErrorsDeclaration } from './errors/business-error.ts'
 export { type KernelErrorCode, type Problem, StartRejectedError, StopFailedError } from './errors/kernel-errors.ts'
-export { type ReturnedTrial, SettingsTrial } from './files/settings-trial.ts'
+export { type RevertedTrial, SettingsTrial } from './files/settings-trial.ts'
 export { kernelVersion } from './kernel-plugin.ts'
 export { type Dependency, type Plan, planProduct } from './plan.ts'
 export { type FailedStart, isPlugin, type PluginRuntime } from './plugin.ts'
 export { type PrepareOptions, prepareProduct } from './product.ts'
 export { RunningProduct, type StartOptions, startProduct } from './running-product.ts'
-export { type ShapeProblem, shapeProblems } from './shapes/shape-check.ts'
+export { findShapeProblems, type ShapeProblem } from './shapes/shape-check.ts'

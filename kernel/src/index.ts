@@ -8,7 +8,6 @@ export {
   bilingual,
   type DeclarationProblem,
   type Deprecation,
-  defined,
   didYouMean,
   environmentName,
   environmentNameOf,
@@ -29,17 +28,18 @@ export {
   type LocalizedText,
   localize,
   maskedValue,
-  type NeededWhile,
   type NumberConstraints,
-  nearest,
+  nearestName,
+  omitUndefined,
+  type ParsedValueResult,
   parseBytes,
   parseDuration,
   type QuantityConstraints,
   type Reload,
+  type RequiredWhile,
   readValue,
   type StringConstraints,
-  type spaced,
-  type TextReading,
+  type spaceBeforeAscii,
   type ValueOf,
   type ValueProblem,
   validateDeclaration,
@@ -61,14 +61,13 @@ export type {
 } from './contracts/declarations.ts'
 export {
   type AuditEntry,
-  type AuditedFact,
-  type AuditedKind,
+  type AuditedPropertyText,
   type AuditedRequest,
   type AuditSummary,
+  type AuditTexts,
   type AuditTrail,
-  audit,
-  auditCaller,
-  auditedKinds,
+  auditFieldsOfCaller,
+  auditTexts,
   auditTrail,
   type HealthCheck,
   type HealthReport,
@@ -78,28 +77,29 @@ export {
   type ManifestEntries,
   manifestEntries,
   maskedSummary,
-  type PluginData,
+  type PluginDataItem,
+  type PluginDataStore,
   type ProductState,
   pluginData,
+  readHealthWarnings,
   type StartFailure,
   type StartSummaryLine,
-  type StoredData,
   startSummary,
   type TimelineEntry,
   type UpgradeStep,
   upgradeSteps,
-  warningsOf,
+  writeAuditEntry,
 } from './contracts/kernel.ts'
 export {
   type ChannelAttribute,
   type ChannelCheck,
-  type ChannelCondition,
   ChannelError,
   type ChannelProvider,
-  type ConfigNeeds,
+  type ChannelReadiness,
   channelChecks,
   type DeliveryOutcome,
   isChannelError,
+  type NeededConfigKeys,
   type NotificationChannel,
   type NotificationMessage,
   notificationChannel,
@@ -111,7 +111,7 @@ export {
   secretsOf,
   type TextRange,
 } from './contracts/notification-channel.ts'
-export { type Person, type PersonalTable, personalData } from './contracts/personal-data.ts'
+export { type PersonalDataSubject, type PersonalTable, personalData } from './contracts/personal-data.ts'
 export {
   type CleanupBlocker,
   type CleanupPreview,
@@ -137,18 +137,18 @@ export {
 } from './errors/business-error.ts'
 export {
   causeCodeOf,
-  codeOf,
   type ErrorCodeOf,
   type ErrorTable,
   type ErrorText,
+  errorCodeOf,
+  errorReason,
   errorTable,
   isPlinthError,
   isUnavailable,
   PlinthError,
-  reasonOf,
 } from './errors/coded-error.ts'
 export { makePrivateDirectory, makePrivateFile } from './files/private-files.ts'
-export { type ErrorLine, errorLine, FailureLog, type FailureTexts } from './logging/error-line.ts'
+export { type ErrorLine, RepeatedFailureLog, type RepeatedFailureTexts, toErrorLine } from './logging/error-line.ts'
 export {
   type ChangeSetDeclaration,
   type ConfigView,
@@ -168,7 +168,7 @@ export {
 } from './plugin.ts'
 export {
   instanceName,
-  mayBeAlive,
+  mayProcessBeAlive,
   type NodeEnvironment,
   nodeEnvironmentOf,
   type ProcessIdentity,
@@ -176,7 +176,8 @@ export {
 } from './process/process-identity.ts'
 export { defineProduct, isProduct, type PreparedProduct, type Product, type ProductDeclaration } from './product.ts'
 export {
-  type Consumer,
+  type AnyReferenceType,
+  type ConsumingPlugin,
   type ExtensionPoint,
   extensionPoint,
   type Optional,
@@ -184,16 +185,15 @@ export {
   optional,
   type Requirement,
   type Requirements,
-  refOf,
   type ServiceRef,
   type ServicesOf,
   service,
   type TypeOf,
-  type Unchecked,
+  unwrapOptional,
 } from './refs.ts'
 export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
 export { pluginTitle } from './text/plugin-texts.ts'
-export { columnText, fillText, hostAndPort, type TextParams } from './text/text.ts'
-export { type Clock, type SleepOptions, systemClock, turnTime } from './time/clock.ts'
+export { fillText, fitTextToColumn, hostAndPort, type TextParams } from './text/text.ts'
+export { type Clock, createTickClock, type SleepOptions, systemClock } from './time/clock.ts'
 export { Deadlines, withinDeadline } from './time/deadlines.ts'
-export { asClass, asFunction, type PartResolver, type Resolvers } from './wiring.ts'
+export { asClass, asFunction, type DependencyResolver, type Resolvers } from './wiring.ts'

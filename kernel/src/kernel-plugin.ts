@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { key, type LocalizedText } from '@plinth/config-schema'
-import { configAdmin, declaredTasks, kernel, kernelPoints } from './contracts/kernel.ts'
+import { configAdmin, declaredTasks, kernel, kernelExtensionPoints } from './contracts/kernel.ts'
 import { definePlugin } from './plugin.ts'
 
 const manifest: { readonly version: string; readonly engines: { readonly node: string } } = createRequire(
@@ -25,7 +25,7 @@ export const kernelPlugin = definePlugin({
   version: kernelVersion,
   kernel: kernelVersion,
   provides: [kernel, configAdmin, declaredTasks],
-  extensionPoints: kernelPoints,
+  extensionPoints: kernelExtensionPoints,
   configGroups: { kernel: { en: 'Start and stop', 'zh-CN': '启动与停止' }, log: { en: 'Log', 'zh-CN': '日志' } },
   config: {
     'platform.kernel.setup-deadline': deadline(

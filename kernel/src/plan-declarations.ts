@@ -7,7 +7,7 @@ import type { Plugin } from './plugin.ts'
 import type { TextParams } from './text/text.ts'
 
 /** Reports a problem of a declaration. */
-export type Report = (code: KernelErrorCode, place: string, details: TextParams, plugin?: string) => void
+export type ReportProblem = (code: KernelErrorCode, place: string, details: TextParams, plugin?: string) => void
 
 /** Commands of the `plinth` program itself. Plugins may add commands to the groups `config` and `plugins`. */
 const kernelCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(
@@ -40,10 +40,10 @@ const duplicateCodes: Readonly<Record<string, KernelErrorCode>> = {
 }
 
 /** Returns the first plugin that declares each name. Reports every other plugin that declares the same name. */
-export function ownersBy(
+export function findOwners(
   member: keyof typeof uniqueNames,
   plugins: readonly Plugin[],
-  report: Report,
+  report: ReportProblem,
 ): Map<string, string> {
   const [kind, namesOf] = uniqueNames[member]
   const owners = new Map<string, string>()
@@ -67,7 +67,7 @@ const keyProblems: Readonly<Record<string, KernelErrorCode>> = {
 }
 
 /** Returns the valid keys of all plugins. */
-export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<string, OwnedKey> {
+export function collectPluginKeys(plugins: readonly Plugin[], report: ReportProblem): ReadonlyMap<string, OwnedKey> {
   const { keys, faults } = collectKeys(
     plugins.map(({ id, config = {}, configGroups = {} }) => ({ plugin: id, keys: config, groups: configGroups })),
   )
@@ -80,9 +80,9 @@ export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<
 }
 
 /** Checks the declarations that have no separate check: all except services, extension points and keys. */
-export function checkDeclarations(plugins: readonly Plugin[], report: Report): void {
+export function checkDeclarations(plugins: readonly Plugin[], report: ReportProblem): void {
   for (const member of ['permissions', 'installTasks', 'scheduledTasks', 'commands', 'migrations'] as const) {
-    ownersBy(member, plugins, report)
+    findOwners(member, plugins, report)
   }
   for (const plugin of plugins) checkTaskKeys(plugin, report)
   checkInstallTasks(plugins, report)
@@ -105,7 +105,7 @@ const taskKeys = [
   ['nameFrom', ({ type }: JsonSchema) => type === 'string', 'key.string'],
 ] as const
 
-function checkTaskKeys({ id, config = {}, scheduledTasks = [] }: Plugin, report: Report): void {
+function checkTaskKeys({ id, config = {}, scheduledTasks = [] }: Plugin, report: ReportProblem): void {
   for (const [index, task] of scheduledTasks.entries()) {
     for (const [member, isOfType, builder] of taskKeys) {
       const key = task[member]
@@ -121,7 +121,7 @@ function checkTaskKeys({ id, config = {}, scheduledTasks = [] }: Plugin, report:
   }
 }
 
-function checkInstallTasks(plugins: readonly Plugin[], report: Report): void {
+function checkInstallTasks(plugins: readonly Plugin[], report: ReportProblem): void {
   const tasks = plugins.flatMap(({ id, installTasks = [] }) => installTasks.map((task) => ({ ...task, plugin: id })))
   const { cycles } = orderByDependency(tasks, ({ code, dependencies = [] }) => ({ name: code, needs: dependencies }))
   for (const path of cycles) {
@@ -131,7 +131,7 @@ function checkInstallTasks(plugins: readonly Plugin[], report: Report): void {
 }
 
 /** Reports different titles for one group, because it would be unclear which one to show. */
-function checkGroupTitles(plugins: readonly Plugin[], report: Report): void {
+function checkGroupTitles(plugins: readonly Plugin[], report: ReportProblem): void {
   const titles = new Map<string, { readonly plugin: string; readonly title: Localized }>()
   for (const { id, configGroups = {} } of plugins) {
     for (const [group, text] of Object.entries(configGroups)) {

@@ -1,14 +1,14 @@
-import type { Report } from './plan-declarations.ts'
+import type { ReportProblem } from './plan-declarations.ts'
 import { implementedMembers, isPlugin, type Plugin } from './plugin.ts'
-import { refOf } from './refs.ts'
-import { shown } from './shapes/shape-check.ts'
-import { textsOf, warnOfPlaceholders } from './text/plugin-texts.ts'
+import { unwrapOptional } from './refs.ts'
+import { describeValue } from './shapes/shape-check.ts'
+import { flattenMessages, reportPlaceholderProblems } from './text/plugin-texts.ts'
 
 /** Maximum number of untranslated texts that a message lists. */
 const maxNamed = 5
 
 /** Reports declarations that no plugin implements, and texts that exist in one language only. */
-export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
+export function reportOmissions(plugins: readonly Plugin[], warn: ReportProblem): void {
   for (const member of implementedMembers) {
     const declaring = plugins.filter((plugin) => {
       const declared: object = plugin[member] ?? []
@@ -19,7 +19,7 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
     warn('PLINTH_PLAN_NOT_IMPLEMENTED', member, { member, plugins: declaring.map(({ id }) => id).join(', ') })
   }
   for (const plugin of plugins) {
-    warnOfPlaceholders(plugin, warn)
+    reportPlaceholderProblems(plugin, warn)
     const names = englishTexts(plugin)
     if (names.length === 0) continue
     const details = { count: names.length, names: names.slice(0, maxNamed).join(', ') }
@@ -27,8 +27,8 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   }
   for (const { id, messages } of plugins) {
     for (const [locale, other] of [['zh-CN', 'en'] as const, ['en', 'zh-CN'] as const]) {
-      const texts = textsOf(messages?.[locale])
-      const missing = [...textsOf(messages?.[other]).keys()].filter((name) => !texts.has(name))
+      const texts = flattenMessages(messages?.[locale])
+      const missing = [...flattenMessages(messages?.[other]).keys()].filter((name) => !texts.has(name))
       if (missing.length === 0) continue
       const details = { count: missing.length, locale, names: missing.slice(0, maxNamed).join(', ') }
       warn('PLINTH_PLAN_MESSAGES_INCOMPLETE', `messages["${locale}"]`, details, id)
@@ -65,7 +65,7 @@ const kinds = { service: 'a service', 'extension-point': 'an extension point' } 
  * Returns the places of a declaration that must contain a reference but do not. The compiler cannot find all of them:
  * an import cycle makes a value undefined at run time, and some plugins are written in JavaScript.
  */
-export function brokenReferences(plugin: Plugin): readonly BrokenReference[] {
+export function findBrokenReferences(plugin: Plugin): readonly BrokenReference[] {
   const { requires = {} } = plugin
   const required = Object.entries(requires).flatMap(([name, need]) => broken(`requires.${name}`, need, 'service'))
   const listed = (['provides', 'extensionPoints', 'contributes'] as const).flatMap((member) =>
@@ -81,7 +81,7 @@ function broken(
   need: { readonly kind: string } | undefined,
   kind: keyof typeof kinds,
 ): BrokenReference[] {
-  const value = need && refOf(need)
+  const value = need && unwrapOptional(need)
   const found = foundInstead(value, kind)
   return found === undefined ? [] : [{ place, value, found }]
 }
@@ -96,12 +96,12 @@ function foundInstead(value: unknown, kind: keyof typeof kinds): string | undefi
   }
   const other = Object.entries(kinds).find(([name]) => name === ref.kind)?.[1]
   return other === undefined
-    ? `is ${shown(value)}, not a reference made by service() or extensionPoint()`
+    ? `is ${describeValue(value)}, not a reference made by service() or extensionPoint()`
     : `is a reference to ${other}, where a reference to ${kinds[kind]} is needed`
 }
 
 /** Returns a reference to suggest to an author who wrote a plugin where a reference is required. */
-export function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
+export function suggestReference({ id, provides = [], extensionPoints = [] }: Plugin) {
   const offered = [...provides, ...extensionPoints]
   const name = (offered[0]?.id.split('.').at(-1) ?? 'reference').replace(/-(.)/g, (_, letter) => letter.toUpperCase())
   const origin = offered.find(({ from }) => from !== undefined)?.from ?? 'its package'
@@ -120,7 +120,7 @@ interface Entry {
  * Describes an entry of the plugin list that is not a plugin, and returns the id of the plugin that the author probably
  * meant.
  */
-export function describeEntry(value: unknown): Entry {
+export function describeNonPlugin(value: unknown): Entry {
   const { kind, id, from, default: exported, version, then }: Readonly<Record<string, unknown>> = Object(value)
   const origin = typeof from === 'string' ? from : 'its file'
   const idOf = (one: unknown) => (typeof one === 'string' ? one : undefined)
@@ -134,5 +134,5 @@ export function describeEntry(value: unknown): Entry {
   if (idOf(id) !== undefined && version !== undefined) {
     return { id: idOf(id), found: 'is a plain object, not the result of definePlugin()', origin }
   }
-  return { id: undefined, found: `is ${shown(value)}, not a plugin`, origin }
+  return { id: undefined, found: `is ${describeValue(value)}, not a plugin`, origin }
 }

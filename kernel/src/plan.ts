@@ -5,11 +5,11 @@ import validRange from 'semver/ranges/valid.js'
 import { orderByDependency } from './dependency-graph.ts'
 import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
-import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
-import { brokenReferences, describeEntry, findOmissions, offerOf } from './plan-references.ts'
+import { checkDeclarations, collectPluginKeys, findOwners, type ReportProblem } from './plan-declarations.ts'
+import { describeNonPlugin, findBrokenReferences, reportOmissions, suggestReference } from './plan-references.ts'
 import { isPlugin, type Plugin, type Role } from './plugin.ts'
-import { refOf } from './refs.ts'
-import { checkedMembers, checkShapes } from './shapes/declaration-shapes.ts'
+import { unwrapOptional } from './refs.ts'
+import { checkShapes, declarationMembers } from './shapes/declaration-shapes.ts'
 
 /** Reason why a plugin is set up after another one. */
 export interface Dependency {
@@ -40,7 +40,7 @@ export interface Plan {
 }
 
 /** Names of the properties that the kernel knows. Others are reported as misspelt. */
-const knownMembers: ReadonlySet<string> = new Set(['id', 'version', 'kernel', 'businessErrors', ...checkedMembers])
+const knownMembers: ReadonlySet<string> = new Set(['id', 'version', 'kernel', 'businessErrors', ...declarationMembers])
 
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
 
@@ -53,19 +53,19 @@ export function planProduct(
   options: { readonly kernelVersion: string; readonly roles: readonly Role[] },
 ): Plan {
   const problems: Problem[] = []
-  const report: Report = (code, place, details, plugin) => problems.push(problem(code, place, details, plugin))
+  const report: ReportProblem = (code, place, details, plugin) => problems.push(problem(code, place, details, plugin))
 
   const plugins = usablePlugins(listed, options.kernelVersion, report)
   const isActive = ({ roles }: Plugin) => roles === undefined || roles.some((role) => options.roles.includes(role))
   const active = plugins.filter(isActive)
   const declaring = [kernelPlugin, ...plugins]
-  const providers = ownersBy('provides', declaring, report)
-  const owners = ownersBy('extensionPoints', declaring, report)
+  const providers = findOwners('provides', declaring, report)
+  const owners = findOwners('extensionPoints', declaring, report)
   const dependencies = findDependencies(active, providers, owners, options.roles, report)
-  const keys = keysBy(declaring, report)
+  const keys = collectPluginKeys(declaring, report)
   checkDeclarations(declaring, report)
   const warnings: Problem[] = []
-  findOmissions(declaring, (code, place, details, plugin) => warnings.push(problem(code, place, details, plugin)))
+  reportOmissions(declaring, (code, place, details, plugin) => warnings.push(problem(code, place, details, plugin)))
 
   const isSupplier = ({ suppliesConfiguration = false }: Plugin) => suppliesConfiguration
   const preferred = active.toSorted((a, b) => Number(isSupplier(b)) - Number(isSupplier(a)))
@@ -84,7 +84,7 @@ export function planProduct(
 
 const versionExamples = { version: 'version: "1.2.3"', kernel: 'kernel: "^1.0.0"' } as const
 
-function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
+function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: ReportProblem): Plugin[] {
   const plugins = new Map<string, Plugin>()
   // Caches valid ranges, because most plugins declare the same one and the comparison is slow.
   const fitting = new Set<string>()
@@ -95,7 +95,7 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
   for (const [index, candidate] of listed.entries()) {
     const listedAt = `plugins[${index}]`
     if (!isPlugin(candidate)) {
-      const { id, ...details } = describeEntry(candidate)
+      const { id, ...details } = describeNonPlugin(candidate)
       report('PLINTH_PLAN_NOT_A_PLUGIN', listedAt, { entry: index + 1, ...details }, id)
       continue
     }
@@ -115,9 +115,9 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
       report('PLINTH_PLAN_UNKNOWN_MEMBER', member, { member, nearest: didYouMean(member, knownMembers) }, id)
     }
     const checked = checkShapes(candidate, report)
-    const broken = brokenReferences(checked)
+    const broken = findBrokenReferences(checked)
     for (const { place, found, value } of broken) {
-      if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)
+      if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, suggestReference(value), id)
       else report('PLINTH_PLAN_INVALID_REFERENCE', place, { found }, id)
     }
     if (plugins.has(id)) report('PLINTH_PLAN_DUPLICATE_PLUGIN', listedAt, { id }, id)
@@ -131,7 +131,7 @@ function findDependencies(
   providers: ReadonlyMap<string, string>,
   owners: ReadonlyMap<string, string>,
   roles: readonly Role[],
-  report: Report,
+  report: ReportProblem,
 ): Map<string, Dependency[]> {
   const dependencies = new Map<string, Dependency[]>(active.map(({ id }) => [id, []]))
   const points = active.flatMap(({ extensionPoints = [] }) => extensionPoints)
@@ -139,7 +139,7 @@ function findDependencies(
   for (const { id, requires = {}, contributes = [] } of active) {
     for (const [name, requirement] of Object.entries(requires)) {
       const isOptional = requirement.kind === 'optional'
-      const { id: service, from } = refOf(requirement)
+      const { id: service, from } = unwrapOptional(requirement)
       const provider = providers.get(service)
       if (provider !== undefined && dependencies.has(provider)) {
         dependencies.get(id)?.push({ on: provider, via: isOptional ? 'optional' : 'requires', ref: service })
@@ -153,7 +153,7 @@ function findDependencies(
       }
     }
     for (const need of contributes) {
-      const { id: point, from } = refOf(need)
+      const { id: point, from } = unwrapOptional(need)
       const owner = owners.get(point)
       if (owner === undefined) {
         if (need.kind === 'optional') continue

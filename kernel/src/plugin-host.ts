@@ -1,11 +1,11 @@
 import type { ConfigValues } from './configuration/config-values.ts'
-import { reasonOf } from './errors/coded-error.ts'
+import { errorReason } from './errors/coded-error.ts'
 import { kernelError } from './errors/kernel-errors.ts'
 import type { Plugin, PluginContext, PluginRuntime } from './plugin.ts'
-import { type Consumer, type Requirements, refOf, type ServiceRef, type ServicesOf } from './refs.ts'
+import { type ConsumingPlugin, type Requirements, type ServiceRef, type ServicesOf, unwrapOptional } from './refs.ts'
 import type { Registry } from './registry.ts'
-import { shown } from './shapes/shape-check.ts'
-import { wireParts } from './wiring.ts'
+import { describeValue } from './shapes/shape-check.ts'
+import { wireDependencies } from './wiring.ts'
 
 /** Objects that all plugins of one product share. */
 interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
@@ -13,7 +13,7 @@ interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'>
   readonly registry: Registry
 }
 
-export type Hook = (signal: AbortSignal) => void | Promise<void>
+export type PluginHook = (signal: AbortSignal) => void | Promise<void>
 type DrainHook = Parameters<PluginContext['onDrain']>[0]
 
 const undeclaredCodes = {
@@ -26,7 +26,7 @@ const undeclaredCodes = {
 export class PluginHost {
   readonly plugin: Plugin
   /** Hooks in order of registration. `stop` hooks run in reverse order. */
-  readonly hooks: { readonly ready: Hook[]; readonly drain: DrainHook[]; readonly stop: Hook[] } = {
+  readonly hooks: { readonly ready: PluginHook[]; readonly drain: DrainHook[]; readonly stop: PluginHook[] } = {
     ready: [],
     drain: [],
     stop: [],
@@ -111,7 +111,7 @@ export class PluginHost {
   #createContext(signal: AbortSignal): PluginContext {
     const { registry } = this.#shared
     const { id } = this.plugin
-    const provideEach = <T>(ref: ServiceRef<T>, implementationFor: (consumer: Consumer) => T) => {
+    const provideEach = <T>(ref: ServiceRef<T>, implementationFor: (consumer: ConsumingPlugin) => T) => {
       this.#expectOpen('provide')
       this.#expectDeclared('provides', ref)
       this.#expectFunction('provideEach', implementationFor)
@@ -120,7 +120,7 @@ export class PluginHost {
     return Object.freeze({
       ...this.runtime,
       signal,
-      wire: () => wireParts,
+      wire: () => wireDependencies,
       provideEach,
       provide: (ref, implementation) => {
         if (implementation === undefined) {
@@ -170,13 +170,13 @@ export class PluginHost {
 
   #expectFunction(member: string, value: unknown): void {
     if (typeof value === 'function') return
-    const found = value === undefined ? 'undefined' : shown(value)
+    const found = value === undefined ? 'undefined' : describeValue(value)
     const expected = { expected: 'a function', example: `a function that is called later: ${member}(() => work())` }
     throw kernelError('PLINTH_CONTEXT_ARGUMENT', { plugin: this.plugin.id, member, found, ...expected })
   }
 
   #expectDeclared(member: keyof typeof undeclaredCodes, { id }: { readonly id: string }): void {
-    if (this.plugin[member]?.some((declared) => refOf(declared).id === id)) return
+    if (this.plugin[member]?.some((declared) => unwrapOptional(declared).id === id)) return
     throw kernelError(undeclaredCodes[member], { plugin: this.plugin.id, service: id, point: id })
   }
 
@@ -193,7 +193,7 @@ export class PluginHost {
     Promise.resolve()
       .then(hook)
       .catch((error: unknown) => {
-        const reason = config.redact(reasonOf(error))
+        const reason = config.redact(errorReason(error))
         log.error({ plugin: this.plugin.id, reason }, 'a resource that was opened late could not be released')
       })
   }

@@ -5,14 +5,14 @@ import type { ConfigAdmin, StartFailure } from './contracts/kernel.ts'
 import type { BusinessErrorsDeclaration } from './errors/business-error.ts'
 import { deepFreeze } from './read-only.ts'
 import type {
-  Consumer,
+  AnyReferenceType,
+  ConsumingPlugin,
   ExtensionPoint,
   Optional,
   Requirements,
   ServiceRef,
   ServicesOf,
   TypeOf,
-  Unchecked,
 } from './refs.ts'
 import type { Clock } from './time/clock.ts'
 import type { Resolvers } from './wiring.ts'
@@ -72,9 +72,9 @@ export interface ConfigView<K extends KeyDeclarations> {
  */
 export interface Declared {
   readonly requires: Requirements
-  readonly provides: readonly ServiceRef<Unchecked>[]
-  readonly extensionPoints: readonly ExtensionPoint<Unchecked>[]
-  readonly contributes: readonly (ExtensionPoint<Unchecked> | Optional<ExtensionPoint<Unchecked>>)[]
+  readonly provides: readonly ServiceRef<AnyReferenceType>[]
+  readonly extensionPoints: readonly ExtensionPoint<AnyReferenceType>[]
+  readonly contributes: readonly (ExtensionPoint<AnyReferenceType> | Optional<ExtensionPoint<AnyReferenceType>>)[]
   readonly config: KeyDeclarations
 }
 
@@ -95,7 +95,7 @@ export type KeysOf<D> = D extends { readonly config: infer K extends KeyDeclarat
 
 /** Objects that the code of a plugin may use at any time. */
 export interface PluginRuntime<D extends Partial<Declared> = Declared> {
-  readonly plugin: Consumer
+  readonly plugin: ConsumingPlugin
   /** The services that the plugin declared in `requires`. */
   readonly services: ServicesOf<RequiredBy<D>>
   readonly config: ConfigView<KeysOf<D>>
@@ -149,7 +149,7 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
    * the provider which plugin calls. The implementation is created before the setup of that plugin. For calls by the
    * code that started the product, the consumer is `kernel`.
    */
-  provideEach<Ref extends Provided<D>>(ref: Ref, implementationFor: (consumer: Consumer) => TypeOf<Ref>): void
+  provideEach<Ref extends Provided<D>>(ref: Ref, implementationFor: (consumer: ConsumingPlugin) => TypeOf<Ref>): void
   /**
    * Adds an implementation to an extension point that the plugin declared in `contributes`. The name must be unique in
    * the extension point.

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@plinth/config-schema'
-import { type ConfigSource, type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
-import { taskNameProblems } from './bound-tasks.ts'
+import { type ConfigSource, type ConfigSourceInputs, sourcesOf } from '@plinth/config-schema/reading'
+import { findTaskNameProblems } from './bound-tasks.ts'
 import { ConfigValues } from './configuration/config-values.ts'
 import type { Problem } from './errors/kernel-errors.ts'
 import { kernelVersion } from './kernel-plugin.ts'
@@ -48,7 +48,7 @@ export function isProduct(value: unknown): value is Product {
   return isBranded === true && Array.isArray(plugins)
 }
 
-export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set' | 'fallback'> {
+export interface PrepareOptions extends Pick<ConfigSourceInputs, 'envFile' | 'environment' | 'set' | 'fallback'> {
   /** Roles of this process. Default: `web` and `worker`. */
   readonly roles?: readonly Role[]
   /** If true, keys that no plugin declares are reported as warnings. Used by commands that explain such keys. */
@@ -78,7 +78,7 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const { toleratesUnknownKeys = false } = options
   const config = new ConfigValues(plan.keys, sources, { isProduction, toleratesUnknownKeys })
   // If the plan has problems, the declarations may be malformed, so the names of tasks are not checked.
-  const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
+  const names = plan.problems.length === 0 ? findTaskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]
   return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }
 }

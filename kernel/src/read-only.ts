@@ -29,7 +29,7 @@ export class MapView<T> implements ReadonlyMap<string, T> {
  * Returns a frozen object with the properties of `target` in `names` and the properties of `own`. Methods stay bound to
  * `target`. Its other properties are not accessible.
  */
-export function facade<T extends object, N extends keyof T, O extends object>(
+export function createFrozenFacade<T extends object, N extends keyof T, O extends object>(
   target: T,
   names: readonly N[],
   own: O,

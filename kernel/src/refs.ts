@@ -7,7 +7,7 @@ import type { Shape } from './shapes/shape.ts'
 
 /** A type that only the author of a reference knows. The compiler checks it where the reference is declared. */
 // biome-ignore lint/suspicious/noExplicitAny: references of all kinds are in one list, with opposite variance
-export type Unchecked = any
+export type AnyReferenceType = any
 
 interface Ref<Kind extends string, T> {
   readonly kind: Kind
@@ -50,14 +50,15 @@ export interface Optional<Reference> {
 export type OptionalRef<T> = Optional<ServiceRef<T>>
 
 /** Returns the reference itself, without the wrapper that `optional` creates. */
-export const refOf = <Reference extends { readonly kind: string }>(need: Reference | Optional<Reference>): Reference =>
-  isOptional(need) ? need.ref : need
+export const unwrapOptional = <Reference extends { readonly kind: string }>(
+  need: Reference | Optional<Reference>,
+): Reference => (isOptional(need) ? need.ref : need)
 
 const isOptional = <Reference extends { readonly kind: string }>(
   need: Reference | Optional<Reference>,
 ): need is Optional<Reference> => need.kind === 'optional'
 
-export type Requirement = ServiceRef<Unchecked> | OptionalRef<Unchecked>
+export type Requirement = ServiceRef<AnyReferenceType> | OptionalRef<AnyReferenceType>
 export type Requirements = { readonly [name: string]: Requirement }
 
 /** The services for the requirements of a plugin. An optional service that is not loaded is `undefined`. */
@@ -92,7 +93,7 @@ export function extensionPoint<T>(
 }
 
 /** The plugin that uses a service. The provider of the service receives this object. */
-export interface Consumer {
+export interface ConsumingPlugin {
   readonly id: string
   readonly version: string
 }
@@ -101,7 +102,7 @@ export interface Consumer {
  * Marks a requirement or a contribution as optional. If no plugin provides the service, the requiring plugin receives
  * `undefined`. If no plugin owns the extension point, the contribution has no effect.
  */
-export function optional<Reference extends ServiceRef<Unchecked> | ExtensionPoint<Unchecked>>(
+export function optional<Reference extends ServiceRef<AnyReferenceType> | ExtensionPoint<AnyReferenceType>>(
   ref: Reference,
 ): Optional<Reference> {
   return Object.freeze({ kind: 'optional', ref })

@@ -4,12 +4,12 @@ import { type AwilixContainer, asFunction, asValue, createContainer } from 'awil
 import { kernelError } from './errors/kernel-errors.ts'
 import { lockMethods, MapView } from './read-only.ts'
 import {
-  type Consumer,
+  type AnyReferenceType,
+  type ConsumingPlugin,
   type ExtensionPoint,
   type Requirements,
-  refOf,
   type ServiceRef,
-  type Unchecked,
+  unwrapOptional,
 } from './refs.ts'
 import { assertContribution } from './shapes/declaration-shapes.ts'
 
@@ -19,7 +19,7 @@ import { assertContribution } from './shapes/declaration-shapes.ts'
 const consumerName = Symbol('consumer')
 
 interface ServiceCradle {
-  readonly [consumerName]: Consumer
+  readonly [consumerName]: ConsumingPlugin
 }
 
 /**
@@ -33,9 +33,9 @@ export class Registry {
   readonly #points = new Map<string, Map<string, unknown>>()
   readonly #contributors = new Map<string, string>()
   /** Extension points as declared by their owners. */
-  readonly #declared: ReadonlyMap<string, ExtensionPoint<Unchecked>>
+  readonly #declared: ReadonlyMap<string, ExtensionPoint<AnyReferenceType>>
 
-  constructor(points: readonly ExtensionPoint<Unchecked>[]) {
+  constructor(points: readonly ExtensionPoint<AnyReferenceType>[]) {
     this.#declared = new Map(points.map((point) => [point.id, point]))
   }
 
@@ -45,7 +45,7 @@ export class Registry {
    *
    * @param implementationFor returns the implementation for a consumer; called once for each consumer
    */
-  provide<T>(plugin: string, { id }: ServiceRef<T>, implementationFor: (consumer: Consumer) => T): void {
+  provide<T>(plugin: string, { id }: ServiceRef<T>, implementationFor: (consumer: ConsumingPlugin) => T): void {
     if (this.provides(id)) throw kernelError('PLINTH_SERVICE_PROVIDED_TWICE', { plugin, service: id })
     const create = ({ [consumerName]: consumer }: ServiceCradle) => implementationFor(consumer)
     this.#services.register(id, asFunction(create).scoped())
@@ -55,7 +55,7 @@ export class Registry {
     return this.#services.hasRegistration(service)
   }
 
-  service<T>({ id, from = 'a plugin that provides it' }: ServiceRef<T>, consumer: Consumer): T {
+  service<T>({ id, from = 'a plugin that provides it' }: ServiceRef<T>, consumer: ConsumingPlugin): T {
     if (this.provides(id)) return this.#scopeOf(consumer).resolve<T>(id)
     throw kernelError('PLINTH_SERVICE_UNKNOWN', { service: id, provider: from })
   }
@@ -64,9 +64,9 @@ export class Registry {
    * Returns the services of a plugin by the names in its `requires`. An optional service that is not loaded is
    * `undefined`.
    */
-  servicesOf(requirements: Requirements, consumer: Consumer): Readonly<Record<string, unknown>> {
+  servicesOf(requirements: Requirements, consumer: ConsumingPlugin): Readonly<Record<string, unknown>> {
     const given = Object.entries(requirements).map(([name, requirement]) => {
-      const ref = refOf(requirement)
+      const ref = unwrapOptional(requirement)
       const isAbsent = requirement.kind === 'optional' && !this.provides(ref.id)
       return [name, isAbsent ? undefined : this.service(ref, consumer)]
     })
@@ -74,7 +74,7 @@ export class Registry {
   }
 
   /** @throws PlinthError `PLINTH_CONTRIBUTION_INVALID`, `PLINTH_CONTRIBUTION_DUPLICATE` */
-  contribute(plugin: string, ref: ExtensionPoint<Unchecked>, name: string, implementation: unknown): void {
+  contribute(plugin: string, ref: ExtensionPoint<AnyReferenceType>, name: string, implementation: unknown): void {
     const { id: point } = ref
     assertContribution(plugin, this.#declared.get(point) ?? ref, name, implementation)
     const place = placeOf(point, name)
@@ -90,11 +90,11 @@ export class Registry {
     return new MapView(this.#at(point.id) as Map<string, T>)
   }
 
-  contributor({ id: point }: ExtensionPoint<Unchecked>, name: string): string | undefined {
+  contributor({ id: point }: ExtensionPoint<AnyReferenceType>, name: string): string | undefined {
     return this.#contributors.get(placeOf(point, name))
   }
 
-  #scopeOf(consumer: Consumer): AwilixContainer<ServiceCradle> {
+  #scopeOf(consumer: ConsumingPlugin): AwilixContainer<ServiceCradle> {
     const found = this.#scopes.get(consumer.id) ?? this.#services.createScope()
     if (!this.#scopes.has(consumer.id)) {
       this.#scopes.set(consumer.id, found.register(consumerName, asValue(consumer)))

@@ -13,19 +13,19 @@ import {
   type StartFailure,
   type TimelineEntry,
 } from './contracts/kernel.ts'
-import { isPlinthError, PlinthError, reasonOf } from './errors/coded-error.ts'
+import { errorReason, isPlinthError, PlinthError } from './errors/coded-error.ts'
 import { kernelError, StartRejectedError, StopFailedError } from './errors/kernel-errors.ts'
-import { fileOf } from './errors/stack.ts'
+import { declaringFileOf } from './errors/stack.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { captureOutput, createLogger } from './logging/logger.ts'
 import type { Plan } from './plan.ts'
-import { type Hook, PluginHost } from './plugin-host.ts'
-import { runStart } from './process/opened-resources.ts'
+import { type PluginHook, PluginHost } from './plugin-host.ts'
+import { runHook } from './process/opened-resources.ts'
 import './process/tick-shape.ts'
 import type { Plugin } from './plugin.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
-import { facade } from './read-only.ts'
-import type { ExtensionPoint, ServiceRef, Unchecked } from './refs.ts'
+import { createFrozenFacade } from './read-only.ts'
+import type { AnyReferenceType, ExtensionPoint, ServiceRef } from './refs.ts'
 import { Registry } from './registry.ts'
 import { type Clock, systemClock } from './time/clock.ts'
 import { withinDeadline } from './time/deadlines.ts'
@@ -131,7 +131,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.plugins = plan.plugins
     this.#values = config
     this.warnings = warnings
-    this.config = facade(config, adminMembers, {})
+    this.config = createFrozenFacade(config, adminMembers, {})
     this.#clock = options.clock ?? systemClock
     this.#bornAt = this.#clock.monotonic()
     this.#end.promise.catch(() => undefined)
@@ -155,8 +155,8 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.scheduledTasks = Object.freeze(bindScheduledTasks(this.#hosts))
     verifyTaskNames(config, plan.plugins)
     const contributions = kernelContributions(registry)
-    const offered = facade(this, kernelMembers, { contributions })
-    const tasks = facade(this, ['installTasks', 'scheduledTasks'], {})
+    const offered = createFrozenFacade(this, kernelMembers, { contributions })
+    const tasks = createFrozenFacade(this, ['installTasks', 'scheduledTasks'], {})
     registry.provide(kernelPlugin.id, kernel, () => offered)
     registry.provide(kernelPlugin.id, configAdmin, () => this.config)
     registry.provide(kernelPlugin.id, declaredTasks, () => tasks)
@@ -183,7 +183,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 
   /** Returns the id of the plugin that contributed an implementation. */
-  contributor(point: ExtensionPoint<Unchecked>, name: string): string | undefined {
+  contributor(point: ExtensionPoint<AnyReferenceType>, name: string): string | undefined {
     return this.#registry.contributor(point, name)
   }
 
@@ -208,7 +208,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
 
   /** Sets up all plugins. Only `startProduct` calls this method, once. */
   async start(signal: AbortSignal | undefined): Promise<void> {
-    const giveUp = () => this.#giveUp(reasonOf(signal?.reason))
+    const giveUp = () => this.#giveUp(errorReason(signal?.reason))
     if (signal?.aborted) giveUp()
     signal?.addEventListener('abort', giveUp)
     try {
@@ -222,7 +222,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
       this.#startup.signal.throwIfAborted()
     } catch (error) {
       this.#end.resolve(this.#unwind())
-      await this.stopped.catch((failure: unknown) => this.log.error(reasonOf(failure)))
+      await this.stopped.catch((failure: unknown) => this.log.error(errorReason(failure)))
       throw error
     } finally {
       signal?.removeEventListener('abort', giveUp)
@@ -271,7 +271,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   async #unwind(): Promise<void> {
     this.#state = 'draining'
     const failures: Failure[] = []
-    const attempt = async (host: PluginHost, phase: 'drain' | 'stop', ms: number, hook: Hook) => {
+    const attempt = async (host: PluginHost, phase: 'drain' | 'stop', ms: number, hook: PluginHook) => {
       try {
         await this.#step(host, phase, ms, hook)
       } catch (error) {
@@ -297,14 +297,14 @@ export class RunningProduct implements Kernel, DeclaredTasks {
    * Runs one step of the start. If the step fails, throws an error that contains the plugin and the advice of the
    * original error.
    */
-  async #startStep(host: PluginHost, phase: 'setup' | 'ready', hook: Hook, deadlineMs?: number): Promise<void> {
+  async #startStep(host: PluginHost, phase: 'setup' | 'ready', hook: PluginHook, deadlineMs?: number): Promise<void> {
     try {
       await this.#step(host, phase, deadlineMs ?? this.#milliseconds('setup'), hook, this.#startup.signal)
     } catch (thrown) {
       if (isPlinthError(thrown) && endsOfStart.has(thrown.code)) throw thrown
       const error = thrown instanceof Error ? thrown : notAnError(thrown, host.plugin)
       redactError(error, (text) => this.redact(text))
-      const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.redact(reasonOf(error))
+      const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.redact(errorReason(error))
       const needs = (this.plan.dependencies.get(host.plugin.id) ?? []).map(({ on }) => on)
       const stored = this.#values.storedOf([host.plugin.id, ...needs], said) + hintAt(error, host.plugin)
       const details = { plugin: host.plugin.id, phase, reason: said.replace(/\.$/, ''), stored }
@@ -324,7 +324,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 
   /** Runs one hook of a plugin with a deadline and adds the step to the timeline. */
-  async #step(host: PluginHost, phase: Phase, ms: number, hook: Hook, outer?: AbortSignal): Promise<void> {
+  async #step(host: PluginHost, phase: Phase, ms: number, hook: PluginHook, outer?: AbortSignal): Promise<void> {
     const plugin = host.plugin.id
     const deadline = phase === 'ready' ? 'setup' : phase
     const late = () => kernelError('PLINTH_DEADLINE_PASSED', { plugin, phase, ms: Math.round(ms), deadline })
@@ -334,7 +334,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     let outcome: TimelineEntry['outcome'] = 'failed'
     try {
       const started = this.#started.signal
-      await withinDeadline(this.#clock, ms, (signal) => runStart({ plugin, started }, () => hook(signal)), late, outer)
+      await withinDeadline(this.#clock, ms, (signal) => runHook({ plugin, started }, () => hook(signal)), late, outer)
       outcome = 'ok'
     } finally {
       ended.abort()
@@ -361,7 +361,7 @@ const kernelContributions = (registry: Registry) =>
 /** Returns the error to report if a plugin threw a value that is not an error. */
 function notAnError(thrown: unknown, plugin: Plugin) {
   const text = typeof thrown === 'string' ? `the text ${JSON.stringify(thrown)}` : String(thrown)
-  return kernelError('PLINTH_NOT_AN_ERROR', { found: text, file: fileOf(plugin) ?? 'an unknown file' })
+  return kernelError('PLINTH_NOT_AN_ERROR', { found: text, file: declaringFileOf(plugin) ?? 'an unknown file' })
 }
 
 /**

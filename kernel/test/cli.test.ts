@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { kernelVersion } from '@plinth/kernel/host'
-import { assertMembers, outcomeOf, programEnvironment, watchProcess } from '@plinth/kernel/testing'
+import { assertMembers, programEnvironment, waitForProcessEnd, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 
@@ -665,7 +665,7 @@ t.test('a reader that leaves early is no failure', async (t) => {
     env: programEnvironment(environment),
   })
   child.stdout.destroy()
-  const { code, stderr } = await outcomeOf(child)
+  const { code, stderr } = await waitForProcessEnd(child)
   t.equal(code, 0)
   t.notMatch(stderr, 'EPIPE')
 })

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { systemClock, turnTime } from '../src/index.ts'
+import { createTickClock, systemClock } from '../src/index.ts'
 import { manualClock } from '../src/testing/index.ts'
 
 t.test('the cached time is read again in the next tick, is never ahead and never goes back', async (t) => {
-  const time = turnTime(systemClock)
+  const time = createTickClock(systemClock)
   const steps = fc.array(fc.oneof(fc.constant('turn'), fc.constant('wait'), fc.integer({ min: 1, max: 100 })))
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
@@ -32,7 +32,7 @@ t.test('the cached time is read again in the next tick, is never ahead and never
 
 t.test('a clock that a test moves is read each time', async (t) => {
   const clock = manualClock()
-  const time = turnTime(clock)
+  const time = createTickClock(clock)
   t.equal(time(), 0)
   await clock.advance(7)
   t.equal(time(), 7)

@@ -18,14 +18,14 @@ import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const shopKeys = {
   'platform.shop.name': key.string({ title: 'Name', default: 'from default' }),
   'platform.shop.timeout': key.duration({ title: 'Timeout', default: '10s', minimum: '1s', reload: 'live' }),
   'platform.shop.password': key.string({ title: 'Password', sensitive: true, minLength: 6 }),
 }
-const shop = plugin('shop', { config: shopKeys })
+const shop = createSamplePlugin('shop', { config: shopKeys })
 const row = (name: string, written: JsonValue, place = 'sys_config row 7'): ConfigEntry => ({
   name,
   by: 'key',
@@ -86,7 +86,7 @@ t.test('K-008 resolution over random sources equals a model that asks the strong
   const names = ['platform.a.new', 'platform.a.old', 'platform.a.other'] as const
   const sources = ['file', 'dotenv', 'environment', 'database', 'command-line'] as const
   const integer = { title: 'x', minimum: 0 }
-  const owner = plugin('a', {
+  const owner = createSamplePlugin('a', {
     config: {
       'platform.a.new': key.integer({ ...integer, default: 1 }),
       'platform.a.old': key.integer({ ...integer, deprecated: { since: '1.0.0', replacement: 'platform.a.new' } }),
@@ -195,7 +195,7 @@ t.test(
   async (t) => {
     const read = (text: string, options: PrepareOptions = {}) => {
       const root = t.testdir({ '.env': text })
-      const product = { ...productOf([plugin('a', { config: aKeys })]), root }
+      const product = { ...productOf([createSamplePlugin('a', { config: aKeys })]), root }
       const { config, problems, plan } = prepareProduct(product, options)
       t.strictSame(plan.problems, [])
       return {
@@ -245,7 +245,7 @@ t.test(
   'each line of .env that sets nothing is a problem with file and line, and so is a link to nothing',
   async (t) => {
     const config = { 'platform.a.text': key.string({ title: 'x', default: '' }) }
-    const product = productOf([plugin('a', { config })])
+    const product = productOf([createSamplePlugin('a', { config })])
     const places = (content: string | Uint8Array) => {
       const root = t.testdir({ '.env': content as string })
       return prepareProduct({ ...product, root }).problems.map(({ code, place }) => `${code} ${place}`)
@@ -286,7 +286,10 @@ t.test('C-040 K-008 the value of a deprecated key applies to its replacement, wi
     'platform.a.key': key.string({ title: 'x', maxLength: 9 }),
   }
   const prepare = (options: PrepareOptions) =>
-    prepareProduct(productOf([plugin('a', { config })], { 'platform.a.delay': '5s' }), { envFile: false, ...options })
+    prepareProduct(productOf([createSamplePlugin('a', { config })], { 'platform.a.delay': '5s' }), {
+      envFile: false,
+      ...options,
+    })
 
   const { config: values, problems } = prepare({ set: { 'platform.a.gone': 'y' } })
   t.strictSame(problems, [])
@@ -324,7 +327,7 @@ t.test(
       'platform.shop.owner': key.string({ title: 'Owner', required: true }),
       'platform.shop.pin': key.string({ title: 'PIN', required: true, sensitive: true, env: 'SHOP_PIN' }),
     }
-    const product = productOf([plugin('shop', { config: keys })], { 'platform.shop.timeout': '500ms' })
+    const product = productOf([createSamplePlugin('shop', { config: keys })], { 'platform.shop.timeout': '500ms' })
     const rejection = await startForTest(product, {
       environment: { PLATFORM_SHOP_PASSWORD: 'pa55!' },
       set: { 'platform.shop.timeout': 'eleven' },
@@ -358,7 +361,7 @@ t.test(
 t.test('K-008 a required key whose only value is wrong is reported once', async (t) => {
   const required = { title: 'x', required: true } as const
   const product = productOf([
-    plugin('shop', {
+    createSamplePlugin('shop', {
       config: {
         'platform.shop.port': key.port(required),
         'platform.shop.owner': key.string({ ...required, minLength: 3 }),
@@ -403,7 +406,7 @@ t.test('K-009 secrets are masked wherever configuration is shown; a replaced one
       default: { a: ['nested-secret'], b: 98765432 },
     }),
   }
-  const { config: values } = prepareProduct(productOf([plugin('shop', { config })]), {
+  const { config: values } = prepareProduct(productOf([createSamplePlugin('shop', { config })]), {
     envFile: false,
     environment: { PLATFORM_SHOP_PASSWORD: 'environment-secret' },
     set: { 'platform.shop.password': 'line-secret' },
@@ -444,7 +447,7 @@ t.test('K-008 a live change reaches its owner, who may reject it; a restart key 
   }
   let cannotReturn = false
   let rejects = (_value: unknown): void | Promise<void> => {}
-  const owner = plugin('a', {
+  const owner = createSamplePlugin('a', {
     config,
     setup({ config: view }) {
       view.onChange('platform.a.limit', (value) => {
@@ -559,7 +562,7 @@ t.test('K-008 before rows are stored: a preview changes nothing, and the owner p
     'platform.a.token': key.string({ title: 'x', minLength: 3, reload: 'live', sensitive: true }),
     'platform.a.plain': key.string({ title: 'x', reload: 'live' }),
   }
-  const owner = plugin('a', {
+  const owner = createSamplePlugin('a', {
     config,
     setup({ config: view }) {
       view.onChange('platform.a.limit', () => void t.fail('nothing is told of a preview'))
@@ -602,7 +605,7 @@ t.test('K-009 a previewed secret is masked in the result but is not added to the
   const config = {
     'platform.a.token': key.string({ title: 'x', default: 'held-secret', reload: 'live', sensitive: true }),
   }
-  const owner = plugin('a', {
+  const owner = createSamplePlugin('a', {
     config,
     setup({ config: view }) {
       view.onVerify('platform.a.token', (value) => {
@@ -635,7 +638,9 @@ t.test(
   async (t) => {
     const names = Array.from({ length: 17 }, (_, index) => `platform.a.secret-${String(index).padStart(2, '0')}`)
     const declaration = key.string({ title: 'x', sensitive: true, reload: 'live' })
-    const product = productOf([plugin('a', { config: Object.fromEntries(names.map((name) => [name, declaration])) })])
+    const product = productOf([
+      createSamplePlugin('a', { config: Object.fromEntries(names.map((name) => [name, declaration])) }),
+    ])
     const long = 'long-secret'.repeat(10_000)
     const rejection = await startForTest(product, { set: { 'platform.a.secret-00': long } }).catch(
       (error: unknown) => error,
@@ -672,7 +677,7 @@ t.test('what is made of values is kept until one changes, and follows a value th
   let made = 0
   let current = (): string => ''
   let seenWhileAsked = ''
-  const owner = plugin('a', {
+  const owner = createSamplePlugin('a', {
     config: { 'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }) },
     setup({ config: view }) {
       current = view.derived(() => `${++made}: ${view.get('platform.a.limit')}`)
@@ -708,7 +713,11 @@ t.test('a value that is not safe in production is listed there, with its reason,
   const start = async (environment: Record<string, string>, set: Record<string, string> = {}) => {
     const lines: string[] = []
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
-    const running = await startForTest(productOf([plugin('shop', { config })]), { environment, set, logger })
+    const running = await startForTest(productOf([createSamplePlugin('shop', { config })]), {
+      environment,
+      set,
+      logger,
+    })
     t.teardown(() => running.stop('test ended'))
     const explained = running.config.explain('platform.shop.policy')?.isInsecure
     return { running, listed: running.config.insecure().map(({ code, place }) => [code, place]), lines, explained }
@@ -751,7 +760,7 @@ t.test('a start lists once the variables that stored values override, without th
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
   const root = t.testdir({ '.env': 'PLATFORM_SHOP_PIN=planted-secret\nPLATFORM_SHOP_SIZE=2\n' })
   const running = await startForTest(
-    { ...productOf([plugin('shop', { config: keys }), supplier]), root },
+    { ...productOf([createSamplePlugin('shop', { config: keys }), supplier]), root },
     { environment: { PLATFORM_SHOP_NAME: 'set' }, envFile: '.env', logger },
   )
   t.teardown(() => running.stop('test ended'))

@@ -1,6 +1,6 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
 import { rateLimitJointCases } from '@plinth/kernel/conformance'
-import { judgeKit } from '@plinth/kernel/testing'
+import { testConformanceKit } from '@plinth/kernel/testing'
 import t from 'tap'
 
 type Requests = readonly RateLimitRequest[]
@@ -104,7 +104,7 @@ t.test('the kit for joint limits accepts a correct store and rejects every broke
       ),
     },
   }
-  const { share, faults, ...result } = await judgeKit(casesOf, { refused, survivors: {} })
+  const { share, faults, ...result } = await testConformanceKit(casesOf, { refused, survivors: {} })
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.equal(share, 1, `refuses all of ${faults}`)
 })

@@ -1,17 +1,17 @@
 import {
   ConformanceError,
-  casesOver,
+  createCases,
   installTaskCases,
   notificationChannelCases,
   rateLimitStoreCases,
 } from '@plinth/kernel/conformance'
-import { type FaultTable, judgeKit, throwsWith } from '@plinth/kernel/testing'
+import { type BrokenImplementations, testConformanceKit, throwsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { channelKit, faultyChannels } from './fixtures/faulty-channels.ts'
-import { cleanupKit, faultyCleanups } from './fixtures/faulty-cleanups.ts'
-import { faultyInstallTasks, taskKit } from './fixtures/faulty-install-tasks.ts'
-import { faultyScheduledTasks, scheduledTaskKit } from './fixtures/faulty-scheduled-tasks.ts'
-import { faultyStores, storeKit } from './fixtures/faulty-stores.ts'
+import { brokenChannels, createChannelCases } from './fixtures/faulty-channels.ts'
+import { brokenCleanups, createCleanupCases } from './fixtures/faulty-cleanups.ts'
+import { createInstallTaskCases, faultyInstallTasks } from './fixtures/faulty-install-tasks.ts'
+import { createScheduledTaskCases, faultyScheduledTasks } from './fixtures/faulty-scheduled-tasks.ts'
+import { createStoreCases, faultyStores } from './fixtures/faulty-stores.ts'
 
 // Some cases wait in real time, and tests of implementations that hang last until the timeout of the kit.
 t.setTimeout(600_000)
@@ -20,38 +20,47 @@ t.setTimeout(600_000)
  * Checks that the kit accepts the correct implementation. Also checks that it rejects every broken one, in the case
  * that tests for the mistake of that implementation.
  */
-async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table: FaultTable<F>, atLeast: number) {
-  const { faults, share, ...result } = await judgeKit(kit, table)
+async function proves<F>(
+  t: Test,
+  kit: Parameters<typeof testConformanceKit<F>>[0],
+  table: BrokenImplementations<F>,
+  atLeast: number,
+) {
+  const { faults, share, ...result } = await testConformanceKit(kit, table)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= atLeast, `${faults} faulty implementations`)
   t.ok(share >= 0.95, `refuses ${(100 * share).toFixed(1)} %`)
   for (const [what, { reason }] of Object.entries(table.survivors)) t.comment(`survives: ${what}. ${reason}`)
 }
 
-t.test('the channel kit rejects faulty channels', (t) => proves(t, channelKit, faultyChannels, 25))
+t.test('the channel kit rejects faulty channels', (t) => proves(t, createChannelCases, brokenChannels, 25))
 t.test('the store kit rejects faulty stores with an injected clock', (t) =>
-  proves(t, storeKit('injected'), faultyStores.injected, 25),
+  proves(t, createStoreCases('injected'), faultyStores.injected, 25),
 )
-t.test('the store kit rejects faulty stores in real time', (t) => proves(t, storeKit('own'), faultyStores.own, 25))
-t.test('the install task kit rejects faulty tasks', (t) => proves(t, taskKit, faultyInstallTasks, 20))
+t.test('the store kit rejects faulty stores in real time', (t) =>
+  proves(t, createStoreCases('own'), faultyStores.own, 25),
+)
+t.test('the install task kit rejects faulty tasks', (t) => proves(t, createInstallTaskCases, faultyInstallTasks, 20))
 
-t.test('the scheduled task kit rejects faulty tasks', (t) => proves(t, scheduledTaskKit, faultyScheduledTasks, 18))
-t.test('the cleanup kit rejects faulty cleanups', (t) => proves(t, cleanupKit, faultyCleanups, 18))
+t.test('the scheduled task kit rejects faulty tasks', (t) =>
+  proves(t, createScheduledTaskCases, faultyScheduledTasks, 18),
+)
+t.test('the cleanup kit rejects faulty cleanups', (t) => proves(t, createCleanupCases, brokenCleanups, 18))
 
 t.test('every wait of a kit has an end', async (t) => {
   const endless = () => new Promise<never>(() => {})
   const failure = async (cases: readonly { run(): Promise<void> }[]) => cases[0]?.run().catch((error) => error)
   const limits = { caseLimitMs: 20, patienceMs: 20 }
   const advice = 'Give it an end.'
-  t.match(await failure(casesOver(() => ({}), { 'a case': [advice, endless] }, limits)), {
+  t.match(await failure(createCases(() => ({}), { 'a case': [advice, endless] }, limits)), {
     rule: 'The case "a case" settles',
     message: /an answer within 20 ms/,
   })
-  t.match(await failure(casesOver(endless, { 'a case': [advice, () => {}] }, limits)), {
+  t.match(await failure(createCases(endless, { 'a case': [advice, () => {}] }, limits)), {
     rule: 'create() of the harness settles',
   })
   const neverStopped = { stop: endless }
-  t.match(await failure(casesOver(() => neverStopped, { 'a case': [advice, () => {}] }, limits)), {
+  t.match(await failure(createCases(() => neverStopped, { 'a case': [advice, () => {}] }, limits)), {
     rule: 'stop() of the harness settles',
   })
   const silent = notificationChannelCases(
@@ -71,7 +80,7 @@ t.test('every wait of a kit has an end', async (t) => {
 })
 
 t.test('an exception in a case becomes a failure with a fix', async (t) => {
-  const [one] = casesOver(() => ({}), {
+  const [one] = createCases(() => ({}), {
     'a case': [
       'Do not throw.',
       () => {

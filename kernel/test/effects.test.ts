@@ -1,9 +1,9 @@
 /** Tests the effect of each configuration key of the kernel. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { effectOf, type KeyValues, manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const never = () => new Promise<void>(() => {})
 const asTexts = (values: KeyValues) =>
@@ -14,7 +14,7 @@ t.test('a plugin that hangs is cancelled at the deadline of its phase', async (t
   const stop = async (values: KeyValues) => {
     const clock = manualClock()
     let beginsAt: number | undefined
-    const stuck = plugin('stuck', {
+    const stuck = createSamplePlugin('stuck', {
       setup({ onDrain, onStop }) {
         onDrain(never)
         onStop(() => {
@@ -31,17 +31,20 @@ t.test('a plugin that hangs is cancelled at the deadline of its phase', async (t
     for (let seconds = 0; seconds < 60 && endsAt === undefined; seconds++) await clock.advance(1000)
     return { beginsAt, endsAt }
   }
-  const [drain] = await effectOf(t, 'platform.kernel.drain-deadline', { changed: '3s', observe: stop })
+  const [drain] = await assertKeyEffect(t, 'platform.kernel.drain-deadline', { changed: '3s', observe: stop })
   t.same(drain?.after, { beginsAt: 3000, endsAt: 3000 + Number(drain?.before.endsAt) - Number(drain?.before.beginsAt) })
-  const [end] = await effectOf(t, 'platform.kernel.stop-deadline', { changed: '7s', observe: stop })
+  const [end] = await assertKeyEffect(t, 'platform.kernel.stop-deadline', { changed: '7s', observe: stop })
   t.same(end?.after, { beginsAt: end?.before.beginsAt, endsAt: Number(end?.before.beginsAt) + 7000 })
 
-  const [setup] = await effectOf(t, 'platform.kernel.setup-deadline', {
+  const [setup] = await assertKeyEffect(t, 'platform.kernel.setup-deadline', {
     changed: '2s',
     observe: async (values) => {
       const clock = manualClock()
       let problem = 'none'
-      const start = startForTest(productOf([plugin('stuck', { setup: never })]), { clock, set: asTexts(values) })
+      const start = startForTest(productOf([createSamplePlugin('stuck', { setup: never })]), {
+        clock,
+        set: asTexts(values),
+      })
       start.catch((error: Error) => {
         problem = error.message
       })
@@ -70,7 +73,7 @@ t.test('the log has the configured level and format', async (t) => {
     const lines = stdout.split('\n')
     return ['detail', 'warning'].map((text) => lines.find((line) => line.includes(text))?.slice(0, 1) ?? 'missing')
   }
-  const [levels] = await effectOf(t, 'platform.log.level', { changed: 'debug', observe: logOf })
+  const [levels] = await assertKeyEffect(t, 'platform.log.level', { changed: 'debug', observe: logOf })
   t.same(
     [levels?.before, levels?.after],
     [
@@ -78,7 +81,7 @@ t.test('the log has the configured level and format', async (t) => {
       ['{', '{'],
     ],
   )
-  const [formats] = await effectOf(t, 'platform.log.format', { changed: 'pretty', observe: logOf })
+  const [formats] = await assertKeyEffect(t, 'platform.log.format', { changed: 'pretty', observe: logOf })
   t.equal(formats?.before[1], '{')
   t.notMatch(formats?.after[1], /^(?:\{|missing)/)
 })

@@ -6,16 +6,16 @@ import { type KernelErrorCode, loadProduct, prepareProduct } from '@plinth/kerne
 import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
-import { supervise } from '../src/cli/supervisor.ts'
+import { runSupervised } from '../src/cli/supervisor.ts'
 import { kernelError } from '../src/errors/kernel-errors.ts'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 interface Fault {
   readonly code: string
   readonly message: string
   readonly fix: string
 }
-type Members = Parameters<typeof plugin>[1]
+type Members = Parameters<typeof createSamplePlugin>[1]
 type Producer = () => Promise<readonly Fault[]>
 
 const missing = service<object>('missing')
@@ -37,7 +37,7 @@ const twice = (work: () => void) => {
 const prepared =
   (plugins: readonly Members[], options: Parameters<typeof prepareProduct>[1] = {}): Producer =>
   async () => {
-    const product = productOf(plugins.map((members, index) => plugin(`p${index}`, members)))
+    const product = productOf(plugins.map((members, index) => createSamplePlugin(`p${index}`, members)))
     const { problems, warnings } = prepareProduct(product, { envFile: false, ...options })
     return [...problems, ...warnings]
   }
@@ -47,7 +47,7 @@ const started =
   (plugins: readonly Members[], options: Parameters<typeof startForTest>[1] = {}): Producer =>
   async () => {
     const clock = manualClock()
-    const product = productOf(plugins.map((members, index) => plugin(`p${index}`, members)))
+    const product = productOf(plugins.map((members, index) => createSamplePlugin(`p${index}`, members)))
     const start = startForTest(product, { clock, ...options })
     const result = start.then((running) => running.stop('test ended'))
     const caught = result.then(
@@ -69,7 +69,7 @@ function namedTasksProduct(config: Readonly<Record<string, string>> = {}) {
     ...(nameFrom === undefined ? {} : { nameFrom }),
   })
   const name = (value: string) => key.string({ title: 'x', default: value })
-  const owner = plugin('p0', {
+  const owner = createSamplePlugin('p0', {
     implements: ['scheduledTasks'],
     config: { 'platform.p0.first': name('p0.first'), 'platform.p0.second': name('p0.second') },
     scheduledTasks: [
@@ -152,7 +152,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   ]),
   PLINTH_PLAN_UNKNOWN_MEMBER: prepared([{ require: {} } as Members]),
   PLINTH_PLAN_PLUGIN_AS_REFERENCE: prepared([
-    { requires: { other: plugin('other', { provides: [missing] }) as never } },
+    { requires: { other: createSamplePlugin('other', { provides: [missing] }) as never } },
   ]),
   PLINTH_PLAN_NOT_IMPLEMENTED: prepared([{ permissions: [{ code: 'a', displayName: 'x' }] }]),
   PLINTH_PLAN_MESSAGES_INCOMPLETE: prepared([{ messages: { en: { a: 'x' }, 'zh-CN': {} } }]),
@@ -191,13 +191,15 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     const declared = {
       'platform.a': key.boolean({ title: 'x', default: true, insecure: { is: true, reason: 'Open.' } }),
     }
-    const product = productOf([plugin('p0', { config: declared })])
+    const product = productOf([createSamplePlugin('p0', { config: declared })])
     const { config } = prepareProduct(product, { envFile: false, environment: { NODE_ENV: 'production' } })
     return [...config.insecure()]
   },
   PLINTH_CONFIG_OVERRIDDEN: async () => {
     const config = { 'platform.a': key.string({ title: 'x', default: 'x', reload: 'live' }) }
-    const running = await startForTest(productOf([plugin('p0', { config })]), { environment: { PLATFORM_A: 'y' } })
+    const running = await startForTest(productOf([createSamplePlugin('p0', { config })]), {
+      environment: { PLATFORM_A: 'y' },
+    })
     await running.config.apply([{ name: 'platform.a', by: 'key', written: 'z', place: 'row 1' }])
     const found = running.config.overridden()
     await running.stop('test ended')
@@ -283,15 +285,19 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   ]),
   PLINTH_STOP_FAILED: started([{ setup: ({ onStop }) => onStop(() => Promise.reject(new Error('x'))) }]),
   PLINTH_RESTART_LOOP: () =>
-    supervise(join(import.meta.dirname, 'fixtures', 'restless.js'), [], manualClock()).then(
+    runSupervised(join(import.meta.dirname, 'fixtures', 'restless.js'), [], manualClock()).then(
       () => [],
       (error: Fault) => [error],
     ),
   PLINTH_CRASH_LOOP: () =>
-    supervise(join(import.meta.dirname, 'fixtures', 'crashing.js'), [join(tmpdir(), `crashes-${process.pid}`), '99'], {
-      ...manualClock(),
-      sleep: async () => {},
-    }).then(
+    runSupervised(
+      join(import.meta.dirname, 'fixtures', 'crashing.js'),
+      [join(tmpdir(), `crashes-${process.pid}`), '99'],
+      {
+        ...manualClock(),
+        sleep: async () => {},
+      },
+    ).then(
       () => [],
       (error: Fault) => [error],
     ),

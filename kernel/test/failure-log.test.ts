@@ -1,11 +1,15 @@
-import { FailureLog } from '@plinth/kernel'
+import { RepeatedFailureLog } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 
-function logOf(quiet?: ConstructorParameters<typeof FailureLog>[2]) {
+function logOf(quiet?: ConstructorParameters<typeof RepeatedFailureLog>[2]) {
   const lines: [object, string][] = []
   const write = (fields: object, text: string) => void lines.push([fields, text])
-  const log = new FailureLog({ error: write, info: write } as never, { failing: 'no', over: 'yes again' }, quiet)
+  const log = new RepeatedFailureLog(
+    { error: write, info: write } as never,
+    { failing: 'no', over: 'yes again' },
+    quiet,
+  )
   return { log, lines }
 }
 

@@ -23,16 +23,16 @@ import { manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kern
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 /** Returns a plugin that records its lifecycle after its own setup. */
 function recorded(
   log: string[],
   id: string,
-  members: Parameters<typeof plugin>[1] = {},
+  members: Parameters<typeof createSamplePlugin>[1] = {},
   setup: (context: PluginContext) => void | Promise<void> = () => {},
 ): Plugin {
-  return plugin(id, {
+  return createSamplePlugin(id, {
     ...members,
     async setup(context) {
       context.onReady(() => void log.push(`ready ${id}`))
@@ -69,7 +69,7 @@ t.test('C-002 K-018 set-up and drain go forward, ready and stop backward, over a
     fc.asyncProperty(graph, async ({ needs, listed, resources }) => {
       const log: string[] = []
       const plugins = listed.map((index) =>
-        plugin(`p${index}`, {
+        createSamplePlugin(`p${index}`, {
           requires: Object.fromEntries((needs[index] ?? []).map((need) => [`s${need}`, service(`s${need}`)])),
           provides: [service(`s${index}`)],
           async setup({ provide, services, onReady, onDrain, onStop }) {
@@ -154,8 +154,8 @@ t.test(
 t.test('K-018 a plugin that does not provide what it declares fails the start with a fix', async (t) => {
   const store = service<object>('store')
   const point = extensionPoint<object>('point')
-  const owner = plugin('owner', { extensionPoints: [point] })
-  const cases: [string, Parameters<typeof plugin>[1], RegExp, RegExp][] = [
+  const owner = createSamplePlugin('owner', { extensionPoints: [point] })
+  const cases: [string, Parameters<typeof createSamplePlugin>[1], RegExp, RegExp][] = [
     [
       'PLINTH_SERVICE_NOT_PROVIDED',
       { provides: [store], setup() {} },
@@ -208,7 +208,7 @@ t.test('K-018 a plugin that does not provide what it declares fails the start wi
     ],
   ]
   for (const [code, members, message, fix] of cases) {
-    const error = (await startForTest(productOf([owner, plugin('breaker', members)])).catch(
+    const error = (await startForTest(productOf([owner, createSamplePlugin('breaker', members)])).catch(
       (thrown) => thrown,
     )) as PlinthError
     t.equal(error.code, 'PLINTH_START_FAILED', code)
@@ -219,7 +219,7 @@ t.test('K-018 a plugin that does not provide what it declares fails the start wi
   }
 
   let late: PluginContext | undefined
-  const patient = plugin('patient', {
+  const patient = createSamplePlugin('patient', {
     provides: [store],
     contributes: [point],
     setup(context) {
@@ -256,7 +256,7 @@ t.test(
     let aborted: unknown
     let context: PluginContext | undefined
     const config = { 'platform.slow.size': key.integer({ title: 'Size', default: 1, reload: 'live' }) }
-    const slow = plugin('slow', {
+    const slow = createSamplePlugin('slow', {
       config,
       async setup(own) {
         const { onStop, signal, provide, config: view } = own
@@ -306,9 +306,15 @@ t.test(
 
 t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of drain and of stop', async (t) => {
   const never = () => new Promise<void>(() => {})
-  const started = async (members: Parameters<typeof plugin>[1], set: Record<string, string>, ms: number) => {
+  const started = async (
+    members: Parameters<typeof createSamplePlugin>[1],
+    set: Record<string, string>,
+    ms: number,
+  ) => {
     const clock = manualClock()
-    const result = startForTest(productOf([plugin('slow', members)]), { clock, set }).catch((error: unknown) => error)
+    const result = startForTest(productOf([createSamplePlugin('slow', members)]), { clock, set }).catch(
+      (error: unknown) => error,
+    )
     await clock.advance(ms)
     return Promise.race([result, settled().then(() => 'still starting')])
   }
@@ -319,12 +325,15 @@ t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of dra
   t.match(await started({ setup: never, setupDeadlineMs: 50 }, {}, 50), late('setup', 50))
   t.equal(await started({ setup: never, setupDeadlineMs: 60_000 }, {}, 30_000), 'still starting')
   t.match(await started({ setup: never }, { 'platform.kernel.setup-deadline': '2s' }, 2000), late('setup', 2000))
-  const slowDoor: Parameters<typeof plugin>[1] = { setup: ({ onReady }) => onReady(never), setupDeadlineMs: 1 }
+  const slowDoor: Parameters<typeof createSamplePlugin>[1] = {
+    setup: ({ onReady }) => onReady(never),
+    setupDeadlineMs: 1,
+  }
   t.match(await started(slowDoor, { 'platform.kernel.setup-deadline': '2s' }, 2000), late('ready', 2000))
 
   const clock = manualClock()
   const log: string[] = []
-  const busy = plugin('busy', {
+  const busy = createSamplePlugin('busy', {
     setup({ onDrain, onStop }) {
       onDrain(async (signal) => {
         await clock.sleep(8000, signal)
@@ -361,8 +370,8 @@ t.test(
     const clock = manualClock()
     const lines: { msg: string; durationMs?: number }[] = []
     const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) })
-    const slow = plugin('slow', { setup: ({ signal }) => clock.sleep(12_000, signal) })
-    const started = startForTest(productOf([plugin('quick'), slow]), { clock, logger })
+    const slow = createSamplePlugin('slow', { setup: ({ signal }) => clock.sleep(12_000, signal) })
+    const started = startForTest(productOf([createSamplePlugin('quick'), slow]), { clock, logger })
     await clock.advance(12_000)
     const running = await started
     t.teardown(() => running.stop('test ended'))
@@ -382,7 +391,7 @@ t.test('K-018 all plugins drain at the same time, and no plugin uses up the time
   const clock = manualClock()
   const log: string[] = []
   const draining = (id: string, ms: number) =>
-    plugin(id, {
+    createSamplePlugin(id, {
       setup({ onDrain, onStop }) {
         onDrain(async (signal) => {
           log.push(`${id} begins at ${clock.monotonic()}`)
@@ -481,7 +490,7 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
   }
 
   for (let delay = 0; delay < 20; delay++) {
-    const hasty = plugin('hasty', {
+    const hasty = createSamplePlugin('hasty', {
       requires: { kernel },
       setup({ services, onReady }) {
         onReady(() => {
@@ -511,7 +520,7 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
 t.test('C-002 contributors come before the owner of the point; absent optional services are undefined', async (t) => {
   const point = extensionPoint<() => string>('phrases')
   const seen: string[] = []
-  const owner = plugin('owner', {
+  const owner = createSamplePlugin('owner', {
     extensionPoints: [point],
     requires: {
       absent: { kind: 'optional', ref: service('absent') },
@@ -523,7 +532,7 @@ t.test('C-002 contributors come before the owner of the point; absent optional s
       seen.push(String('absent' in services))
     },
   })
-  const contributor = plugin('contributor', {
+  const contributor = createSamplePlugin('contributor', {
     contributes: [point],
     provides: [service('present')],
     setup({ contribute, provide }) {
@@ -549,7 +558,7 @@ t.test('C-002 a live point is read at use, so that a contributor may build on it
   const login = service<Login>('login')
   const guards = extensionPoint<() => string>('guards', { live: true })
   let atSetUp = 0
-  const owner = plugin('owner', {
+  const owner = createSamplePlugin('owner', {
     provides: [login],
     extensionPoints: [guards],
     setup({ provide, contributions }) {
@@ -558,7 +567,7 @@ t.test('C-002 a live point is read at use, so that a contributor may build on it
       provide(login, { ask: () => [...all.values()].map((guard) => guard()) })
     },
   })
-  const guarding = plugin('guarding', {
+  const guarding = createSamplePlugin('guarding', {
     requires: { login },
     contributes: [guards, optional(extensionPoint<number>('of-nobody'))],
     setup({ contribute }) {
@@ -574,7 +583,7 @@ t.test('C-002 a live point is read at use, so that a contributor may build on it
   )
   t.equal(atSetUp, 0)
   t.same(running.service(login).ask(), ['asked'])
-  const waits = plugin('waits', { ...owner, extensionPoints: [extensionPoint('guards')] } as never)
+  const waits = createSamplePlugin('waits', { ...owner, extensionPoints: [extensionPoint('guards')] } as never)
   await t.rejects(startForTest(productOf([guarding, waits])), /PLINTH_PLAN_DEPENDENCY_CYCLE/, 'not live: a circle')
 })
 
@@ -586,7 +595,7 @@ t.test('C-002 a provider can give each consumer a separate implementation, and k
   const made: string[] = []
   const greeted: Record<string, Greeter> = {}
   const consumer = (id: string) =>
-    plugin(id, {
+    createSamplePlugin(id, {
       requires: { greeter, again: optional(greeter) },
       setup({ services }) {
         const { greeter, again } = services as { greeter: Greeter; again: Greeter }
@@ -594,7 +603,7 @@ t.test('C-002 a provider can give each consumer a separate implementation, and k
         greeted[id] = greeter
       },
     })
-  const provider = plugin('host', {
+  const provider = createSamplePlugin('host', {
     provides: [greeter],
     commands: [{ name: 'greet', summary: 'x', run: ({ own }) => void own(greeter).greet() }],
     setup({ provideEach }) {
@@ -627,7 +636,7 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
     'platform.sweep.enabled': key.boolean({ title: 'Enabled', default: true, reload: 'live' }),
     'platform.sweep.name': key.string({ title: 'Name', default: 'sweep' }),
   }
-  const worker = plugin('worker', {
+  const worker = createSamplePlugin('worker', {
     config,
     requires: { kernel },
     scheduledTasks: [
@@ -655,9 +664,9 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
       onStop(() => void states.push(product.state))
     },
   })
-  const other = plugin('other', { installTasks: [{ ...task, code: 'prepare', order: 9, run() {} }] })
+  const other = createSamplePlugin('other', { installTasks: [{ ...task, code: 'prepare', order: 9, run() {} }] })
   // This plugin is set up before the plugins whose tasks it lists, like a scheduler.
-  const early = plugin('early', {
+  const early = createSamplePlugin('early', {
     requires: { declaredTasks },
     setup({ services }) {
       const { scheduledTasks } = services['declaredTasks'] as DeclaredTasks

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
-import { errorLine, key, type Logger, PlinthError, redact } from '@plinth/kernel'
+import { key, type Logger, PlinthError, redact, toErrorLine } from '@plinth/kernel'
 import type { StopFailedError } from '@plinth/kernel/host'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
-import { maskedLine, visibleControls } from '../src/logging/logger.ts'
-import { plugin, productOf } from './sample-plugin.ts'
+import { escapeTerminalControls, maskLogLine } from '../src/logging/logger.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const secretKeys = { 'platform.a.password': key.string({ title: 'x', sensitive: true, required: true }) }
 const password = 'S3cret "quoted"'
@@ -18,7 +18,7 @@ t.test('K-009 secrets are masked in errors of plugins, which stay otherwise unch
   const nowhere = (text: string) => t.notMatch(text, /S3cret/)
   for (const phase of ['setup', 'ready'] as const) {
     const thrown = planted()
-    const failing = plugin('a', {
+    const failing = createSamplePlugin('a', {
       config: secretKeys,
       setup({ onReady }) {
         if (phase === 'setup') throw thrown
@@ -32,7 +32,7 @@ t.test('K-009 secrets are masked in errors of plugins, which stay otherwise unch
   }
 
   const own = new PlinthError('ACME_DOWN', `no answer to ${password}`, 'Wait.')
-  const coded = plugin('a', { config: secretKeys, setup: () => Promise.reject(own) })
+  const coded = createSamplePlugin('a', { config: secretKeys, setup: () => Promise.reject(own) })
   const error = await startForTest(productOf([coded]), { set }).catch((caught: unknown) => caught)
   t.match(error, {
     code: /^PLINTH_START_FAILED$/,
@@ -43,7 +43,7 @@ t.test('K-009 secrets are masked in errors of plugins, which stay otherwise unch
   nowhere(inspect(error, { depth: 9 }))
 
   for (const odd of [password, Object.freeze(planted())]) {
-    const rejecting = plugin('a', { config: secretKeys, setup: () => Promise.reject(odd) })
+    const rejecting = createSamplePlugin('a', { config: secretKeys, setup: () => Promise.reject(odd) })
     const { message } = (await startForTest(productOf([rejecting]), { set }).catch(
       (caught: unknown) => caught,
     )) as Error
@@ -51,7 +51,10 @@ t.test('K-009 secrets are masked in errors of plugins, which stay otherwise unch
   }
   const loop = new Error(password)
   loop.cause = new AggregateError([loop, planted()], password)
-  const stopping = plugin('a', { config: secretKeys, setup: ({ onStop }) => onStop(() => Promise.reject(loop)) })
+  const stopping = createSamplePlugin('a', {
+    config: secretKeys,
+    setup: ({ onStop }) => onStop(() => Promise.reject(loop)),
+  })
   const running = await startForTest(productOf([stopping]), { set })
   const failure = (await running.stop('test ended').catch((caught: unknown) => caught)) as StopFailedError
   t.equal(failure.message, 'The product stopped with 1 error(s).\n  a in stop: ******')
@@ -63,7 +66,7 @@ t.test('K-009 why a late resource could not be released is logged without secret
   const logger: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
   const gate = Promise.withResolvers<void>()
   const opened = Promise.withResolvers<void>()
-  const late = plugin('a', {
+  const late = createSamplePlugin('a', {
     config: secretKeys,
     setupDeadlineMs: 1,
     async setup({ onStop }) {
@@ -91,7 +94,7 @@ t.test('K-008 the log level changes while the product runs, also for plugins', a
   const lines: { plugin?: string; msg: string }[] = []
   const logger: Logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
   let own: Logger | undefined
-  const talker = plugin('talker', {
+  const talker = createSamplePlugin('talker', {
     setup({ log }) {
       own = log
     },
@@ -132,7 +135,7 @@ t.test('K-009 a masked line is JSON, whatever the secrets are', async (t) => {
       const hidden = secrets.map(String)
       const about = { number, secrets, also: hidden[0] }
       const line = `${JSON.stringify({ level: 'info', time: '12:00', ...about, msg: `\u0001${msg}` })}\n`
-      const masked = maskedLine(line, (text) => redact(text, hidden))
+      const masked = maskLogLine(line, (text) => redact(text, hidden))
       assert.ok(masked.endsWith('\n'))
       const shown = JSON.parse(masked)
       assert.equal(typeof shown.msg, 'string')
@@ -143,7 +146,7 @@ t.test('K-009 a masked line is JSON, whatever the secrets are', async (t) => {
   )
   t.same(
     JSON.parse(
-      maskedLine('{"level":"info","time":"t","msg":"pin 98765432","n":98765432}\n', (text) =>
+      maskLogLine('{"level":"info","time":"t","msg":"pin 98765432","n":98765432}\n', (text) =>
         redact(text, ['98765432']),
       ),
     ),
@@ -168,13 +171,13 @@ t.test('the line of an error has the members that say where it comes from', asyn
     sqlState: '08006',
     reason: 'away',
   }
-  t.hasStrict(errorLine(Object.assign(new Error('no connection'), members)), members)
+  t.hasStrict(toErrorLine(Object.assign(new Error('no connection'), members)), members)
 })
 
 t.test('K-009 the log line of an error has a limited size and contains no data that a library attached', async (t) => {
   const request = { headers: { authorization: 'caller-token' } }
   const inner = Object.assign(new TypeError('inner'), { code: 'E_INNER', request, sql: 'insert caller-token' })
-  const line = errorLine(new AggregateError([inner, request, 'text'], 'outer', { cause: inner }))
+  const line = toErrorLine(new AggregateError([inner, request, 'text'], 'outer', { cause: inner }))
   t.match(line, {
     type: 'AggregateError',
     message: 'outer',
@@ -187,10 +190,10 @@ t.test('K-009 the log line of an error has a limited size and contains no data t
   for (let depth = 0; depth < 1000; depth++)
     chain = new AggregateError(Array(1000).fill(chain), 'm'.repeat(2 ** 16), { cause: chain })
   t.ok(
-    JSON.stringify(errorLine(Object.assign(new Error('y'.repeat(2 ** 20)), { code: 'z'.repeat(2 ** 20) }))).length <
+    JSON.stringify(toErrorLine(Object.assign(new Error('y'.repeat(2 ** 20)), { code: 'z'.repeat(2 ** 20) }))).length <
       40_000,
   )
-  t.ok(JSON.stringify(errorLine(chain)).length < 10 * 40_000)
+  t.ok(JSON.stringify(toErrorLine(chain)).length < 10 * 40_000)
   for (const odd of [
     undefined,
     null,
@@ -200,7 +203,7 @@ t.test('K-009 the log line of an error has a limited size and contains no data t
     Object.create(null),
     new Proxy(new Error(), throwing),
   ]) {
-    t.type(errorLine(odd).message, 'string')
+    t.type(toErrorLine(odd).message, 'string')
   }
 })
 
@@ -216,9 +219,9 @@ const throwing: ProxyHandler<Error> = {
 t.test('no character of a log line controls the terminal', (t) => {
   const dangerous = 'a\u007f\u009b31m \u202e\u2066 \u200f'
   const line = `${JSON.stringify({ level: 'info', msg: dangerous })}\n`
-  const json = visibleControls(line, false)
+  const json = escapeTerminalControls(line, false)
   t.equal(json, '{"level":"info","msg":"a\\u007f\\u009b31m \\u202e\\u2066 \\u200f"}\n')
   t.equal(JSON.parse(json).msg, dangerous, 'a program reads the text as it was')
-  t.equal(JSON.parse(visibleControls(line, true)).msg, 'a\\u007f\\u009b31m \\u202e\\u2066 \\u200f')
+  t.equal(JSON.parse(escapeTerminalControls(line, true)).msg, 'a\\u007f\\u009b31m \\u202e\\u2066 \\u200f')
   t.end()
 })

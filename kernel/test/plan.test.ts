@@ -26,7 +26,7 @@ import {
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const repository = join(import.meta.dirname, '../..')
 const measureSource = join(repository, 'scripts/measure-source.ts')
@@ -47,21 +47,21 @@ t.test(
     const store = service<object>('acme.store')
     const task = { displayName: 'x', order: 1, required: true, retryable: true, isCompleted: () => true, run() {} }
     const plugins = [
-      plugin('sound', { setup, provides: [service('acme.mailer'), store] }),
-      plugin('needy', { setup, requires: { mail, stores: service('acme.stroe') } }),
-      plugin('egg', { requires: { hen: service('hen') }, provides: [service('egg')] }),
-      plugin('hen', { contributes: [extensionPoint('egg.cup')], provides: [service('hen')] }),
-      plugin('cup', { extensionPoints: [extensionPoint('egg.cup')], requires: { egg: service('egg') } }),
+      createSamplePlugin('sound', { setup, provides: [service('acme.mailer'), store] }),
+      createSamplePlugin('needy', { setup, requires: { mail, stores: service('acme.stroe') } }),
+      createSamplePlugin('egg', { requires: { hen: service('hen') }, provides: [service('egg')] }),
+      createSamplePlugin('hen', { contributes: [extensionPoint('egg.cup')], provides: [service('hen')] }),
+      createSamplePlugin('cup', { extensionPoints: [extensionPoint('egg.cup')], requires: { egg: service('egg') } }),
       // The order hen, cup, egg is allowed, because one of the dependencies is optional. Only the cycle of the next two
       // plugins is an error.
-      plugin('ping', { requires: { pong: service('pong') }, provides: [service('ping')] }),
-      plugin('pong', { requires: { ping: service('ping') }, provides: [service('pong')] }),
-      plugin('sound', { setup }),
-      plugin('old', { kernel: '^0.9.0', version: '1.x' }),
-      plugin('vague', { kernel: 'latest' }),
-      plugin('hanger', { contributes: [channel, extensionPoint('kernel.health-chek')] }),
-      plugin('rival', { provides: [store], extensionPoints: [healthCheck] }),
-      plugin('keys.a', {
+      createSamplePlugin('ping', { requires: { pong: service('pong') }, provides: [service('ping')] }),
+      createSamplePlugin('pong', { requires: { ping: service('ping') }, provides: [service('pong')] }),
+      createSamplePlugin('sound', { setup }),
+      createSamplePlugin('old', { kernel: '^0.9.0', version: '1.x' }),
+      createSamplePlugin('vague', { kernel: 'latest' }),
+      createSamplePlugin('hanger', { contributes: [channel, extensionPoint('kernel.health-chek')] }),
+      createSamplePlugin('rival', { provides: [store], extensionPoints: [healthCheck] }),
+      createSamplePlugin('keys.a', {
         config: {
           'platform.shop.timeout': key.duration({ title: 'Timeout', default: 'soon' }),
           'platform.shop.limit': key.integer({ title: 'Limit', default: 3 }),
@@ -83,7 +83,7 @@ t.test(
           { ...task, code: 'second', dependencies: ['first'] },
         ],
       }),
-      plugin('keys.b', {
+      createSamplePlugin('keys.b', {
         config: {
           'platform.shop.limit': key.integer({ title: 'Limit', default: 3 }),
           'platform.shop-limit': key.integer({ title: 'Limit', default: 3 }),
@@ -95,11 +95,11 @@ t.test(
           tills: { en: 'Tills', 'zh-CN': '收银台' },
         },
       }),
-      plugin('refs', {
+      createSamplePlugin('refs', {
         requires: { lost: undefined as unknown as ServiceRef<unknown> },
         provides: [healthCheck as never],
       }),
-      plugin('Shouting'),
+      createSamplePlugin('Shouting'),
       { id: 'plain', version: '1.0.0', kernel: '^1.0.0', setup } as unknown as Plugin,
     ]
     const config = { 'platform.shop.timeuot': '4s' }
@@ -298,7 +298,7 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
         })
         const contributions = inside.filter(({ to, via }) => via === 'contribution' && to === index)
         const live = inside.filter(({ to, via }) => via === 'live' && to === index)
-        return plugin(`p${index}`, {
+        return createSamplePlugin(`p${index}`, {
           suppliesConfiguration: suppliers.includes(index),
           requires: Object.fromEntries(requires),
           provides: [service(`s${index}`)],
@@ -388,7 +388,7 @@ t.test('C-002 the planner survives whatever it is given', async () => {
       fc.array(
         fc.oneof(
           fc.anything(),
-          members.map((one) => plugin('x', one as object)),
+          members.map((one) => createSamplePlugin('x', one as object)),
         ),
       ),
       (list) => {
@@ -402,29 +402,33 @@ t.test('C-002 the planner survives whatever it is given', async () => {
 })
 
 t.test('C-002 among plugins that are free, the order of the list decides; the kernel is always there', async (t) => {
-  const base = plugin('base', { provides: [service('base')] })
-  const user = plugin('user', { requires: { base: service('base'), kernel } })
-  const other = plugin('other', { contributes: [healthCheck] })
+  const base = createSamplePlugin('base', { provides: [service('base')] })
+  const user = createSamplePlugin('user', { requires: { base: service('base'), kernel } })
+  const other = createSamplePlugin('other', { contributes: [healthCheck] })
   t.strictSame(orderOf(plan([user, other, base])), ['base', 'user', 'other'])
   t.strictSame(orderOf(plan([other, base, user])), ['other', 'base', 'user'])
   t.strictSame(plan([user, base]).dependencies.get('user'), [{ on: 'base', via: 'requires', ref: 'base' }])
-  const guest = plugin('guest', {
+  const guest = createSamplePlugin('guest', {
     requires: { base: optional(service('base')) },
     contributes: [extensionPoint('room')],
   })
-  const { dependencies } = plan([base, guest, plugin('house', { extensionPoints: [extensionPoint('room')] })])
+  const { dependencies } = plan([
+    base,
+    guest,
+    createSamplePlugin('house', { extensionPoints: [extensionPoint('room')] }),
+  ])
   t.strictSame(dependencies.get('guest'), [{ on: 'base', via: 'optional', ref: 'base' }])
   t.strictSame(dependencies.get('house'), [{ on: 'guest', via: 'contribution', ref: 'room' }])
 })
 
 t.test('C-002 K-019 a plugin loads in its roles only, and a requirement across roles is named', async (t) => {
-  const site = plugin('site', { roles: ['web'], provides: [service('site')] })
-  const sweeper = plugin('sweeper', {
+  const site = createSamplePlugin('site', { roles: ['web'], provides: [service('site')] })
+  const sweeper = createSamplePlugin('sweeper', {
     roles: ['worker'],
     config: { 'platform.sweep.limit': key.integer({ title: 'x' }) },
   })
-  const command = plugin('command', { roles: ['cli', 'worker'] })
-  const everywhere = plugin('everywhere', { requires: { site: optional(service<object>('site')) } })
+  const command = createSamplePlugin('command', { roles: ['cli', 'worker'] })
+  const everywhere = createSamplePlugin('everywhere', { requires: { site: optional(service<object>('site')) } })
   const list = [site, sweeper, command, everywhere]
   const loaded = (...roles: Role[]) => orderOf(plan(list, roles))
   t.strictSame(loaded('web'), ['site', 'everywhere'])
@@ -433,7 +437,7 @@ t.test('C-002 K-019 a plugin loads in its roles only, and a requirement across r
   t.strictSame(loaded('web', 'worker'), ['site', 'sweeper', 'command', 'everywhere'])
   t.strictSame(plan(list, ['web']).inactive, [sweeper, command])
 
-  const dependant = plugin('dependant', { requires: { site: service('site') } })
+  const dependant = createSamplePlugin('dependant', { requires: { site: service('site') } })
   const { problems } = plan([site, dependant], ['worker', 'cli'])
   t.match(problems, [
     {
@@ -469,7 +473,7 @@ t.test('C-002 two copies of the kernel understand each other', async (t) => {
       provide(greeter, { greet: () => 'hello' })
     },
   })
-  const user = plugin('user', {
+  const user = createSamplePlugin('user', {
     requires: { greeter: service('greeter') },
     contributes: [secondRefs.extensionPoint(healthCheck.id)],
     setup({ services, contribute }) {
@@ -482,7 +486,7 @@ t.test('C-002 two copies of the kernel understand each other', async (t) => {
   t.equal(running.service(greeter).greet(), 'hello')
   t.strictSame([...running.contributions(healthCheck).keys()], ['hello'])
 
-  const failing = plugin('failing', {
+  const failing = createSamplePlugin('failing', {
     setup() {
       throw new secondErrors.PlinthError('ACME_CLOSED', 'The shop is closed.', 'Open it.')
     },
@@ -505,7 +509,7 @@ t.test('K-019 a product without a plugin starts, and its root is where it is', a
 t.test(
   'C-002 a plugin where a reference belongs, and a member that nobody reads, are named with what was meant',
   async (t) => {
-    const http = plugin('http', {
+    const http = createSamplePlugin('http', {
       provides: [service('http', { from: '@plinth/http' }), service('http.metrics')],
       extensionPoints: [extensionPoint('http.guard')],
     })
@@ -518,7 +522,7 @@ t.test(
       fix: 'Import the reference by its name, for example import { http } from "@plinth/http". The default import is the plugin',
     }
     const { problems } = prepareProduct(
-      productOf([http, plugin('shop', { requires: wrong, contributes: [http as never] })]),
+      productOf([http, createSamplePlugin('shop', { requires: wrong, contributes: [http as never] })]),
       { envFile: false },
     )
     t.match(problems, [
@@ -542,7 +546,7 @@ t.test(
       migration: 'migrations',
     }
     for (const [member, meant] of Object.entries(misspelt)) {
-      t.match(prepareProduct(productOf([plugin('shop', { [member]: [] })]), { envFile: false }).problems, [
+      t.match(prepareProduct(productOf([createSamplePlugin('shop', { [member]: [] })]), { envFile: false }).problems, [
         {
           code: /^PLINTH_PLAN_UNKNOWN_MEMBER$/,
           plugin: 'shop',
@@ -578,7 +582,9 @@ t.test(
       setup() {},
       fallbackStart: () => undefined,
     }
-    const { problems: none, warnings } = prepareProduct(productOf([plugin('every', every)]), { envFile: false })
+    const { problems: none, warnings } = prepareProduct(productOf([createSamplePlugin('every', every)]), {
+      envFile: false,
+    })
     t.strictSame([...none, ...warnings], [], 'every member of the type is known')
   },
 )
@@ -586,16 +592,23 @@ t.test(
 t.test('C-002 a declaration is no warning when any loaded plugin uses it', async (t) => {
   const displayName = { en: 'x', 'zh-CN': 'x' }
   const run = { name: 'a', displayName, fixedDelay: 1, autoStartup: false, run() {} }
-  const declaring = plugin('declaring', { scheduledTasks: [run], migrations: [{ id: '0001-a' }], entities: [{}] })
+  const declaring = createSamplePlugin('declaring', {
+    scheduledTasks: [run],
+    migrations: [{ id: '0001-a' }],
+    entities: [{}],
+  })
   const warningsWith = (...plugins: Plugin[]) =>
     prepareProduct(productOf([declaring, ...plugins]), { envFile: false }).warnings.map(({ place }) => place)
   t.strictSame(warningsWith(), ['entities', 'migrations', 'scheduledTasks'])
-  t.strictSame(warningsWith(plugin('clockwork', { implements: ['scheduledTasks'] })), ['entities', 'migrations'])
+  t.strictSame(warningsWith(createSamplePlugin('clockwork', { implements: ['scheduledTasks'] })), [
+    'entities',
+    'migrations',
+  ])
 })
 
 t.test('placeholders with one brace, and placeholders that differ between languages, are reported', async (t) => {
   const reportOf = (en: Record<string, string>, chinese: Record<string, string>) => {
-    const speaking = plugin('speaking', { implements: ['messages'], messages: { en, 'zh-CN': chinese } })
+    const speaking = createSamplePlugin('speaking', { implements: ['messages'], messages: { en, 'zh-CN': chinese } })
     const { warnings } = prepareProduct(productOf([speaking]), { envFile: false })
     return warnings.map(({ code, place, message }) => ({ code, place, message }))
   }

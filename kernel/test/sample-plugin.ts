@@ -3,7 +3,7 @@ import { definePlugin, defineProduct, type Plugin, type PluginDeclaration } from
 type Declaration = PluginDeclaration
 
 /** Returns a plugin with the given members. Its required members are valid by default. */
-export function plugin(id: string, members: Partial<Declaration> = {}): Plugin {
+export function createSamplePlugin(id: string, members: Partial<Declaration> = {}): Plugin {
   return definePlugin({ id, version: '1.0.0', kernel: '^1.0.0', ...members } as Declaration)
 }
 

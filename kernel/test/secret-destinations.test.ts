@@ -2,7 +2,7 @@ import { type JsonValue, type KeyDeclaration, key } from '@plinth/kernel'
 import { type ConfigEntry, prepareProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const text = (options: object = {}) => key.string({ title: 'x', default: '', reload: 'live', ...options })
 const keys = {
@@ -14,7 +14,7 @@ const keys = {
   }),
   'platform.mailer.key': text({ sensitive: true, destination: [] }),
 } as const
-const mailer = plugin('mailer', { config: keys })
+const mailer = createSamplePlugin('mailer', { config: keys })
 const [host, user, password] = Object.keys(keys) as [keyof typeof keys, keyof typeof keys, keyof typeof keys]
 
 type Rows = Readonly<Partial<Record<keyof typeof keys, JsonValue>>>
@@ -118,7 +118,7 @@ t.test('a stored secret without a known destination does not apply', async (t) =
 t.test('no listener sees the old secret with the new destination or the new secret with the old one', async (t) => {
   const seen: string[] = []
   const reject = new Set<string>()
-  const listening = plugin('mailer', {
+  const listening = createSamplePlugin('mailer', {
     config: keys as never,
     setup({ config }) {
       const look = () => seen.push(`${config.get(host as never)} ${config.get(password as never)}`)
@@ -170,7 +170,7 @@ t.test('no listener sees the old secret with the new destination or the new secr
 })
 
 const declared = (more: Record<string, KeyDeclaration>) =>
-  prepareProduct(productOf([plugin('shop', { config: more })]), { envFile: false })
+  prepareProduct(productOf([createSamplePlugin('shop', { config: more })]), { envFile: false })
 const secret = (destination?: readonly string[], options: object = {}) =>
   key.string({
     title: 'x',

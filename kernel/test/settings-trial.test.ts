@@ -5,7 +5,7 @@ import { PlinthError } from '@plinth/kernel'
 import { SettingsTrial, StartRejectedError } from '@plinth/kernel/host'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { startOnTrial } from '../src/cli/trial-start.ts'
+import { startWithSettingsTrial } from '../src/cli/trial-start.ts'
 
 const patienceMs = 120_000
 const unreachable = new PlinthError('PLINTH_START_FAILED', 'Plugin "database" failed', 'Mend it', {
@@ -29,7 +29,7 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
   const host = () => /HOST=(\w+)/.exec(existsSync(file) ? readFileSync(file, 'utf8') : 'HOST=none')?.[1] ?? ''
   const tries: string[] = []
   const run = (start: (signal: AbortSignal) => Promise<string>) =>
-    startOnTrial({
+    startWithSettingsTrial({
       trial,
       clock,
       signal: stop.signal,

@@ -10,8 +10,8 @@ import {
   watchProcess,
 } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { supervise } from '../src/cli/supervisor.ts'
-import { servingCommand } from '../src/cli/supervisor-link.ts'
+import { runSupervised } from '../src/cli/supervisor.ts'
+import { parseServingCommand } from '../src/cli/supervisor-link.ts'
 import greeterProduct from './fixtures/greeter.config.ts'
 import { productOf } from './sample-plugin.ts'
 
@@ -226,7 +226,7 @@ t.test('only `plinth start` is supervised', async (t) => {
     ['--help', false],
     ['', false],
   ]
-  for (const [line, expected] of lines) t.equal(servingCommand(line.split(' ')) === 'start', expected, line)
+  for (const [line, expected] of lines) t.equal(parseServingCommand(line.split(' ')) === 'start', expected, line)
 })
 
 t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
@@ -236,7 +236,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
   const starts = () => readFileSync(file, 'utf8').split(' ').length - 1
   await rejectsWith(
     t,
-    supervise(
+    runSupervised(
       restless,
       [file],
       at(() => 0),
@@ -251,7 +251,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
   const times = [...Array.from({ length: 11 }, (_, index) => index * 12_000), ...Array(9).fill(121_000)]
   await rejectsWith(
     t,
-    supervise(
+    runSupervised(
       restless,
       [file],
       at(() => times.shift() ?? 0),
@@ -418,7 +418,7 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
         now += betweenMs
       },
     }
-    const end = await supervise(crashing, [file, String(crashes), wish, exitCode], clock).catch(
+    const end = await runSupervised(crashing, [file, String(crashes), wish, exitCode], clock).catch(
       (error: unknown) => error,
     )
     return { end, pauses, starts: readFileSync(file, 'utf8').split(' ').length - 1 }
@@ -450,7 +450,7 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
   t.match(await run(99, 'refused', 1000), { end: 3, starts: 2 }, 'a refused configuration ends it')
 
   const file = join(directory, 'stopped')
-  const stopped = await supervise(crashing, [file, '99', 'ready'], {
+  const stopped = await runSupervised(crashing, [file, '99', 'ready'], {
     ...manualClock(),
     sleep: async (_, signal) => {
       // Calls only the last listener, which belongs to the supervisor. The listener of the test runner would end the

@@ -2,10 +2,10 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { outcomeOf, programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment, waitForProcessEnd } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
-import { table } from '../src/cli/table.ts'
+import { formatTable } from '../src/cli/table.ts'
 
 const shop = join(import.meta.dirname, 'fixtures', 'shop.config.ts')
 const program = join(import.meta.dirname, '..', 'bin', 'plinth.js')
@@ -31,18 +31,18 @@ t.test('a table fits the terminal and loses nothing', async (t) => {
     ['platform.shop.password', '******', 'environment variable PLATFORM_SHOP_PASSWORD'],
     ['platform.shop.open', 'true', ''],
   ]
-  t.equal(table(rows, 40), table(rows, 40).trimEnd())
-  t.ok(maxWidth(table(rows, 40)) <= 40, table(rows, 40))
+  t.equal(formatTable(rows, 40), formatTable(rows, 40).trimEnd())
+  t.ok(maxWidth(formatTable(rows, 40)) <= 40, formatTable(rows, 40))
   const lost = rows.flat().find((cell) => {
-    const found = table(rows, 40).replaceAll(/\s/g, '')
+    const found = formatTable(rows, 40).replaceAll(/\s/g, '')
     return cell.split(/\s|\./).some((part) => part.length < 8 && !found.includes(part))
   })
   t.equal(lost, undefined)
-  t.equal(table(rows).split('\n').length, rows.length, 'without a limit each row has one line')
+  t.equal(formatTable(rows).split('\n').length, rows.length, 'without a limit each row has one line')
   const long = 'platform.approval.purge.auto-startup'
   const keys = Array.from({ length: 9 }, () => [long, 'default'])
   const folded = ['-', 'one unusually long value of one key']
-  const text = table([['KEY', 'FROM'], ...keys, folded], long.length + 12)
+  const text = formatTable([['KEY', 'FROM'], ...keys, folded], long.length + 12)
   t.equal(text.split('\n').filter((line) => line.startsWith(long)).length, keys.length, 'few long cells fold, not many')
 })
 
@@ -110,7 +110,7 @@ t.test('colours follow FORCE_COLOR, NO_COLOR and the terminal', async (t) => {
     const child = spawn(process.execPath, [program, '--product', shop, 'plugins', 'list'], {
       env: programEnvironment({ ...environment, ...variables }),
     })
-    return (await outcomeOf(child)).stdout
+    return (await waitForProcessEnd(child)).stdout
   }
   const plain = await output({})
   t.equal(plain, stripVTControlCharacters(plain))
@@ -125,7 +125,7 @@ t.test('a real terminal of 80 columns gets a folded table', { skip: !existsSync(
     env: programEnvironment({ ...environment, TERM: 'xterm' }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const { stdout } = await outcomeOf(child)
+  const { stdout } = await waitForProcessEnd(child)
   t.match(stdout, '\u001b[1mKEY')
   const lines = stripVTControlCharacters(stdout).replaceAll('\r', '').split('\n')
   t.ok(Math.max(...lines.filter((text) => !text.startsWith('Product: ')).map(({ length }) => length)) <= 80)

@@ -1,4 +1,4 @@
-import { columnText, fillText, maskedSummary } from '@plinth/kernel'
+import { fillText, fitTextToColumn, maskedSummary } from '@plinth/kernel'
 import fc from 'fast-check'
 import t from 'tap'
 
@@ -14,18 +14,18 @@ t.test('marks of a text are filled once, and a mark without a value stays', asyn
 })
 
 t.test('a text for a column holds no NUL and no half character, and as many characters as fit', async (t) => {
-  t.equal(columnText('a\0b', 10), 'ab')
-  t.equal(columnText('\ud800x', 10), '\ufffdx')
-  t.equal(columnText('\ud83d\0\ude00aa', 3), '\ufffd\ufffda', 'two halves that a NUL divides are no character')
-  t.equal(columnText('😀😀😀', 2), '😀😀')
-  t.equal(columnText('abc', 0), '')
+  t.equal(fitTextToColumn('a\0b', 10), 'ab')
+  t.equal(fitTextToColumn('\ud800x', 10), '\ufffdx')
+  t.equal(fitTextToColumn('\ud83d\0\ude00aa', 3), '\ufffd\ufffda', 'two halves that a NUL divides are no character')
+  t.equal(fitTextToColumn('😀😀😀', 2), '😀😀')
+  t.equal(fitTextToColumn('abc', 0), '')
   const any = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.array(fc.constantFrom('a', '\0', '\ud83d', '\ude00')).map((all) => all.join('')),
   )
   fc.assert(
     fc.property(any, fc.nat(12), (text, length) => {
-      const fitting = columnText(text, length)
+      const fitting = fitTextToColumn(text, length)
       const whole = text.toWellFormed().replaceAll('\0', '')
       return fitting.isWellFormed() && fitting.length <= 2 * length && ([...whole].length > length || fitting === whole)
     }),

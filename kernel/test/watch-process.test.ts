@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { outcomeOf, rejectsWith, watchProcess } from '@plinth/kernel/testing'
+import { rejectsWith, waitForProcessEnd, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 
 const run = (t: Test, source: string) => {
@@ -34,7 +34,7 @@ t.test('the last output of a process is read although the process has ended', as
 
 t.test('a command returns its exit code and its output to each stream', async (t) => {
   const source = `console.log('Grüezi'); console.error('broken'); process.exitCode = 3`
-  const outcome = await outcomeOf(spawn(process.execPath, ['--input-type=module', '-e', source]))
+  const outcome = await waitForProcessEnd(spawn(process.execPath, ['--input-type=module', '-e', source]))
   t.strictSame(outcome, { code: 3, signal: null, stdout: 'Grüezi\n', stderr: 'broken\n' })
 })
 

@@ -1,7 +1,7 @@
 import { asClass, asFunction, PlinthError, type PluginContext } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import { plugin, productOf } from './sample-plugin.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 interface Parts {
   readonly made: string[]
@@ -41,7 +41,7 @@ class Receipt {
 
 /** Calls the function in the setup of a plugin, and stops the product afterwards. */
 async function inSetup(setup: (context: PluginContext) => void): Promise<void> {
-  const running = await startForTest(productOf([plugin('shop', { setup })]))
+  const running = await startForTest(productOf([createSamplePlugin('shop', { setup })]))
   await running.stop('test ended')
 }
 

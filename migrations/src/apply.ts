@@ -2,7 +2,7 @@ import type { Clock } from '@plinth/kernel'
 import { CompiledQuery } from 'kysely'
 import {
   type ChangelogDb,
-  forgetSteps,
+  deleteLoggedSteps,
   type LoggedStep,
   logStepDone,
   logStepRunning,
@@ -24,7 +24,7 @@ export interface StepProgress {
   readonly sql: string
 }
 
-export interface Application {
+export interface ChangeSetApplication {
   readonly db: ChangelogDb
   readonly dialect: Dialect
   readonly clock: Clock
@@ -44,7 +44,7 @@ export interface Application {
  *   `PLINTH_MIGRATION_CHECKSUM`
  */
 export async function applyChangeSet(
-  application: Application,
+  application: ChangeSetApplication,
   changeSet: CompiledChangeSet,
   logged: readonly LoggedStep[],
 ): Promise<number> {
@@ -56,13 +56,13 @@ export async function applyChangeSet(
     if (hasTransactionalDdl[dialect]) await runSteps({ ...application, db: trx }, changeSet)
     await changeData({ ...application, db: trx }, changeSet)
     await recordApplied(trx, changeSet, clock.now(), elapsed())
-    if (!hasTransactionalDdl[dialect]) await forgetSteps(trx, changeSet)
+    if (!hasTransactionalDdl[dialect]) await deleteLoggedSteps(trx, changeSet)
     await lock.renew(trx, nameOf(changeSet))
   })
   return elapsed()
 }
 
-async function runSteps(application: Application, changeSet: CompiledChangeSet): Promise<void> {
+async function runSteps(application: ChangeSetApplication, changeSet: CompiledChangeSet): Promise<void> {
   for (const [step, statement] of changeSet.statements.entries()) {
     announce(application, changeSet, step, statement)
     await application.db.executeQuery(CompiledQuery.raw(statement)).catch((error: unknown) => {
@@ -72,7 +72,7 @@ async function runSteps(application: Application, changeSet: CompiledChangeSet):
 }
 
 async function runLoggedSteps(
-  application: Application,
+  application: ChangeSetApplication,
   changeSet: CompiledChangeSet,
   logged: readonly LoggedStep[],
 ): Promise<void> {
@@ -94,7 +94,7 @@ async function runLoggedSteps(
       if (earlier === undefined || !isAppliedAlready(statement, error)) {
         // If the server did not respond, the statement may or may not have run. Then the record of the step is kept for
         // the next start.
-        if (hasServerAnswered(error)) await forgetSteps(db, changeSet, step)
+        if (hasServerAnswered(error)) await deleteLoggedSteps(db, changeSet, step)
         throw failure(application, changeSet, `step ${step + 1}`, error)
       }
     }
@@ -103,7 +103,7 @@ async function runLoggedSteps(
   if (finished !== undefined && changeSet.changesData) await logStepDone(db, changeSet, finished)
 }
 
-async function changeData(application: Application, changeSet: CompiledChangeSet): Promise<void> {
+async function changeData(application: ChangeSetApplication, changeSet: CompiledChangeSet): Promise<void> {
   if (changeSet.definition.data === undefined) return
   const { db, dialect, clock, newId, signal } = application
   announce(application, changeSet, changeSet.statements.length, 'data')
@@ -114,7 +114,12 @@ async function changeData(application: Application, changeSet: CompiledChangeSet
   }
 }
 
-function announce(application: Application, changeSet: CompiledChangeSet, step: number, statement: string): void {
+function announce(
+  application: ChangeSetApplication,
+  changeSet: CompiledChangeSet,
+  step: number,
+  statement: string,
+): void {
   const { plugin, id, statements, changesData } = changeSet
   const place = `step ${step + 1} of change set ${nameOf(changeSet)}`
   const { signal, onStep } = application
@@ -154,7 +159,7 @@ const detailOf = (error: unknown) => {
   return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''
 }
 
-function failure({ dialect }: Application, changeSet: CompiledChangeSet, place: string, error: unknown) {
+function failure({ dialect }: ChangeSetApplication, changeSet: CompiledChangeSet, place: string, error: unknown) {
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.+$/, '')
   const details = {
     changeSet: nameOf(changeSet),

@@ -107,7 +107,9 @@ async function tolerantOfRace(work: () => Promise<unknown>): Promise<void> {
 
 /** Returns the applied change sets, oldest first; `undefined` if the database was never migrated. Reads only. */
 export async function readChangelog(db: ChangelogDb): Promise<AppliedChangeSet[] | undefined> {
-  const rows = await unlessMissing(() => db.selectFrom(changelogTable).selectAll().orderBy('executed_at').execute())
+  const rows = await readUnlessTableMissing(() =>
+    db.selectFrom(changelogTable).selectAll().orderBy('executed_at').execute(),
+  )
   return rows?.map((row) => ({
     plugin: row.plugin,
     id: row.change_set,
@@ -133,7 +135,7 @@ export async function readTableNames(db: ChangelogDb, dialect: Dialect): Promise
 }
 
 /** Returns the result of `read`, or `undefined` if the table that it reads does not exist. */
-export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
+export async function readUnlessTableMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()
   } catch (error) {
@@ -194,7 +196,7 @@ export async function recordFailed(
   changeSet: Identified & { readonly checksum: string },
 ): Promise<void> {
   const { plugin, id, checksum } = changeSet
-  await forgetSteps(db, changeSet, failedStep)
+  await deleteLoggedSteps(db, changeSet, failedStep)
   await db
     .insertInto('schema_changelog_step')
     .values({ plugin, change_set: id, step: failedStep, checksum, state: 'failed' })
@@ -204,7 +206,7 @@ export async function recordFailed(
 /** Returns the change sets that failed in their last run, with the checksums of that time. */
 export async function readFailed(db: ChangelogDb): Promise<(Identified & { readonly checksum: string })[]> {
   const failed = () => db.selectFrom('schema_changelog_step').selectAll().where('step', '=', failedStep).execute()
-  const rows = await unlessMissing(failed)
+  const rows = await readUnlessTableMissing(failed)
   return (rows ?? []).map(({ plugin, change_set: id, checksum }) => ({ plugin, id, checksum }))
 }
 
@@ -214,7 +216,7 @@ export const stepChecksum = (statement: string) => createHash('sha256').update(s
 export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
   const steps = () =>
     db.selectFrom('schema_changelog_step').selectAll().where('step', '>', failedStep).orderBy('step').execute()
-  const rows = await unlessMissing(steps)
+  const rows = await readUnlessTableMissing(steps)
   return (rows ?? []).map(({ change_set, state, ...row }) => ({
     ...row,
     id: change_set,
@@ -254,7 +256,7 @@ export async function logStepDone(db: ChangelogDb, { plugin, id }: Identified, s
 }
 
 /** Deletes one step, or all steps of the change set. */
-export async function forgetSteps(db: ChangelogDb, { plugin, id }: Identified, step?: number): Promise<void> {
+export async function deleteLoggedSteps(db: ChangelogDb, { plugin, id }: Identified, step?: number): Promise<void> {
   const all = db.deleteFrom('schema_changelog_step').where('plugin', '=', plugin).where('change_set', '=', id)
   await (step === undefined ? all : all.where('step', '=', step)).execute()
 }
@@ -269,7 +271,11 @@ export interface TableSize {
 type AnyDb = Kysely<any>
 
 /** Returns the sizes of the existing tables. Reads only. */
-export async function sizesOf(db: AnyDb, dialect: Dialect, tables: readonly string[]): Promise<readonly TableSize[]> {
+export async function readTableSizes(
+  db: AnyDb,
+  dialect: Dialect,
+  tables: readonly string[],
+): Promise<readonly TableSize[]> {
   const existing = await readTableNames(db, dialect)
   const sizes: TableSize[] = []
   for (const table of new Set(tables)) {
@@ -284,7 +290,7 @@ export async function sizesOf(db: AnyDb, dialect: Dialect, tables: readonly stri
 }
 
 export async function countApplied(db: ChangelogDb, plugin: string): Promise<number> {
-  const rows = await unlessMissing(() =>
+  const rows = await readUnlessTableMissing(() =>
     db.selectFrom(changelogTable).select('change_set').where('plugin', '=', plugin).execute(),
   )
   return rows?.length ?? 0

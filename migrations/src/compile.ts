@@ -201,7 +201,7 @@ const withoutLayout = (statements: readonly string[]) =>
  * space has no effect.
  */
 function checksumOf(statements: readonly string[], data: ChangeSet['data']): string {
-  const dataText = data === undefined ? '' : normalCode(data.toString())
+  const dataText = data === undefined ? '' : normalizeCode(data.toString())
   const halves = [withoutLayout(statements), dataText].map((text) => sha256(text).slice(0, digits))
   return checksumVersion.current + halves.join(':')
 }
@@ -212,12 +212,12 @@ function formerChecksumOf(statements: readonly string[], changesData: boolean): 
 }
 
 /** Removes everything that a build may change: comments, layout, semicolons, commas and parentheses. */
-export function normalCode(code: string): string {
+export function normalizeCode(code: string): string {
   return code.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|[\s;,()]/gm, '')
 }
 
 /** Returns the part of an applied change set that has changed since. */
-export function changedPart(
+export function findChangedPart(
   recorded: string,
   { checksum, formerChecksum }: Pick<CompiledChangeSet, 'checksum' | 'formerChecksum'>,
 ): 'statements' | 'data' | undefined {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { codeOf, mayBeAlive, type ProcessIdentity, processIdentity } from '@plinth/kernel'
+import { errorCodeOf, mayProcessBeAlive, type ProcessIdentity, processIdentity } from '@plinth/kernel'
 import { type RawBuilder, sql } from 'kysely'
-import { type ChangelogDb, lockTable, unlessMissing } from './changelog.ts'
+import { type ChangelogDb, lockTable, readUnlessTableMissing } from './changelog.ts'
 import { type Dialect, databaseNow } from './dialect.ts'
 import { migrationError } from './errors.ts'
 
@@ -24,7 +24,7 @@ export interface LockHolder {
 
 /** Returns the owner of the lock, even if its lease has expired. */
 export async function readLock(db: ChangelogDb): Promise<(LockHolder & ProcessIdentity) | undefined> {
-  const row = await unlessMissing(() => db.selectFrom(lockTable).selectAll().executeTakeFirst())
+  const row = await readUnlessTableMissing(() => db.selectFrom(lockTable).selectAll().executeTakeFirst())
   if (row?.holder == null) return undefined
   return {
     token: row.holder,
@@ -73,7 +73,7 @@ export class MigrationLock {
     for (;;) {
       if (signal.aborted) throw migrationError('PLINTH_MIGRATION_ABORTED', { place: 'it began' }, signal.reason)
       const holder = await readLock(this.#db)
-      const dead = holder !== undefined && !mayBeAlive(holder) ? holder.token : ''
+      const dead = holder !== undefined && !mayProcessBeAlive(holder) ? holder.token : ''
       if (await this.#tryAcquire(dead)) break
       if (holder !== undefined && !waited) {
         waited = true
@@ -110,7 +110,7 @@ export class MigrationLock {
       return numUpdatedRows === 1n
     } catch (error) {
       // On SQLite, this error means that the owner of the lock is writing.
-      if (String(codeOf(error)).startsWith('SQLITE_BUSY')) return false
+      if (String(errorCodeOf(error)).startsWith('SQLITE_BUSY')) return false
       throw error
     }
   }

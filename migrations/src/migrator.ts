@@ -1,23 +1,23 @@
-import { type Clock, codeOf, systemClock } from '@plinth/kernel'
+import { type Clock, errorCodeOf, systemClock } from '@plinth/kernel'
 import type { Kysely } from 'kysely'
-import { type Application, applyChangeSet, type StepProgress } from './apply.ts'
+import { applyChangeSet, type ChangeSetApplication, type StepProgress } from './apply.ts'
 import {
   type AppliedChangeSet,
   type ChangelogDb,
   changelogTable,
   countApplied,
+  deleteLoggedSteps,
   dropTables,
   ensureTables,
-  forgetSteps,
   readChangelog,
   readFailed,
   readSteps,
   readTableNames,
+  readTableSizes,
   recordFailed,
-  sizesOf,
   type TableSize,
 } from './changelog.ts'
-import { type CompiledChangeSet, changedPart, compileChangeSets, type PluginChangeSets } from './compile.ts'
+import { type CompiledChangeSet, compileChangeSets, findChangedPart, type PluginChangeSets } from './compile.ts'
 import type { Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
@@ -147,7 +147,7 @@ export class Migrator {
     const changed = (part: 'statements' | 'data') =>
       applied.filter((entry) => {
         const current = own.get(nameOf(entry))
-        return current !== undefined && changedPart(entry.checksum, current) === part
+        return current !== undefined && findChangedPart(entry.checksum, current) === part
       })
     const notOwn = applied.filter((entry) => !own.has(nameOf(entry)))
     return {
@@ -234,7 +234,10 @@ export class Migrator {
   async dataOf(plugin: string, more: readonly string[]): Promise<PluginTables> {
     const { db, dialect } = this.#options
     const created = this.#compiled.filter((changeSet) => changeSet.plugin === plugin).flatMap(({ tables }) => tables)
-    return { tables: await sizesOf(db, dialect, [...created, ...more]), changeSets: await countApplied(db, plugin) }
+    return {
+      tables: await readTableSizes(db, dialect, [...created, ...more]),
+      changeSets: await countApplied(db, plugin),
+    }
   }
 
   /**
@@ -291,14 +294,14 @@ export class Migrator {
       if (changeSet === pending.find(({ changesData }) => changesData)) await beforeData?.()
       const { plugin, id } = changeSet
       const place = { index: position + 1, total: pending.length }
-      const onStep: Application['onStep'] = (step) => onProgress({ kind: 'step', ...step, ...place })
+      const onStep: ChangeSetApplication['onStep'] = (step) => onProgress({ kind: 'step', ...step, ...place })
       const own = steps.filter((step) => nameOf(step) === nameOf(changeSet))
       const application = { db, dialect, clock, lock, signal, newId, onStep }
       const durationMs = await applyChangeSet(application, changeSet, own).catch(async (error: unknown) => {
-        if (codeOf(error) === 'PLINTH_MIGRATION_FAILED') await recordFailed(db, changeSet).catch(() => undefined)
+        if (errorCodeOf(error) === 'PLINTH_MIGRATION_FAILED') await recordFailed(db, changeSet).catch(() => undefined)
         throw error
       })
-      if (failed.has(nameOf(changeSet))) await forgetSteps(db, changeSet)
+      if (failed.has(nameOf(changeSet))) await deleteLoggedSteps(db, changeSet)
       applied.push({ plugin, id, durationMs })
       onProgress({ kind: 'applied', plugin, id, durationMs, ...place })
     }

@@ -15,7 +15,7 @@ import {
 } from '@plinth/migrations'
 import { Kysely, sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { normalCode } from '../src/compile.ts'
+import { normalizeCode } from '../src/compile.ts'
 
 interface Tables {
   a: { id: number; name: string | null }
@@ -243,7 +243,7 @@ t.test('what a build makes of the data steps of all plugins is the same work', a
     .map((file) => join(root, file))
     .filter((file) => /\bdata: async/.test(readFileSync(file, 'utf8')))
   t.ok(files.length > 3)
-  const work = (code: string) => normalCode(code.slice(code.indexOf('data: async')))
+  const work = (code: string) => normalizeCode(code.slice(code.indexOf('data: async')))
   for (const [index, file] of files.entries()) {
     const options = [
       '--noCheck',

@@ -6,10 +6,10 @@ import {
   definePlugin,
   defineProduct,
   type ExtensionPoint,
+  errorReason,
   isPlinthError,
   type JsonValue,
   type Plugin,
-  reasonOf,
 } from '@plinth/kernel'
 import { loadProduct, prepareProduct, type RunningProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
@@ -92,7 +92,9 @@ export async function reportsOf(mistake: Mistake, directory: string): Promise<re
     return planned
   } catch (error) {
     const chain = chainOf(error)
-    const text = chain.map((one) => (isPlinthError(one) ? `${one.message}\nFix: ${one.fix}` : reasonOf(one))).join('\n')
+    const text = chain
+      .map((one) => (isPlinthError(one) ? `${one.message}\nFix: ${one.fix}` : errorReason(one)))
+      .join('\n')
     return chain.map((one) => ({ code: isPlinthError(one) ? one.code : 'none', text }))
   }
 }

@@ -6,7 +6,7 @@ import { createDatabase, startMigrated, type TestDialect } from '@plinth/databas
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { defined, defineProduct, systemClock } from '@plinth/kernel'
+import { defineProduct, omitUndefined, systemClock } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
@@ -82,7 +82,7 @@ export async function startWithRows(
     ): Promise<Data> => {
       const { code, data, message } = (
         await server.inject(
-          defined({
+          omitUndefined({
             method,
             url: `/api/v1/${path}`,
             headers: { authorization: `Bearer ${response.data?.accessToken}`, 'accept-language': language },

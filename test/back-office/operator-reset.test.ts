@@ -5,7 +5,7 @@ import consolePlugin from '@plinth/console'
 import consoleAdmin from '@plinth/console/admin'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { http } from '@plinth/http'
-import { defined, defineProduct, systemClock } from '@plinth/kernel'
+import { defineProduct, omitUndefined, systemClock } from '@plinth/kernel'
 import { assertMembers, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
@@ -36,7 +36,7 @@ t.test(
     t.teardown(() => running.stop('test ended'))
     const server = running.service(http)
     const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers = {}) =>
-      (await server.inject(defined({ method, url: `/api/v1/${path}`, headers, payload }))).json().data
+      (await server.inject(omitUndefined({ method, url: `/api/v1/${path}`, headers, payload }))).json().data
     const form = formFor(db)
     const install = () =>
       call('POST', 'install/execute', { ...form, administrator: { ...form.administrator, username: 'root' } })

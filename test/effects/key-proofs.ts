@@ -1,4 +1,4 @@
-/** Finds the configuration keys whose effect a test checks with `effectOf`. */
+/** Finds the configuration keys whose effect a test checks with `assertKeyEffect`. */
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
@@ -23,17 +23,17 @@ function nodesOf(source: string): Node[] {
 const textOf = (node: Node | undefined): string | undefined =>
   node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined
 
-/** Returns the keys of a call `effectOf(t, '<keys>', ...)`. Comments and other texts are ignored. */
+/** Returns the keys of a call `assertKeyEffect(t, '<keys>', ...)`. Comments and other texts are ignored. */
 function keysOfCall(node: Node): string[] {
   const callee = node['callee'] as Node | undefined
-  if (node.type !== 'CallExpression' || callee?.type !== 'Identifier' || callee['name'] !== 'effectOf') return []
+  if (node.type !== 'CallExpression' || callee?.type !== 'Identifier' || callee['name'] !== 'assertKeyEffect') return []
   const keys = textOf((node['arguments'] as Node[])[1])
   return keys?.startsWith('platform.') ? expandKeys(keys) : []
 }
 
 /** Returns the keys whose effect a test file checks. */
 export const provenKeys = (source: string): string[] =>
-  source.includes('effectOf(') ? nodesOf(source).flatMap(keysOfCall) : []
+  source.includes('assertKeyEffect(') ? nodesOf(source).flatMap(keysOfCall) : []
 
 /**
  * Returns the title of the outermost test that checks the effect of a key; undefined if the check is in a function

@@ -3,7 +3,7 @@
  * stopped as soon as it serves requests. Usage: run-once.ts doctor start
  */
 import { writeSync } from 'node:fs'
-import { endProcess, onUnexpectedEnd } from '../../kernel/src/cli/process-end.ts'
+import { endProcess, onUnexpectedProcessEnd } from '../../kernel/src/cli/process-end.ts'
 import { runProgram } from '../../kernel/src/cli/program.ts'
 
 /** Writes synchronously, as the log does, so that the output is in the right order. */
@@ -32,7 +32,7 @@ for (const command of process.argv.slice(2)) {
       loadsModule: () => {},
       failed: () => {},
     },
-    onUnexpectedEnd,
+    onUnexpectedEnd: onUnexpectedProcessEnd,
   })
   print(`\n{"ended":${exitCode}}\n`)
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, ownPgbouncer } from '@plinth/database/testing'
-import { defined, defineProduct } from '@plinth/kernel'
+import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { type ProductProcess, startProcess } from '../fixtures/product-process.ts'
 
@@ -241,9 +241,9 @@ async function request(
 ): Promise<unknown> {
   const response = await fetch(
     `${url}/api/v1/${path}`,
-    defined({
+    omitUndefined({
       method,
-      headers: defined({
+      headers: omitUndefined({
         'content-type': body === undefined ? undefined : 'application/json',
         authorization,
       }),

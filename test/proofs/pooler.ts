@@ -5,7 +5,7 @@
 
 import { parseArgs } from 'node:util'
 import { skipPgbouncer } from '@plinth/database/testing'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { proveBehindPooler } from './behind-pooler.ts'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } })
@@ -16,7 +16,7 @@ if (skipPgbouncer !== false) throw new Error(skipPgbouncer)
 let isProven = true
 for (const preparedStatements of [undefined, false]) {
   const figures = await proveBehindPooler(
-    defined({
+    omitUndefined({
       seconds,
       preparedStatements,
     }),

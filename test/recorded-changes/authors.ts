@@ -65,15 +65,15 @@ export const authors: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/cli/crash-watch.ts',
-    fragment: 'pluginOf(stack, running.plugins) ?? startingPlugin()',
-    replacement: 'pluginOf(stack, running.plugins) ?? (startingPlugin() && undefined)',
+    fragment: 'findFailingPlugin(stack, running.plugins) ?? startingPlugin()',
+    replacement: 'findFailingPlugin(stack, running.plugins) ?? (startingPlugin() && undefined)',
     effect: 'A rejected promise is attributed to no plugin.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
   },
   {
     file: 'plugins/database/src/connections/leasing-driver.ts',
-    fragment: "if (codeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)",
+    fragment: "if (errorCodeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)",
     replacement: 'log.failed(error)',
     effect: 'A start that an error of a plugin ended reports that the database failed.',
     breaks: ['C-002'],
@@ -97,9 +97,9 @@ export const authors: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/plan.ts',
-    fragment: "if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)",
+    fragment: "if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, suggestReference(value), id)",
     replacement:
-      "if (isPlugin(value) && value === null) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)",
+      "if (isPlugin(value) && value === null) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, suggestReference(value), id)",
     effect: 'A plugin in the place of a reference is reported without the reference that was meant.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],

@@ -74,8 +74,8 @@ export const installation: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/database/src/probe-target.ts',
-    fragment: "throw deniedCodes.has(codeOf(error)) ? rightError(settings, 'write', error) : error",
-    replacement: "if (deniedCodes.has(codeOf(error))) throw rightError(settings, 'write', error)",
+    fragment: "throw deniedCodes.has(errorCodeOf(error)) ? rightError(settings, 'write', error) : error",
+    replacement: "if (deniedCodes.has(errorCodeOf(error))) throw rightError(settings, 'write', error)",
     effect: 'The installer accepts the database of another product.',
     breaks: [],
     noticedBy: ['plugins/install/test/unusable-database.test.ts'],
@@ -205,8 +205,8 @@ export const installation: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/system-config/src/declarations.ts',
-    fragment: 'isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }',
-    replacement: 'isUnavailable(undefined) ? { reason: reasonOf(error) } : { err: error }',
+    fragment: 'isUnavailable(error) ? { reason: errorReason(error) } : { err: error }',
+    replacement: 'isUnavailable(undefined) ? { reason: errorReason(error) } : { err: error }',
     effect: 'An outage of the database is a log line of some thousand characters for each operation.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/config-centre.test.ts'],

@@ -14,7 +14,7 @@ import { createDatabase, startMigrated, type TestDatabase } from '@plinth/databa
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { defined, defineProduct, systemClock } from '@plinth/kernel'
+import { defineProduct, omitUndefined, systemClock } from '@plinth/kernel'
 import { programEnvironment } from '@plinth/kernel/testing'
 import { deployToken, startAnvil } from '@plinth/web3/testing'
 import checkoutPlugin, { checkout } from '@plinth-example/checkout'
@@ -150,7 +150,7 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   const teaPot = goods.find(({ sku }: Data) => sku === 'DEMO-POT')
   const buy = async ({ call: member }: typeof ann, credit?: number): Promise<string> => {
     const lines = [{ goodsId: teaPot.id, quantity: 1 }]
-    return (await member('POST', 'mall/orders', defined({ lines, credit }))).orderNo
+    return (await member('POST', 'mall/orders', omitUndefined({ lines, credit }))).orderNo
   }
   const pay = async ({ call: member }: typeof ann, orderNo: string) => {
     await member('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' })

@@ -17,7 +17,7 @@ import eventsPlugin, {
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { defined, definePlugin, defineProduct, type JsonValue } from '@plinth/kernel'
+import { definePlugin, defineProduct, type JsonValue, omitUndefined } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import money, { ledgerAssets } from '@plinth/money'
 import paymentsPlugin from '@plinth/money/payments'
@@ -99,7 +99,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
     const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
     const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
     return async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) => {
-      const response = await server.inject(defined({ method, url, headers, payload }))
+      const response = await server.inject(omitUndefined({ method, url, headers, payload }))
       return response.json()
     }
   }

@@ -1,14 +1,14 @@
 import { type CatalogueEntry, type JsonValue, localize } from '@plinth/config-schema'
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
-import type { Explanation, SourcedValue } from '../configuration/explanation.ts'
-import { reasonOf } from '../errors/coded-error.ts'
+import type { ConfigExplanation, SourcedValue } from '../configuration/explanation.ts'
+import { errorReason } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
-import { startPart } from './partial-start.ts'
+import { startForCommand } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 
-type Described = CatalogueEntry & Omit<Explanation, 'key' | 'plugin'>
+type Described = CatalogueEntry & Omit<ConfigExplanation, 'key' | 'plugin'>
 
 export function addConfigCommands(program: Command, scope: CommandScope): void {
   const config = program.command('config').summary('show configuration keys and where their values come from')
@@ -67,21 +67,24 @@ async function describeKeys(scope: CommandScope): Promise<readonly Described[]> 
  * Returns the explanation of each key. Sets up only the plugins that supply stored values, because a stored value may
  * keep another plugin from starting, and the operator then needs this command.
  */
-async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promise<ReadonlyMap<string, Explanation>> {
-  const byKey = (list: readonly Explanation[]) => new Map(list.map((explained) => [explained.key, explained]))
+async function explainAll(
+  prepared: PreparedProduct,
+  scope: CommandScope,
+): Promise<ReadonlyMap<string, ConfigExplanation>> {
+  const byKey = (list: readonly ConfigExplanation[]) => new Map(list.map((explained) => [explained.key, explained]))
   const suppliers = prepared.plan.plugins
     .filter(({ suppliesConfiguration }) => suppliesConfiguration)
     .map(({ id }) => id)
   if (suppliers.length === 0 || prepared.problems.length > 0) return byKey(prepared.config.list())
-  const started = await startPart(scope, { needed: suppliers, setsUp: 'needed' }).catch((error: unknown) => {
-    scope.output.progress(`Stored values could not be read, so they are missing here. ${reasonOf(error)}`)
+  const started = await startForCommand(scope, { needed: suppliers, setsUp: 'needed' }).catch((error: unknown) => {
+    scope.output.progress(`Stored values could not be read, so they are missing here. ${errorReason(error)}`)
     return undefined
   })
   if (started === undefined) return byKey(prepared.config.list())
   const { running } = started
   const explanations = byKey(running.config.list())
   for (const { message, fix } of running.config.overridden()) scope.output.progress(`${message} ${fix}`)
-  await running.stop('command ended').catch((error: unknown) => scope.output.progress(reasonOf(error)))
+  await running.stop('command ended').catch((error: unknown) => scope.output.progress(errorReason(error)))
   return explanations
 }
 

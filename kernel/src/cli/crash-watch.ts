@@ -1,6 +1,6 @@
 import { kernelError } from '../errors/kernel-errors.ts'
-import { pluginOf } from '../errors/stack.ts'
-import { errorLine } from '../logging/error-line.ts'
+import { findFailingPlugin } from '../errors/stack.ts'
+import { toErrorLine } from '../logging/error-line.ts'
 import { startingPlugin } from '../process/opened-resources.ts'
 import type { RunningProduct } from '../running-product.ts'
 import type { Output } from './output.ts'
@@ -68,7 +68,7 @@ export class CrashWatch {
     const running = this.#running
     // If no frame belongs to a plugin, a library called `process.exit()`. Then the plugin whose start is running is
     // reported.
-    const plugin = pluginOf(place.stack ?? '', running?.plugins ?? []) ?? startingPlugin()
+    const plugin = findFailingPlugin(place.stack ?? '', running?.plugins ?? []) ?? startingPlugin()
     const by = plugin === undefined ? '' : ` by plugin "${plugin}"`
     const error = kernelError('PLINTH_PROCESS_ENDED', { exitCode, by }, place)
     if (running === undefined || running.isCommand) {
@@ -85,9 +85,9 @@ export class CrashWatch {
       this.#output.failure(error)
       return
     }
-    const { message, stack = '' } = errorLine(error)
+    const { message, stack = '' } = toErrorLine(error)
     // An error may have no stack, for example a rejected text. Then the plugin whose start is running is reported.
-    const plugin = pluginOf(stack, running.plugins) ?? startingPlugin()
+    const plugin = findFailingPlugin(stack, running.plugins) ?? startingPlugin()
     const { code, fix } = kernelError('PLINTH_UNHANDLED_ERROR', { reason: message })
     const known = plugin === undefined ? {} : { plugin }
     running.log.fatal({ ...known, code, fix, origin, err: error }, `crashed: ${message}`)

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { fillTemplate, inJavaScript, templateFiles, writeFolder } from '../create/templates.ts'
+import { convertToJavaScript, fillTemplate, templateFiles, writeFolder } from '../create/templates.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { isPlugin } from '../plugin.ts'
-import { withPlugin } from './product-file.ts'
+import { addPluginToSource } from './product-file.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 
 /** The folders below `templates` that a user can choose, with a description. */
@@ -61,7 +61,7 @@ export function addCreateCommands(
             .replaceAll(/[\s_.]+/g, '-'),
       )
       const files = templateFiles(['product', `presets/${preset}`], name)
-      await writeFolder(folder, options.javascript === true ? inJavaScript(files) : files)
+      await writeFolder(folder, options.javascript === true ? convertToJavaScript(files) : files)
       const shown = relative(directory, folder) || '.'
       const next = [...(shown === '.' ? [] : [`cd ${shown}`]), 'npm install', 'npm run dev']
       scope.output.result(
@@ -127,7 +127,7 @@ function loadedProduct(scope: CommandScope) {
  */
 async function addToProduct(file: string, identifier: string, path: string): Promise<boolean> {
   if (!existsSync(file)) return false
-  const changed = withPlugin(await readFile(file, 'utf8'), identifier, path)
+  const changed = addPluginToSource(await readFile(file, 'utf8'), identifier, path)
   if (changed !== undefined) await writeFile(file, changed)
   return changed !== undefined
 }

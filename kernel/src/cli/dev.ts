@@ -3,19 +3,19 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { basename, dirname, relative, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { serveProblem } from './problem-page.ts'
+import { serveProblemPage } from './problem-page.ts'
 import { exitCodes } from './process-end.ts'
-import { optionOf, productFileOf, settingOf } from './product-file.ts'
+import { findOptionValue, findSetValue, resolveProductFile } from './product-file.ts'
 import { SourceWatch } from './source-watch.ts'
-import { Standby } from './standby.ts'
-import { passInspectorOn } from './supervisor.ts'
+import { StandbyProcess } from './standby.ts'
+import { closeInspectorForChild } from './supervisor.ts'
 import {
-  type Failure,
+  type FailedStartReport,
   type FailureMessage,
   type ModuleMessage,
   type PackageMessage,
-  type PermitMessage,
   type ReadyMessage,
+  type StartPermitMessage,
   type StopMessage,
   withSupervisorMode,
 } from './supervisor-link.ts'
@@ -35,7 +35,7 @@ interface Run {
   readonly child: ChildProcess
   /** Resolves with the exit code when the process has ended. */
   readonly ended: Promise<number>
-  readonly state: { hasEnded: boolean; failure?: Failure }
+  readonly state: { hasEnded: boolean; failure?: FailedStartReport }
 }
 
 /**
@@ -46,15 +46,15 @@ interface Run {
  * @returns the exit code
  */
 export async function runDev(words: readonly string[]): Promise<number> {
-  const isInspected = await passInspectorOn()
+  const isInspected = await closeInspectorForChild()
   const directory = process.cwd()
-  const file = productFileOf(words, directory)
+  const file = resolveProductFile(words, directory)
   const sources = new SourceWatch()
   sources.add(dirname(file))
-  const settingsFile = resolve(directory, optionOf(words, '--settings-file') ?? resolve(dirname(file), '.env'))
+  const settingsFile = resolve(directory, findOptionValue(words, '--settings-file') ?? resolve(dirname(file), '.env'))
   sources.addFile(settingsFile, dirname(settingsFile))
-  const standby = new Standby(words)
-  const host = optionOf(words, '--host') ?? '127.0.0.1'
+  const standby = new StandbyProcess(words)
+  const host = findOptionValue(words, '--host') ?? '127.0.0.1'
   let port: number | undefined
   let run: Run | undefined
   const stop = new AbortController()
@@ -88,7 +88,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
       // The new process has loaded its modules while the previous one was stopping. It may only start after the
       // previous one has ended.
       if (previous !== undefined) await stopProcess(previous)
-      if (current.child.connected) current.child.send({ permit: true } satisfies PermitMessage, () => {})
+      if (current.child.connected) current.child.send({ permit: true } satisfies StartPermitMessage, () => {})
       const changed = sources.next()
       await Promise.race([current.ended, changed, stopped])
       if (stop.signal.aborted) return exitCodes.ok
@@ -105,7 +105,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
         code: 'PLINTH_PROCESS_ENDED',
         text: `The process of the product ended with ${code}. The terminal shows the reason.`,
       }
-      const problem = await serveProblem(failure, host, port ?? portOf(words, settingsFile))
+      const problem = await serveProblemPage(failure, host, port ?? portOf(words, settingsFile))
       await Promise.race([changed, stopped])
       await problem.close()
       if (stop.signal.aborted) return exitCodes.ok
@@ -126,7 +126,7 @@ const firstProcess = (words: readonly string[]) =>
 function start(
   child: ChildProcess,
   sources: SourceWatch,
-  standby: Standby,
+  standby: StandbyProcess,
   onReady: (url: string | undefined) => void,
 ): Run {
   const state: Run['state'] = { hasEnded: false }
@@ -167,7 +167,7 @@ function announce(files: readonly string[], directory: string): void {
  */
 function portOf(words: readonly string[], settingsFile: string): number {
   const name = 'PLATFORM_HTTP_PORT'
-  const text = settingOf(words, 'platform.http.port') ?? process.env[name] ?? settingsIn(settingsFile)[name]
+  const text = findSetValue(words, 'platform.http.port') ?? process.env[name] ?? settingsIn(settingsFile)[name]
   const port = Number(text ?? defaultPort)
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : defaultPort
 }

@@ -1,18 +1,18 @@
-import { defined } from '@plinth/config-schema'
+import { omitUndefined } from '@plinth/config-schema'
 import type { Command } from 'commander'
 import { oldNodeVersion } from '../../bin/node-version.js'
 import type { ConfigAdmin, TimelineEntry } from '../contracts/kernel.ts'
-import { healthCheck, warningsOf } from '../contracts/kernel.ts'
-import { causeCodeOf, isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { healthCheck, readHealthWarnings } from '../contracts/kernel.ts'
+import { causeCodeOf, errorReason, isPlinthError } from '../errors/coded-error.ts'
 import { describeProblem, kernelError } from '../errors/kernel-errors.ts'
-import { authorStack } from '../errors/stack.ts'
+import { developerStack } from '../errors/stack.ts'
 import { nodeRange } from '../kernel-plugin.ts'
 import type { Role } from '../plugin.ts'
 import { prepareProduct } from '../product.ts'
 import { systemClock } from '../time/clock.ts'
 import { withinDeadline } from '../time/deadlines.ts'
-import { startPart } from './partial-start.ts'
-import { exitCodes, interruptible } from './process-end.ts'
+import { startForCommand } from './partial-start.ts'
+import { exitCodes, runInterruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
 /** Formats the durations of all phases, and of the plugins in each phase, as a tree. Durations are in milliseconds. */
@@ -48,7 +48,7 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
     .summary('check plan, configuration and every health check without serving anything')
     .action(async () => {
       const timeline: TimelineEntry[] = []
-      const findings = await interruptible((signal) => examine(scope, timeline, signal))
+      const findings = await runInterruptible((signal) => examine(scope, timeline, signal))
       const isHealthy = findings.every(({ outcome }) => outcome !== 'failed')
       const rows = findings.map(({ check, outcome, detail }) => [outcome, check, detail])
       const stacks = findings.flatMap(({ check, stack }) => (stack === undefined ? [] : [`\n${check}:\n${stack}`]))
@@ -63,7 +63,7 @@ async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: A
   const findings = [nodeFinding(scope.nodeVersion), ...planFindings(scope)]
   if (findings.some(({ outcome }) => outcome === 'failed')) return findings
   try {
-    const { running, failures } = await startPart(scope, { needed: [], setsUp: 'possible', signal })
+    const { running, failures } = await startForCommand(scope, { needed: [], setsUp: 'possible', signal })
     for (const failure of failures) {
       findings.push(...(await runCheck('set-up', () => Promise.reject(failure))))
     }
@@ -141,13 +141,13 @@ async function verifyStored(config: ConfigAdmin, signal: AbortSignal): Promise<F
 /** Runs a check. Returns one entry for success or failure, or one entry for each warning of a health check. */
 async function runCheck(check: string, work: () => Promise<unknown>): Promise<Finding[]> {
   try {
-    const warnings = warningsOf(await work())
+    const warnings = readHealthWarnings(await work())
     if (warnings.length > 0) return warnings.map((detail) => ({ check, outcome: 'warning', detail }))
     return [{ check, outcome: 'ok', detail: '' }]
   } catch (error) {
     const fix = isPlinthError(error) ? ` ${error.fix}` : ''
-    const stack = authorStack(error)
-    const detail = `${reasonOf(error)}${fix}`
-    return [defined({ check, outcome: 'failed', code: causeCodeOf(error), detail, stack })]
+    const stack = developerStack(error)
+    const detail = `${errorReason(error)}${fix}`
+    return [omitUndefined({ check, outcome: 'failed', code: causeCodeOf(error), detail, stack })]
   }
 }

@@ -3,9 +3,9 @@ import { existsSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { codeOf, type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { errorCodeOf, errorReason, type PlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
-import { filesIn } from '../errors/stack.ts'
+import { stackFiles } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
 /**
@@ -24,10 +24,10 @@ const missingModule: ReadonlySet<unknown> = new Set(['ERR_MODULE_NOT_FOUND', 'ER
  * the error. Therefore a second process imports the file, and its output is read.
  */
 function importFailure(error: unknown, path: string, file: string): PlinthError {
-  const reason = reasonOf(error)
+  const reason = errorReason(error)
   const named = (one: string) =>
     one === file ? `The product file ${path}` : `The file ${one}, which the product file ${path} imports,`
-  if (missingModule.has(codeOf(error))) {
+  if (missingModule.has(errorCodeOf(error))) {
     const importer = /imported from (.+)$/m.exec(reason)?.[1] ?? file
     return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(importer), reason, wrong: importer }, error)
   }
@@ -35,7 +35,7 @@ function importFailure(error: unknown, path: string, file: string): PlinthError 
   const stack = error instanceof Error ? (error.stack ?? '').replace(/\n\s+at (?:async )?loadProduct [\s\S]*/, '') : ''
   const frame = error instanceof SyntaxError ? (frameIn(stack) ?? frameIn(printedBy(file))) : undefined
   if (frame !== undefined && error instanceof Error) error.stack = `${frame.text}\n\n${error.name}: ${reason}`
-  const files = frame === undefined ? filesIn(stack).filter((one) => !one.startsWith(ownFolder)) : [frame.file]
+  const files = frame === undefined ? stackFiles(stack).filter((one) => !one.startsWith(ownFolder)) : [frame.file]
   const wrong = files.find((one) => !one.includes(`${sep}node_modules${sep}`)) ?? files[0] ?? file
   const isCircular = error instanceof ReferenceError && reason.endsWith('before initialization')
   const hint = isCircular ? '; two files import each other, so move what both need into a third file' : ''

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { servingCommand, supervisorOf } from './supervisor-link.ts'
+import { createSupervisorLink, parseServingCommand } from './supervisor-link.ts'
 
 // The kernel is imported only by the branch that needs it. A supervisor therefore needs little more memory than Node.js
 // itself.
 const words = process.argv.slice(2)
-const supervisor = supervisorOf(process)
-const command = supervisor === undefined ? servingCommand(words) : undefined
+const supervisor = createSupervisorLink(process)
+const command = supervisor === undefined ? parseServingCommand(words) : undefined
 
 if (command === 'dev') {
   const { runDev } = await import('./dev.ts')
@@ -15,8 +15,8 @@ if (command === 'dev') {
   await superviseProcess(words)
 } else {
   if (supervisor?.mode === 'dev-again') {
-    const { standBy } = await import('./standby.ts')
-    await standBy(supervisor)
+    const { preloadUntilStart } = await import('./standby.ts')
+    await preloadUntilStart(supervisor)
   }
   const { runProcess } = await import('./run-process.ts')
   await runProcess(words, supervisor)

@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { manifestEntries } from '../contracts/kernel.ts'
-import { codeOf, reasonOf } from '../errors/coded-error.ts'
+import { errorCodeOf, errorReason } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { isPlugin, type Plugin, roles } from '../plugin.ts'
 import type { Product } from '../product.ts'
-import { refOf } from '../refs.ts'
+import { unwrapOptional } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { shape } from '../shapes/shape.ts'
-import { shapeProblems } from '../shapes/shape-check.ts'
+import { findShapeProblems } from '../shapes/shape-check.ts'
 
 /** The services, keys, routes and other names that one plugin uses and adds. */
 interface PluginManifest {
@@ -33,9 +33,9 @@ const manifestShape = shape.record<Manifest>({
 /** The kinds of entries that are read from declarations. Plugins contribute other kinds to `manifestEntries`. */
 const declaredKinds: Readonly<Record<string, (plugin: Plugin) => readonly string[]>> = {
   roles: (plugin) => plugin.roles ?? roles,
-  requires: ({ requires = {} }) => Object.values(requires).map((need) => refOf(need).id),
+  requires: ({ requires = {} }) => Object.values(requires).map((need) => unwrapOptional(need).id),
   provides: ({ provides = [] }) => provides.map(({ id }) => id),
-  contributes: ({ contributes = [] }) => contributes.map((point) => refOf(point).id),
+  contributes: ({ contributes = [] }) => contributes.map((point) => unwrapOptional(point).id),
   keys: ({ config = {} }) => Object.keys(config),
   permissions: ({ permissions = [] }) => permissions.map(({ code }) => code),
   'change-sets': ({ migrations = [] }) => migrations.map(({ id }) => id),
@@ -45,7 +45,7 @@ const declaredKinds: Readonly<Record<string, (plugin: Plugin) => readonly string
 }
 
 /** Returns the manifest of a product that was set up in the role `cli`. */
-export function manifestOf(plugins: readonly unknown[], running: RunningProduct): Manifest {
+export function createManifest(plugins: readonly unknown[], running: RunningProduct): Manifest {
   const contributed = [...running.contributions(manifestEntries)].map(([kind, read]) => [kind, read()] as const)
   const manifestFor = (plugin: Plugin): PluginManifest => {
     const all = [
@@ -74,7 +74,7 @@ export interface ManifestDifference {
 const none: PluginManifest = { version: '', entries: {} }
 
 /** Returns the differences between a recorded manifest and the current one, sorted by plugin and kind. */
-export function manifestDifferences(recorded: Manifest, current: Manifest): readonly ManifestDifference[] {
+export function compareManifests(recorded: Manifest, current: Manifest): readonly ManifestDifference[] {
   const ids = [...new Set([...Object.keys(recorded.plugins), ...Object.keys(current.plugins)])].sort()
   return ids.flatMap((plugin): readonly ManifestDifference[] => {
     const [before, after] = [recorded.plugins[plugin] ?? none, current.plugins[plugin] ?? none]
@@ -109,10 +109,10 @@ export function readLockFile(file: string): Manifest {
   try {
     content = JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw kernelError('PLINTH_LOCK_MISSING', { file }, error)
-    throw invalid(reasonOf(error), error)
+    if (errorCodeOf(error) === 'ENOENT') throw kernelError('PLINTH_LOCK_MISSING', { file }, error)
+    throw invalid(errorReason(error), error)
   }
-  const [problem] = shapeProblems(manifestShape, content)
+  const [problem] = findShapeProblems(manifestShape, content)
   if (problem !== undefined) throw invalid(`${problem.path} ${problem.clause}`.trim())
   return content as Manifest
 }
@@ -125,6 +125,6 @@ export function writeLockFile(file: string, manifest: Manifest): void {
   try {
     writeFileSync(file, lockFileText(manifest))
   } catch (error) {
-    throw kernelError('PLINTH_LOCK_UNWRITABLE', { file, reason: reasonOf(error) }, error)
+    throw kernelError('PLINTH_LOCK_UNWRITABLE', { file, reason: errorReason(error) }, error)
   }
 }

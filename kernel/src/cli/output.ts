@@ -2,11 +2,11 @@ import { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { CommandOutput } from '../contracts/declarations.ts'
 import { isBusinessError } from '../errors/business-error.ts'
-import { causeCodeOf, isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { causeCodeOf, errorReason, isPlinthError, type PlinthError } from '../errors/coded-error.ts'
 import { kernelError, StartRejectedError } from '../errors/kernel-errors.ts'
-import { authorStack } from '../errors/stack.ts'
-import type { Failure } from './supervisor-link.ts'
-import { table } from './table.ts'
+import { developerStack } from '../errors/stack.ts'
+import type { FailedStartReport } from './supervisor-link.ts'
+import { formatTable } from './table.ts'
 
 /** A stream of the process, or an object that replaces it in tests. */
 interface Sink {
@@ -50,7 +50,7 @@ function painter(stream: Sink) {
 export function createOutput(
   { stdout, stderr }: Streams,
   json: boolean,
-  onFailure: (failure: Failure) => void = () => {},
+  onFailure: (failure: FailedStartReport) => void = () => {},
 ): Output {
   let isAnswered = false
   const [paint, paintError] = [painter(stdout), painter(stderr)]
@@ -68,7 +68,7 @@ export function createOutput(
         const colour = outcomeColours[text]
         return colour === undefined ? text : paint(colour, text)
       }
-      const text = json ? '' : table(rows, stdout.isTTY === true ? stdout.columns : undefined, style)
+      const text = json ? '' : formatTable(rows, stdout.isTTY === true ? stdout.columns : undefined, style)
       result(value, more === '' ? text : `${text}\n${more}`)
     },
     progress: (text) => {
@@ -87,13 +87,13 @@ function failureOf(error: unknown): object {
   const { code, message, fix } = explained(error)
   if (error instanceof StartRejectedError) return { code, message, fix, problems: error.problems }
   if (isBusinessError(error)) return { code, message, fix, reason: error.reason }
-  const [cause, stack] = [causeCodeOf(error), authorStack(error)]
+  const [cause, stack] = [causeCodeOf(error), developerStack(error)]
   return { code, message, fix, ...(cause === code ? {} : { cause }), ...(stack === undefined ? {} : { stack }) }
 }
 
 function describe(error: unknown, paint: ReturnType<typeof painter>): string {
   const { code, message, fix } = explained(error)
-  const stack = authorStack(error)
+  const stack = developerStack(error)
   return `${paint('red', code)}: ${message}\n${paint('green', 'Fix:')} ${fix}${stack === undefined ? '' : `\n${stack}`}`
 }
 
@@ -104,6 +104,6 @@ function describe(error: unknown, paint: ReturnType<typeof painter>): string {
 function explained(error: unknown): PlinthError {
   if (isPlinthError(error)) return error
   return kernelError(isBusinessError(error) ? 'PLINTH_COMMAND_REFUSED' : 'PLINTH_UNEXPECTED', {
-    reason: reasonOf(error),
+    reason: errorReason(error),
   })
 }

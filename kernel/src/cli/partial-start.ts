@@ -1,5 +1,5 @@
 import type { CommandSetup } from '../contracts/declarations.ts'
-import { reasonOf } from '../errors/coded-error.ts'
+import { errorReason } from '../errors/coded-error.ts'
 import type { Dependency, Plan } from '../plan.ts'
 import { definePlugin, isPlugin, type Plugin } from '../plugin.ts'
 import { prepareProduct } from '../product.ts'
@@ -27,7 +27,7 @@ interface Started {
  *
  * @throws the errors of `startProduct` if a required plugin cannot be set up
  */
-export async function startPart(scope: CommandScope, { needed, setsUp, ...given }: Part): Promise<Started> {
+export async function startForCommand(scope: CommandScope, { needed, setsUp, ...given }: Part): Promise<Started> {
   const product = scope.product()
   const options: StartOptions = { ...scope.options(), roles: ['cli'], ...given }
   const { signal } = given
@@ -52,7 +52,7 @@ export async function startPart(scope: CommandScope, { needed, setsUp, ...given 
       const failed = begun?.timeline.find(({ outcome }) => outcome === 'failed')?.plugin
       if (setsUp === 'all' || signal?.aborted || failed === undefined || expected.has(failed)) throw error
       failures.push(error)
-      for (const id of withDependents(plan, failed)) omitted.set(id, reasonOf(error))
+      for (const id of withDependents(plan, failed)) omitted.set(id, errorReason(error))
     }
   }
 }

@@ -5,18 +5,18 @@ import { kernelPlugin, kernelVersion } from '../kernel-plugin.ts'
 import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
-import { refOf } from '../refs.ts'
+import { unwrapOptional } from '../refs.ts'
 import {
+  compareManifests,
+  createManifest,
   lockFileName,
   lockFileOf,
   type Manifest,
-  manifestDifferences,
-  manifestOf,
   readLockFile,
   writeLockFile,
 } from './manifest.ts'
-import { startPart } from './partial-start.ts'
-import { exitCodes, interruptible } from './process-end.ts'
+import { startForCommand } from './partial-start.ts'
+import { exitCodes, runInterruptible } from './process-end.ts'
 import { addRemoveCommand } from './remove-command.ts'
 import { type CommandScope, type ProgramEnvironment, parseRoles } from './scope.ts'
 import { addVerifyCommand } from './verify-command.ts'
@@ -82,7 +82,7 @@ const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map
 
 function requirementsOf({ requires = {} }: Plugin): { readonly ref: string; readonly via: 'requires' | 'optional' }[] {
   return Object.values(requires).map((need) => ({
-    ref: refOf(need).id,
+    ref: unwrapOptional(need).id,
     via: need.kind === 'optional' ? 'optional' : 'requires',
   }))
 }
@@ -132,7 +132,7 @@ function why(name: string, prepared: PreparedProduct): WhyResult {
   const owner = plan.owners.get(name)
   if (owner !== undefined) {
     const contributors = plan.plugins.filter(({ contributes = [] }) =>
-      contributes.some((need) => refOf(need).id === name),
+      contributes.some((need) => unwrapOptional(need).id === name),
     )
     return {
       name,
@@ -167,10 +167,10 @@ function withoutIt(name: string, { plan, product, roles }: PreparedProduct): str
 export function addManifestCommands(plugins: Command, scope: CommandScope): void {
   const lockFile = () => lockFileOf(scope.product())
   const current = () =>
-    interruptible(async (signal): Promise<Manifest> => {
-      const { running } = await startPart(scope, { needed: [], setsUp: 'all', signal })
+    runInterruptible(async (signal): Promise<Manifest> => {
+      const { running } = await startForCommand(scope, { needed: [], setsUp: 'all', signal })
       try {
-        return manifestOf(scope.product().plugins, running)
+        return createManifest(scope.product().plugins, running)
       } finally {
         await running.stop('command ended')
       }
@@ -191,7 +191,7 @@ export function addManifestCommands(plugins: Command, scope: CommandScope): void
     .summary(`compare the plugins with ${lockFileName}; fails if one adds something`)
     .action(async () => {
       const recorded = readLockFile(lockFile())
-      const differences = manifestDifferences(recorded, await current())
+      const differences = compareManifests(recorded, await current())
       const isWider = differences.some(({ change }) => change === 'added')
       if (differences.length === 0) scope.output.result({ differences, wider: false }, `${lockFileName} is current.`)
       else {

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { isIP } from 'node:net'
 import { stripVTControlCharacters } from 'node:util'
-import type { Failure } from './supervisor-link.ts'
+import type { FailedStartReport } from './supervisor-link.ts'
 
 const reloadSeconds = 2
 
@@ -30,7 +30,7 @@ export interface ProblemPage {
  * could read them, or a web page whose DNS name points to this machine (DNS rebinding). If the port is in use, nothing
  * is started.
  */
-export async function serveProblem(failure: Failure, host: string, port: number): Promise<ProblemPage> {
+export async function serveProblemPage(failure: FailedStartReport, host: string, port: number): Promise<ProblemPage> {
   const title = 'The product does not run'
   const server = createServer((request, response) => {
     const name = (request.headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')

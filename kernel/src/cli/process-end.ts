@@ -16,7 +16,7 @@ export const exitCodes = {
 const maxTimerMs = 2 ** 31 - 1
 
 /** Runs work whose signal aborts at the first SIGINT or SIGTERM. A second signal ends the process immediately. */
-export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function runInterruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupt = new AbortController()
   const onSignal = (name: NodeJS.Signals) => {
     if (interrupt.signal.aborted) endProcess(exitCodes.interrupted)
@@ -25,7 +25,7 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   try {
-    return await keptAlive(work(interrupt.signal))
+    return await keepProcessAlive(work(interrupt.signal))
   } finally {
     process.off('SIGTERM', onSignal)
     process.off('SIGINT', onSignal)
@@ -33,7 +33,7 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
 }
 
 /** Keeps the process alive until the work ends, even if no timer or connection is open. */
-export async function keptAlive<T>(work: Promise<T>): Promise<T> {
+export async function keepProcessAlive<T>(work: Promise<T>): Promise<T> {
   const alive = setInterval(() => {}, maxTimerMs)
   return work.finally(() => clearInterval(alive))
 }
@@ -42,7 +42,7 @@ export async function keptAlive<T>(work: Promise<T>): Promise<T> {
 let isExpected = false
 
 /** Declares that the program itself may now end the process, so that the end is not reported as a crash. */
-export function expectEnd(): void {
+export function markProcessEndExpected(): void {
   isExpected = true
 }
 
@@ -50,7 +50,7 @@ export function expectEnd(): void {
  * Ends the process as requested by the program. If other code calls `process.exit()`, the end is treated as a crash.
  */
 export function endProcess(exitCode?: number): never {
-  expectEnd()
+  markProcessEndExpected()
   process.exit(exitCode)
 }
 
@@ -58,7 +58,7 @@ export function endProcess(exitCode?: number): never {
  * Calls the listener if the process ends unexpectedly: a plugin or a library called `process.exit()`, or no work was
  * left. The exit code is then 1. The listener must be synchronous. Its stack contains the code that ended the process.
  */
-export function onUnexpectedEnd(listener: (exitCode: number) => void): void {
+export function onUnexpectedProcessEnd(listener: (exitCode: number) => void): void {
   process.on('exit', (exitCode) => {
     if (isExpected) return
     process.exitCode = exitCodes.failed

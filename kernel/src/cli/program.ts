@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { defined } from '@plinth/config-schema'
+import { omitUndefined } from '@plinth/config-schema'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
 import type { CommandDeclaration } from '../contracts/declarations.ts'
-import { isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { errorReason, isPlinthError, type PlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
 import { isPlugin } from '../plugin.ts'
@@ -16,17 +16,17 @@ import { addCreateCommands } from './create-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { loadProduct, onLoadedPackage } from './load-product.ts'
 import { createOutput } from './output.ts'
-import { startPart } from './partial-start.ts'
+import { startForCommand } from './partial-start.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
-import { exitCodes, interruptible } from './process-end.ts'
-import { productFileOf } from './product-file.ts'
+import { exitCodes, runInterruptible } from './process-end.ts'
+import { resolveProductFile } from './product-file.ts'
 import {
   type CommandScope,
-  noSettings,
+  createSetOptionParser,
+  noSetOptions,
   type ProgramEnvironment,
-  type Settings,
-  settingReader,
-  shownSecrets,
+  type SetOptions,
+  warnOfVisibleSecrets,
 } from './scope.ts'
 import { addStartCommand } from './start-command.ts'
 import { addUpgradeCommand } from './upgrade-command.ts'
@@ -40,7 +40,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   surroundings.onCrash?.(crashes.onCrash)
   surroundings.onUnexpectedEnd?.(crashes.onUnexpectedEnd)
   if (supervisor !== undefined && supervisor.mode !== 'start') onLoadedPackage(supervisor.loads, supervisor.loadsModule)
-  const file = productFileOf(argv, surroundings.directory)
+  const file = resolveProductFile(argv, surroundings.directory)
   const found = await findProduct(file)
   const program = createProgram(surroundings, output.json)
   const scope: CommandScope = {
@@ -73,7 +73,8 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
       if (found.product !== undefined && output.isTerminal && !output.json) {
         output.progress(placesText(found.product, file, program, surroundings))
       }
-      for (const warning of shownSecrets(program.opts<{ set: Settings }>().set, found.product)) output.progress(warning)
+      for (const warning of warnOfVisibleSecrets(program.opts<{ set: SetOptions }>().set, found.product))
+        output.progress(warning)
     })
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -166,8 +167,8 @@ function createProgram({ stdout, stderr, directory }: ProgramEnvironment, json: 
         '--set <key=value>',
         'configuration value for this run only, key=@file or key=- (standard input) for secrets; may be repeated',
       )
-        .argParser(settingReader(directory))
-        .default(noSettings, 'none'),
+        .argParser(createSetOptionParser(directory))
+        .default(noSetOptions, 'none'),
     )
     .addOption(new Option('--settings-file <file>', 'instead of .env beside the product file'))
     .addOption(new Option('--json', 'print one JSON document'))
@@ -185,8 +186,8 @@ function createProgram({ stdout, stderr, directory }: ProgramEnvironment, json: 
 }
 
 function prepareOptions(program: Command, { environment, directory }: ProgramEnvironment): PrepareOptions {
-  const { set, settingsFile } = program.opts<{ set: Settings; settingsFile?: string }>()
-  return defined({
+  const { set, settingsFile } = program.opts<{ set: SetOptions; settingsFile?: string }>()
+  return omitUndefined({
     environment,
     set: set.values,
     envFile: settingsFile === undefined ? undefined : resolve(directory, settingsFile),
@@ -213,9 +214,9 @@ function addContributedCommand(
   for (const { name, description } of parameters) command.argument(name, description)
   for (const { flags, description } of options) command.option(flags, description)
   command.action(() =>
-    interruptible(async (signal) => {
-      const { running, failures } = await startPart(scope, { needed: [plugin], setsUp, signal })
-      for (const failure of failures) scope.output.progress(reasonOf(failure))
+    runInterruptible(async (signal) => {
+      const { running, failures } = await startForCommand(scope, { needed: [plugin], setsUp, signal })
+      for (const failure of failures) scope.output.progress(errorReason(failure))
       try {
         const runtime = running.runtimeOf(plugin)
         if (runtime === undefined) throw usageError(`Plugin "${plugin}" does not load in the role cli.`)

@@ -1,13 +1,13 @@
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
-import { pluginData, type StoredData } from '../contracts/kernel.ts'
+import { type PluginDataItem, pluginData } from '../contracts/kernel.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
 import { planProduct } from '../plan.ts'
 import { isPlugin, type Plugin, roles } from '../plugin.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { startPart } from './partial-start.ts'
-import { interruptible } from './process-end.ts'
+import { startForCommand } from './partial-start.ts'
+import { runInterruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
 export function addRemoveCommand(plugins: Command, scope: CommandScope): void {
@@ -18,13 +18,13 @@ export function addRemoveCommand(plugins: Command, scope: CommandScope): void {
     .option('--dry-run', 'list what would be deleted; delete nothing')
     .option('--yes', 'delete')
     .action((id: string, { dryRun = false, yes = false }: { dryRun?: boolean; yes?: boolean }) =>
-      interruptible(async (signal) => {
+      runInterruptible(async (signal) => {
         const listed = scope.product().plugins.filter(isPlugin)
         const plugin = removable(id, listed)
         if (dryRun === yes) {
           throw usage('Add --dry-run to list what would be deleted, or --yes to delete it. Stop all instances first.')
         }
-        const { running } = await startPart(scope, { needed: [], setsUp: 'all', signal })
+        const { running } = await startForCommand(scope, { needed: [], setsUp: 'all', signal })
         try {
           const data = await dataOf(running, plugin)
           if (yes) {
@@ -57,7 +57,7 @@ function removable(id: string, listed: readonly Plugin[]): Plugin {
   throw kernelError('PLINTH_PLUGIN_REQUIRED', { id, plugin: first.plugin ?? '', reason: first.message })
 }
 
-const dataOf = async (running: RunningProduct, plugin: Plugin): Promise<readonly StoredData[]> =>
+const dataOf = async (running: RunningProduct, plugin: Plugin): Promise<readonly PluginDataItem[]> =>
   (await Promise.all([...running.contributions(pluginData).values()].map((part) => part.find(plugin)))).flat()
 
 /**
@@ -86,7 +86,7 @@ export async function removeData(running: RunningProduct, plugin: Plugin): Promi
   throw kernelError('PLINTH_PLUGIN_DATA_REMAINS', { id: plugin.id, names })
 }
 
-function print(scope: CommandScope, { id }: Plugin, data: readonly StoredData[], isDone: boolean): void {
+function print(scope: CommandScope, { id }: Plugin, data: readonly PluginDataItem[], isDone: boolean): void {
   const rows = data.map(({ kind, name, rows, isKept = false }) => {
     const action = isKept ? 'kept' : isDone ? 'deleted' : 'would be deleted'
     return { kind, name, rows, action }

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
-import { stillOpen, watchOpened } from '../process/opened-resources.ts'
-import { endProcess, expectEnd, onUnexpectedEnd } from './process-end.ts'
+import { findOpenResources, startRecordingResources } from '../process/opened-resources.ts'
+import { endProcess, markProcessEndExpected, onUnexpectedProcessEnd } from './process-end.ts'
 import { runProgram } from './program.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
@@ -16,22 +16,22 @@ export async function runProcess(words: readonly string[], supervisor?: Supervis
     if (error.code !== 'EPIPE') throw error
     endProcess()
   })
-  watchOpened()
+  startRecordingResources()
   process.exitCode = await runProgram(words, {
     stdout: process.stdout,
     stderr: process.stderr,
     environment: process.env,
     directory: process.cwd(),
-    ask: askIn(process),
+    ask: createPrompt(process),
     supervisor,
     onCrash: (listener) => process.on('uncaughtException', listener),
-    onUnexpectedEnd,
+    onUnexpectedEnd: onUnexpectedProcessEnd,
   })
-  expectEnd()
+  markProcessEndExpected()
   // This timer does not keep the process alive. It fires only if other resources do.
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
-    const owned = stillOpen()
+    const owned = findOpenResources()
       .filter(({ type }) => !standardStreams.some((stream) => stream.toLowerCase() === type.toLowerCase()))
       .map(({ type, plugin, place }) => {
         return `Plugin "${plugin}" opened a ${type}${place && ` at ${place}`} and did not close it.\n`
@@ -51,7 +51,7 @@ interface Terminal {
  * Returns a function that asks a question in the terminal. Returns `undefined` if the program does not run in a
  * terminal.
  */
-export function askIn({ stdin, stderr }: Terminal): ((question: string) => Promise<string>) | undefined {
+export function createPrompt({ stdin, stderr }: Terminal): ((question: string) => Promise<string>) | undefined {
   if (!stdin.isTTY || !stderr.isTTY) return undefined
   let lines: { next(): Promise<IteratorResult<string>> } | undefined
   return async (question) => {

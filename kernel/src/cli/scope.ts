@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
-import { codeOf } from '../errors/coded-error.ts'
+import { errorCodeOf } from '../errors/coded-error.ts'
 import { isPlugin, type Role } from '../plugin.ts'
 import type { Product } from '../product.ts'
 import type { StartOptions } from '../running-product.ts'
@@ -10,13 +10,13 @@ import type { Output, Streams } from './output.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
 /** Values of all `--set` options that were parsed so far. */
-export interface Settings {
+export interface SetOptions {
   readonly values: Readonly<Record<string, string>>
   /** Keys whose value is written in the command line itself. */
   readonly shown: readonly string[]
 }
 
-export const noSettings: Settings = { values: {}, shown: [] }
+export const noSetOptions: SetOptions = { values: {}, shown: [] }
 
 /** Maximum bytes of a value from a file or from standard input. */
 const maxValueBytes = 1024 * 1024
@@ -28,9 +28,9 @@ const maxValueBytes = 1024 * 1024
  * @param directory base directory of relative paths
  * @param readInput returns the whole standard input
  */
-export function settingReader(directory: string, readInput = () => readFileSync(0)) {
+export function createSetOptionParser(directory: string, readInput = () => readFileSync(0)) {
   let inputKey: string | undefined
-  return (text: string, previous: Settings): Settings => {
+  return (text: string, previous: SetOptions): SetOptions => {
     const at = text.indexOf('=')
     if (at < 1) throw new InvalidArgumentError('Write it as key=value, key=@file or key=-.')
     const key = text.slice(0, at)
@@ -55,7 +55,7 @@ function fileContent(file: string, key: string): string {
     return content(readFileSync(file), `The file for "${key}"`)
   } catch (error) {
     if (error instanceof InvalidArgumentError) throw error
-    throw new InvalidArgumentError(`The file for "${key}" cannot be read (${codeOf(error)}): ${file}.`)
+    throw new InvalidArgumentError(`The file for "${key}" cannot be read (${errorCodeOf(error)}): ${file}.`)
   }
 }
 
@@ -68,7 +68,7 @@ function content(bytes: Buffer, what: string): string {
  * Returns a warning for each secret in the command line, because all users of the machine can read it in the process
  * list. The warnings do not contain the values.
  */
-export function shownSecrets({ shown }: Settings, product: Product | undefined): readonly string[] {
+export function warnOfVisibleSecrets({ shown }: SetOptions, product: Product | undefined): readonly string[] {
   const plugins = product?.plugins.filter(isPlugin) ?? []
   const isSecret = (key: string) => plugins.some(({ config }) => config?.[key]?.sensitive === true)
   return [...new Set(shown)]

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { keptAlive } from './process-end.ts'
+import { keepProcessAlive } from './process-end.ts'
 import { type BeginMessage, type PreloadMessage, type SupervisorLink, withSupervisorMode } from './supervisor-link.ts'
 
 /**
@@ -7,7 +7,7 @@ import { type BeginMessage, type PreloadMessage, type SupervisorLink, withSuperv
  * loaded, in the order of the first process. After a saved change, only the sources of the product remain to be loaded.
  * In the quickstart, a change is effective after 1.55 s instead of 1.9 s (two cores, median of ten).
  */
-export class Standby {
+export class StandbyProcess {
   readonly #words: readonly string[]
   readonly #modules = new Set<string>()
   #child: ChildProcess | undefined
@@ -51,7 +51,7 @@ const isUsable = (child: ChildProcess | undefined): child is ChildProcess =>
   child?.connected === true && child.exitCode === null && child.signalCode === null
 
 /** Loads modules until the supervisor tells this process to start the product. */
-export function standBy({ begun, preloaded, signal }: SupervisorLink): Promise<void> {
+export function preloadUntilStart({ begun, preloaded, signal }: SupervisorLink): Promise<void> {
   let isWaiting = true
   const started = begun.then(() => {
     isWaiting = false
@@ -64,5 +64,5 @@ export function standBy({ begun, preloaded, signal }: SupervisorLink): Promise<v
     }
   }
   void preload()
-  return keptAlive(started)
+  return keepProcessAlive(started)
 }

@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type StartSummaryLine, startSummary } from '../contracts/kernel.ts'
-import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { errorReason, isPlinthError } from '../errors/coded-error.ts'
 import { SettingsTrial } from '../files/settings-trial.ts'
 import { isPlugin, type Role } from '../plugin.ts'
-import { stopWatchingOpened } from '../process/opened-resources.ts'
+import { stopRecordingResources } from '../process/opened-resources.ts'
 import { type RunningProduct, type StartOptions, startProduct } from '../running-product.ts'
 import { systemClock } from '../time/clock.ts'
-import { exitCodes, interruptible, keptAlive } from './process-end.ts'
+import { exitCodes, keepProcessAlive, runInterruptible } from './process-end.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
-import { startOnTrial, startWithFallback } from './trial-start.ts'
+import { startWithFallback, startWithSettingsTrial } from './trial-start.ts'
 
 const loopback = '127.0.0.1'
 const hostKey = 'platform.http.host'
@@ -60,8 +60,8 @@ interface RunOptions {
 function serve(scope: CommandScope, options: RunOptions): Promise<void> {
   const signal = scope.supervisor?.signal
   return signal === undefined
-    ? interruptible((given) => run(scope, options, given))
-    : keptAlive(run(scope, options, signal))
+    ? runInterruptible((given) => run(scope, options, given))
+    : keepProcessAlive(run(scope, options, signal))
 }
 
 interface InspectorAddress {
@@ -111,7 +111,7 @@ async function run(
     const options = { ...startOptions(scope, host), roles, signal, supervised, onRestartRequest } as const
     const product = scope.product()
     const { progress } = scope.output
-    const running = await startOnTrial({
+    const running = await startWithSettingsTrial({
       trial: new SettingsTrial(product.root),
       signal,
       clock: systemClock,
@@ -120,11 +120,11 @@ async function run(
       startForGood: (given) => startWithFallback(product, { ...options, signal: given }, progress),
     })
     // The code below waits for the end of the product, whoever stops it.
-    signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
-    stopWatchingOpened()
-    const lines = await summaryOf(running)
-    if (scope.output.isTerminal && scope.supervisor?.mode !== 'dev-again') progress(summaryText(lines))
-    scope.supervisor?.ready(pageOf(lines))
+    signal.addEventListener('abort', () => void running.stop(errorReason(signal.reason)))
+    stopRecordingResources()
+    const lines = await readStartSummary(running)
+    if (scope.output.isTerminal && scope.supervisor?.mode !== 'dev-again') progress(formatStartSummary(lines))
+    scope.supervisor?.ready(findStartPageUrl(lines))
     await running.stopped
   } catch (error) {
     const isGivenUp = isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'
@@ -141,7 +141,7 @@ async function run(
  * Returns the start summary of all plugins in start order. If a plugin fails to return its part, the error is logged
  * and the part is omitted.
  */
-export async function summaryOf(running: RunningProduct): Promise<readonly StartSummaryLine[]> {
+export async function readStartSummary(running: RunningProduct): Promise<readonly StartSummaryLine[]> {
   const parts = [...running.contributions(startSummary)].map(async ([name, read]) => {
     try {
       return await read()
@@ -154,13 +154,13 @@ export async function summaryOf(running: RunningProduct): Promise<readonly Start
 }
 
 /** Returns the URL of the page to open first. */
-export const pageOf = (lines: readonly StartSummaryLine[]): string | undefined =>
+export const findStartPageUrl = (lines: readonly StartSummaryLine[]): string | undefined =>
   (lines.find(({ page }) => page === 'next') ?? lines.findLast(({ page }) => page === 'usual'))?.place
 
 /** Formats the summary for the terminal. The last line contains the page to open. */
-export function summaryText(lines: readonly StartSummaryLine[]): string {
+export function formatStartSummary(lines: readonly StartSummaryLine[]): string {
   const width = Math.max(0, ...lines.map(({ label }) => label.length))
-  const page = pageOf(lines)
+  const page = findStartPageUrl(lines)
   const rows = lines.map(({ label, place }) => `  ${label.padEnd(width)}  ${place}`)
   return [...rows, page === undefined ? 'The product runs.' : `Open ${page}`].join('\n')
 }

@@ -11,14 +11,14 @@ const commandOf = (words: readonly string[]) =>
  * Returns `start` or `dev` if the command line runs this command. Returns `undefined` for other commands, and if the
  * user requests help.
  */
-export function servingCommand(words: readonly string[]): 'start' | 'dev' | undefined {
+export function parseServingCommand(words: readonly string[]): 'start' | 'dev' | undefined {
   const command = commandOf(words)
   const isHelp = words.includes('--help') || words.includes('-h')
   return !isHelp && (command === 'start' || command === 'dev') ? command : undefined
 }
 
 /** Returns true if the command line reads a value from standard input (`--set key=-`). */
-export const readsInput = (words: readonly string[]): boolean =>
+export const readsStandardInput = (words: readonly string[]): boolean =>
   words.some((word, index) => (words[index - 1] === '--set' && /^[^=]+=-$/.test(word)) || /^--set=[^=]+=-$/.test(word))
 
 /** Environment variable that the supervisor sets for the process of the product. */
@@ -33,7 +33,7 @@ export interface StopMessage {
  * Message from `plinth dev` to the process of the product: the previous process has ended, so its port and its files
  * are free.
  */
-export interface PermitMessage {
+export interface StartPermitMessage {
   readonly permit: true
 }
 
@@ -66,11 +66,11 @@ export interface ModuleMessage {
 
 /** Message to `plinth dev`: the start failed. */
 export interface FailureMessage {
-  readonly failure: Failure
+  readonly failure: FailedStartReport
 }
 
 /** A failed start, for the developer. */
-export interface Failure {
+export interface FailedStartReport {
   readonly code: string
   /** Problem and fix, as printed on the terminal. */
   readonly text: string
@@ -100,7 +100,7 @@ export interface SupervisorLink {
   /** Reports a module in `node_modules` that the product loads. */
   loadsModule(url: string): void
   /** Reports a failed start. */
-  failed(failure: Failure): void
+  failed(failure: FailedStartReport): void
 }
 
 /** Returns the environment variables for a process with this supervisor mode. */
@@ -113,7 +113,7 @@ export const withSupervisorMode = (environment: NodeJS.ProcessEnv, mode: Supervi
  * Returns the connection to the supervisor, or `undefined` if there is none. Removes the environment variable, because
  * child processes of this process have no supervisor.
  */
-export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefined {
+export function createSupervisorLink(process: NodeJS.Process): SupervisorLink | undefined {
   const mode = process.env[modeVariable] as SupervisorMode | undefined
   delete process.env[modeVariable]
   if (mode === undefined) return undefined
@@ -123,7 +123,7 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
   const preload = Promise.withResolvers<readonly string[]>()
   const stop = (reason: string) => end.abort(new Error(reason))
   const onGone = () => stop('the supervisor is gone')
-  process.on('message', (message: StopMessage | PermitMessage | PreloadMessage | BeginMessage) => {
+  process.on('message', (message: StopMessage | StartPermitMessage | PreloadMessage | BeginMessage) => {
     if ('permit' in message) permit.resolve()
     else if ('preload' in message) preload.resolve(message.preload)
     else if ('begin' in message) begin.resolve()

@@ -2,13 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { defined } from '@plinth/config-schema'
+import { omitUndefined } from '@plinth/config-schema'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { exitCodes } from './process-end.ts'
 import {
   type FailureMessage,
   type ReadyMessage,
-  readsInput,
+  readsStandardInput,
   type StopMessage,
   withSupervisorMode,
 } from './supervisor-link.ts'
@@ -45,7 +45,7 @@ function recentCount(windowMs: number): (now: number) => number {
  * @param input standard input of each child; if absent, the child uses the standard input of this process
  * @throws PlinthError `PLINTH_RESTART_LOOP`, `PLINTH_CRASH_LOOP`
  */
-export async function supervise(
+export async function runSupervised(
   program: string,
   words: readonly string[],
   clock: Clock = systemClock,
@@ -71,7 +71,7 @@ export async function supervise(
       child = fork(
         program,
         words,
-        defined({
+        omitUndefined({
           env: withSupervisorMode(process.env, 'start'),
           stdio: input === undefined ? undefined : ['pipe', 'inherit', 'inherit', 'ipc'],
         }),
@@ -140,7 +140,7 @@ async function crashLoop(): Promise<Error> {
  *
  * @returns true if the inspector was open
  */
-export async function passInspectorOn(): Promise<boolean> {
+export async function closeInspectorForChild(): Promise<boolean> {
   const { close, url } = await import('node:inspector')
   const isOpen = url() !== undefined
   if (isOpen) close()
@@ -150,10 +150,10 @@ export async function passInspectorOn(): Promise<boolean> {
 /** Runs this process as the supervisor of its own program. */
 export async function superviseProcess(words: readonly string[]): Promise<void> {
   try {
-    await passInspectorOn()
+    await closeInspectorForChild()
     // Standard input can be read only once, but the product may start several times.
-    const input = readsInput(words) ? readFileSync(0) : undefined
-    process.exitCode = await supervise(process.argv[1] ?? '', words, systemClock, input)
+    const input = readsStandardInput(words) ? readFileSync(0) : undefined
+    process.exitCode = await runSupervised(process.argv[1] ?? '', words, systemClock, input)
   } catch (error) {
     const { createOutput } = await import('./output.ts')
     createOutput(process, words.includes('--json')).failure(error)

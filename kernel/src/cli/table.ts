@@ -12,7 +12,7 @@ const breakable = /[\s./,:-]/
  * @param width of the terminal in characters; default: no limit
  * @param style changes the appearance of a line of a cell, for example its colour, but not its visible width
  */
-export function table(
+export function formatTable(
   rows: readonly (readonly string[])[],
   width = Number.POSITIVE_INFINITY,
   style: (text: string, row: number, column: number) => string = (text) => text,

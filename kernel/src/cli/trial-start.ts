@@ -1,5 +1,5 @@
 import type { StartFailure } from '../contracts/kernel.ts'
-import { isPlinthError, isUnavailable, reasonOf } from '../errors/coded-error.ts'
+import { errorReason, isPlinthError, isUnavailable } from '../errors/coded-error.ts'
 import { StartRejectedError } from '../errors/kernel-errors.ts'
 import type { SettingsTrial } from '../files/settings-trial.ts'
 import { type Product, prepareProduct } from '../product.ts'
@@ -27,7 +27,7 @@ export async function startWithFallback(
     if (fallback === undefined) throw error
     progress(`${failure.reason} The product starts without what failed, so that it can be mended in the browser.`)
     return startProduct(product, { ...options, fallback, fallbackReason: failure }).catch((second: unknown) => {
-      progress(`That failed as well. ${reasonOf(second)}`)
+      progress(`That failed as well. ${errorReason(second)}`)
       throw error
     })
   }
@@ -51,7 +51,7 @@ async function fallbackFor(product: Product, options: StartOptions, failure: Sta
 /** Returns the code and the reason of the original error of a plugin. */
 function failureOf(error: unknown): StartFailure {
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
-  return { code: isPlinthError(cause) ? cause.code : '', reason: reasonOf(cause) }
+  return { code: isPlinthError(cause) ? cause.code : '', reason: errorReason(cause) }
 }
 
 /** Pause before the next attempt in milliseconds. It doubles after each attempt. */
@@ -77,7 +77,7 @@ interface TrialStart<T> {
  *
  * @throws the error of the last start
  */
-export async function startOnTrial<T>({
+export async function startWithSettingsTrial<T>({
   trial,
   start,
   startForGood = start,
@@ -103,14 +103,14 @@ export async function startOnTrial<T>({
       lastCause = causeOf(error)
       if (!isUnavailable(lastCause) || left() === 0) {
         progress(
-          `The product returns to its previous settings, because it does not start on the new ones: ${sentence(reasonOf(lastCause))}`,
+          `The product returns to its previous settings, because it does not start on the new ones: ${sentence(errorReason(lastCause))}`,
         )
         await trial.giveBack(failureOf(lastCause))
         return startForGood(signal)
       }
       const waitMs = Math.min(pauseMs, left())
       progress(
-        `The product does not start on its new settings: ${sentence(reasonOf(lastCause))} It tries again in ${inSeconds(waitMs)}.`,
+        `The product does not start on its new settings: ${sentence(errorReason(lastCause))} It tries again in ${inSeconds(waitMs)}.`,
       )
       await clock.sleep(waitMs, signal)
     }

@@ -3,9 +3,9 @@ import type { Command } from 'commander'
 import { type ManifestEntries, type UpgradeStep, upgradeSteps } from '../contracts/kernel.ts'
 import { kernelError, type Problem } from '../errors/kernel-errors.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { lockFileOf, type Manifest, manifestDifferences, manifestOf, readLockFile } from './manifest.ts'
-import { startPart } from './partial-start.ts'
-import { exitCodes, interruptible } from './process-end.ts'
+import { compareManifests, createManifest, lockFileOf, type Manifest, readLockFile } from './manifest.ts'
+import { startForCommand } from './partial-start.ts'
+import { exitCodes, runInterruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
 /** One line of the report. It is about a version, a manifest entry, a configuration key, or a step of a plugin. */
@@ -23,13 +23,18 @@ export function addUpgradeCommand(program: Command, scope: CommandScope): void {
     )
     .option('--dry-run', 'list the steps; required, because "plinth start" and "plinth migrate" do the upgrade')
     .action(({ dryRun = false }: { dryRun?: boolean }) =>
-      interruptible(async (signal) => {
+      runInterruptible(async (signal) => {
         if (!dryRun) {
           const reason = 'Add --dry-run to list the steps. "plinth start" or "plinth migrate" changes the database.'
           throw kernelError('PLINTH_CLI_USAGE', { reason, command: 'plinth upgrade' })
         }
         const recorded = readLockFile(lockFileOf(scope.product()))
-        const { running } = await startPart(scope, { needed: [], setsUp: 'all', toleratesUnknownKeys: true, signal })
+        const { running } = await startForCommand(scope, {
+          needed: [],
+          setsUp: 'all',
+          toleratesUnknownKeys: true,
+          signal,
+        })
         try {
           const steps = await stepsOf(scope, recorded, running)
           print(scope, steps)
@@ -46,7 +51,7 @@ async function stepsOf(
   recorded: Manifest,
   running: RunningProduct,
 ): Promise<readonly ReportedStep[]> {
-  const differences = manifestDifferences(recorded, manifestOf(scope.product().plugins, running))
+  const differences = compareManifests(recorded, createManifest(scope.product().plugins, running))
   const steps = differences.map(({ change, plugin, kind, entry }): ReportedStep => {
     const isVersion = kind === 'version'
     const subject = isVersion ? 'version' : 'manifest'

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Command, InvalidArgumentError } from 'commander'
-import { reasonOf } from '../errors/coded-error.ts'
+import { errorReason } from '../errors/coded-error.ts'
 import { type VerifyDatabase, verifyPlugin } from '../verify/verify-plugin.ts'
 import type { VerifyCheck, VerifyReport } from '../verify/verify-report.ts'
-import { exitCodes, interruptible } from './process-end.ts'
+import { exitCodes, runInterruptible } from './process-end.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 
 interface VerifyCommandOptions {
@@ -38,7 +38,7 @@ export function addVerifyCommand(
     )
     .option('--limit <seconds>', 'maximum duration of each check', parseSeconds, 300)
     .action((folder: string, { database, limit, previous }: VerifyCommandOptions) =>
-      interruptible(async (signal) => {
+      runInterruptible(async (signal) => {
         try {
           const report = await verifyPlugin({
             folder,
@@ -54,7 +54,7 @@ export function addVerifyCommand(
           scope.exit(report.passed ? exitCodes.ok : exitCodes.failed)
         } catch (error) {
           if (!signal.aborted) throw error
-          scope.output.progress(reasonOf(signal.reason))
+          scope.output.progress(errorReason(signal.reason))
           scope.exit(exitCodes.interrupted)
         }
       }),
@@ -68,7 +68,7 @@ function readDatabase(file: string): VerifyDatabase {
     const values = Object.fromEntries(given)
     return { name: values['PLATFORM_DATABASE_TYPE'] ?? basename(file), environment: values }
   } catch (error) {
-    throw new InvalidArgumentError(`The settings file cannot be read: ${reasonOf(error)}`)
+    throw new InvalidArgumentError(`The settings file cannot be read: ${errorReason(error)}`)
   }
 }
 

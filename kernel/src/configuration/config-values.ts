@@ -1,50 +1,50 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type CatalogueEntry, type JsonValue, localize, readValue } from '@plinth/config-schema'
 import {
-  type BoundDestination,
+  type CheckedEntryCache,
   type ConfigEntry,
-  type ConfigLayer,
   type ConfigSource,
+  type ConfigValue,
   catalogueOf,
   didYouMean,
-  type KnownEntries,
+  type Fingerprints,
   type OrphanedValue,
   type OwnedKey,
-  readGiven,
+  parseSourceValue,
+  type ReadSourceResult,
   readSource,
   Secrets,
-  type SourceFinding,
-  type SourceReading,
+  type SourceProblem,
 } from '@plinth/config-schema/reading'
-import { reasonOf } from '../errors/coded-error.ts'
+import { errorReason } from '../errors/coded-error.ts'
 import { type KernelErrorCode, kernelError, type Problem, problem } from '../errors/kernel-errors.ts'
 import { deepFreeze } from '../read-only.ts'
-import type { ApplyPreview, ApplyReport, Explanation, VerifyResult } from './explanation.ts'
+import type { ApplyPreview, ApplyReport, ConfigExplanation, VerifyResult } from './explanation.ts'
 import {
-  boundDestination,
-  type Change,
-  explain,
+  changedKeys,
+  createKeyState,
+  explainKey,
+  type FindValue,
+  findEffectiveValue,
+  findWithheldSecrets,
+  fingerprintDestination,
   hasDestination,
-  keysOf,
-  type LayerOf,
+  isSameValue,
+  type KeyState,
+  type KeyStateChange,
   type Listener,
-  rank,
-  type Slot,
-  sameValue,
-  settle,
-  slotOf,
-  strongest,
+  setEffectiveValue,
+  sourcePrecedence,
   type Verifier,
-  withheldOf,
 } from './slot.ts'
 
-const findingCodes: Readonly<Record<SourceFinding['rule'], KernelErrorCode>> = {
+const findingCodes: Readonly<Record<SourceProblem['rule'], KernelErrorCode>> = {
   unreadable: 'PLINTH_CONFIG_SOURCE',
   unknown: 'PLINTH_CONFIG_UNKNOWN_KEY',
   deprecated: 'PLINTH_CONFIG_DEPRECATED',
   invalid: 'PLINTH_CONFIG_INVALID_VALUE',
 }
-const problemOf = ({ rule, place, details, plugin }: SourceFinding) =>
+const problemOf = ({ rule, place, details, plugin }: SourceProblem) =>
   problem(findingCodes[rule], place, details, plugin)
 
 export interface ConfigRules {
@@ -56,19 +56,19 @@ export interface ConfigRules {
 /** The values of all keys, and the sources that set them. */
 export class ConfigValues {
   /** Slots by key and by environment variable. */
-  readonly #slots: Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, Slot>>>
+  readonly #slots: Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, KeyState>>>
   /**
    * Keys in the order in which changes are computed. Secrets with a destination are last, because their value depends
    * on other keys.
    */
-  readonly #order: readonly Slot[]
+  readonly #order: readonly KeyState[]
   /** Secrets with a destination. */
-  readonly #bound: readonly Slot[]
+  readonly #bound: readonly KeyState[]
   readonly #sealed = new Set<string>()
   readonly #secrets = new Secrets()
   readonly #isProduction: boolean
   /** Cached results of reading the database entries, so that an entry is not read again. */
-  readonly #knownRows: KnownEntries = new WeakMap()
+  readonly #knownRows: CheckedEntryCache = new WeakMap()
   #orphaned: readonly OrphanedValue[] = []
   #storedProblems: readonly Problem[] = []
   #catalogue: readonly CatalogueEntry[] | undefined
@@ -88,7 +88,7 @@ export class ConfigValues {
     { isProduction = false, toleratesUnknownKeys = false }: ConfigRules = {},
   ) {
     this.#isProduction = isProduction
-    const slots = Array.from(keys.values(), slotOf)
+    const slots = Array.from(keys.values(), createKeyState)
     this.#slots = {
       key: new Map(slots.map((slot) => [slot.key, slot])),
       variable: new Map(slots.map((slot) => [slot.env, slot])),
@@ -102,14 +102,14 @@ export class ConfigValues {
     const missing: Problem[] = []
     for (const slot of this.#order) {
       const { key, plugin, env, declaration } = slot
-      settle(slot, strongest(slot, slot.layers, this.#layerOf))
+      setEffectiveValue(slot, findEffectiveValue(slot, slot.layers, this.#layerOf))
       // If the value is invalid, another problem already reports it.
       if (declaration.required && slot.effective === undefined && !refused.has(key)) {
         missing.push(problem('PLINTH_CONFIG_REQUIRED', key, { key, env }, plugin))
       }
     }
     const findings = readings.flatMap((reading) => reading.findings)
-    const isWarning = (finding: SourceFinding) =>
+    const isWarning = (finding: SourceProblem) =>
       finding.isWarning || (toleratesUnknownKeys && finding.rule === 'unknown')
     this.problems = [...findings.filter((finding) => !isWarning(finding)).map(problemOf), ...missing]
     this.warnings = findings.filter(isWarning).map(problemOf)
@@ -136,17 +136,17 @@ export class ConfigValues {
   }
 
   /** Returns the value of a key and the values of all its sources. Secrets are masked. */
-  explain(key: string): Explanation | undefined {
+  explain(key: string): ConfigExplanation | undefined {
     const slot = this.#slots.key.get(key)
     return slot && this.#explain(slot)
   }
 
-  list(): readonly Explanation[] {
+  list(): readonly ConfigExplanation[] {
     return Array.from(this.#slots.key.values(), (slot) => this.#explain(slot)).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  #explain(slot: Slot): Explanation {
-    return { ...explain(slot, this.#inForce(slot), this.#newestOf), isInsecure: this.#isInsecure(slot) }
+  #explain(slot: KeyState): ConfigExplanation {
+    return { ...explainKey(slot, this.#inForce(slot), this.#newestOf), isInsecure: this.#isInsecure(slot) }
   }
 
   /**
@@ -156,7 +156,10 @@ export class ConfigValues {
    */
   storedOf(plugins: readonly string[], reason: string): string {
     const stored = this.list().filter((one) => plugins.includes(one.plugin) && one.effective.source === 'database')
-    const closest = [({ key }: Explanation) => reason.includes(key), ({ plugin }: Explanation) => plugin === plugins[0]]
+    const closest = [
+      ({ key }: ConfigExplanation) => reason.includes(key),
+      ({ plugin }: ConfigExplanation) => plugin === plugins[0],
+    ]
     const suspects = closest.map((fits) => stored.filter(fits)).find(({ length }) => length > 0) ?? stored
     const rows = suspects.map(({ effective }) => effective.place).join('; ')
     const keys = suspects.map(({ key }) => key).join(' ')
@@ -206,7 +209,7 @@ export class ConfigValues {
     })
   }
 
-  readonly #isInsecure = ({ key, declaration: { insecure } }: Slot): boolean => {
+  readonly #isInsecure = ({ key, declaration: { insecure } }: KeyState): boolean => {
     if (insecure === undefined || !this.#isProduction) return false
     const conditions = [{ key, is: insecure.is }, ...(insecure.while === undefined ? [] : [insecure.while])]
     return conditions.every(({ key, is }) => isDeepStrictEqual(this.#slots.key.get(key)?.effective?.written, is))
@@ -270,7 +273,7 @@ export class ConfigValues {
     const inForce = this.#slots.key.get(declaration.deprecated?.replacement ?? '') ?? slot
     const { verifier } = inForce
     const rules = { ...inForce.declaration, sensitive: declaration.sensitive || inForce.declaration.sensitive }
-    const read = readGiven(rules, { written })
+    const read = parseSourceValue(rules, { written })
     if (!read.ok) return { outcome: 'refused', reason: read.message }
     if (verifier === undefined) return { outcome: 'unverified' }
     try {
@@ -284,7 +287,7 @@ export class ConfigValues {
       return { outcome: 'verified' }
     } catch (error) {
       // The value is masked only in this text. It is not in use, so it is not added to the secrets of the process.
-      return { outcome: 'refused', reason: this.redact(reasonOf(error), rules.sensitive ? [written] : []) }
+      return { outcome: 'refused', reason: this.redact(errorReason(error), rules.sensitive ? [written] : []) }
     }
   }
 
@@ -292,10 +295,10 @@ export class ConfigValues {
   preview(entries: readonly ConfigEntry[]): ApplyPreview {
     const { changes, findings } = this.#foreseen(entries)
     const touched = [...changes.values()].filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)
-    const layerOf: LayerOf = (key) => changes.get(key)?.next
+    const layerOf: FindValue = (key) => changes.get(key)?.next
     return {
-      ...keysOf([...changes.values()]),
-      withheld: this.#bound.flatMap((slot) => withheldOf(slot, changes.get(slot.key)?.layers ?? [], layerOf)),
+      ...changedKeys([...changes.values()]),
+      withheld: this.#bound.flatMap((slot) => findWithheldSecrets(slot, changes.get(slot.key)?.layers ?? [], layerOf)),
       problems: findings.map(problemOf),
       plugins: [...new Set(touched)].sort(),
     }
@@ -306,13 +309,14 @@ export class ConfigValues {
    * together with the secret. Keys without a destination are omitted. A deprecated key has the destination of its
    * replacement.
    */
-  destinations(entries: readonly ConfigEntry[]): ReadonlyMap<string, BoundDestination> {
+  destinations(entries: readonly ConfigEntry[]): ReadonlyMap<string, Fingerprints> {
     const { changes } = this.#foreseen(entries)
-    const layerOf: LayerOf = (name) => changes.get(name)?.next
-    const found = new Map<string, BoundDestination>()
+    const layerOf: FindValue = (name) => changes.get(name)?.next
+    const found = new Map<string, Fingerprints>()
     for (const slot of this.#order) {
       const inForce = this.#slots.key.get(slot.declaration.deprecated?.replacement ?? '') ?? slot
-      if (hasDestination(inForce)) found.set(slot.key, boundDestination(inForce.declaration.destination ?? [], layerOf))
+      if (hasDestination(inForce))
+        found.set(slot.key, fingerprintDestination(inForce.declaration.destination ?? [], layerOf))
     }
     return found
   }
@@ -321,8 +325,8 @@ export class ConfigValues {
   #foreseen(entries: readonly ConfigEntry[]) {
     const { layers, findings } = readSource({ name: 'database', entries }, this.#slots, this.#knownRows)
     const rows = new Map(layers.map((layer) => [layer.key, layer]))
-    const changes = new Map<string, Change>()
-    const layerOf: LayerOf = (key) => changes.get(key)?.next
+    const changes = new Map<string, KeyStateChange>()
+    const layerOf: FindValue = (key) => changes.get(key)?.next
     for (const slot of this.#order) changes.set(slot.key, this.#change(slot, rows.get(slot.key), layerOf))
     return { changes, findings }
   }
@@ -342,45 +346,50 @@ export class ConfigValues {
     const rows = new Map(layers.map((layer) => [layer.key, layer]))
     this.#orphaned = deepFreeze(orphaned)
     this.#storedProblems = deepFreeze(findings.map(problemOf))
-    const taken: Change[] = []
+    const taken: KeyStateChange[] = []
     const refused: { key: string; reason: string }[] = []
     const previous = new Map(this.#order.map((slot) => [slot, this.#inForce(slot)]))
     for (const slot of this.#order) {
       const change = this.#change(slot, rows.get(slot.key), this.#layerOf, previous.get(slot))
       slot.layers = change.layers
-      const newest = strongest(slot, slot.layers, this.#newestOf)
+      const newest = findEffectiveValue(slot, slot.layers, this.#newestOf)
       slot.pendingRestart = change.effect === 'restart' || newest !== change.next
       slot.refused = change.effect === 'live' ? await this.#offer(slot, change.next) : undefined
       if (change.effect === 'none') slot.effective = change.next
       if (slot.refused === undefined) taken.push(change)
       else refused.push({ key: slot.key, reason: slot.refused })
     }
-    const withheld = this.#bound.flatMap((slot) => withheldOf(slot, slot.layers, this.#newestOf))
-    return { ...keysOf(taken), refused, withheld, problems: this.#storedProblems }
+    const withheld = this.#bound.flatMap((slot) => findWithheldSecrets(slot, slot.layers, this.#newestOf))
+    return { ...changedKeys(taken), refused, withheld, problems: this.#storedProblems }
   }
 
   /**
    * Returns the value that applies now. A secret stops to apply immediately when its destination changes, even before
    * the change of the secret itself is processed.
    */
-  #inForce(slot: Slot): ConfigLayer | undefined {
+  #inForce(slot: KeyState): ConfigValue | undefined {
     const { effective, layers } = slot
     if (effective === undefined || !hasDestination(slot)) return effective
-    return strongest(slot, [...layers, effective], this.#layerOf)
+    return findEffectiveValue(slot, [...layers, effective], this.#layerOf)
   }
 
   /** Returns the effective value of a key without a destination. */
-  readonly #layerOf: LayerOf = (key) => this.#slots.key.get(key)?.effective
+  readonly #layerOf: FindValue = (key) => this.#slots.key.get(key)?.effective
 
   /** Returns the newest value of a key without a destination. It may only apply after a restart. */
-  readonly #newestOf: LayerOf = (key) => this.#slots.key.get(key)?.layers.at(-1)
+  readonly #newestOf: FindValue = (key) => this.#slots.key.get(key)?.layers.at(-1)
 
   /**
    * Returns the change that a database row causes.
    *
    * @param current the value that applied before the rows were read
    */
-  #change(slot: Slot, row: ConfigLayer | undefined, layerOf: LayerOf, current = this.#inForce(slot)): Change {
+  #change(
+    slot: KeyState,
+    row: ConfigValue | undefined,
+    layerOf: FindValue,
+    current = this.#inForce(slot),
+  ): KeyStateChange {
     const isUnchanged = slot.layers.find(({ source }) => source === 'database') === row
     const waits = slot.declaration.reload === 'restart' && this.#sealed.has(slot.plugin)
     // Most rows have not changed. Their result is reused unless it depends on other keys.
@@ -389,12 +398,13 @@ export class ConfigValues {
       if (!hasDestination(slot)) return last.change
     }
     const others = slot.layers.filter(({ source }) => source !== 'database')
-    const withRow = row === undefined ? others : [...others, row].sort((a, b) => rank(a) - rank(b))
+    const withRow =
+      row === undefined ? others : [...others, row].sort((a, b) => sourcePrecedence(a) - sourcePrecedence(b))
     const layers = isUnchanged ? slot.layers : withRow
-    const next = strongest(slot, layers, layerOf)
-    const effect = sameValue(next, current) ? 'none' : waits ? 'restart' : 'live'
-    const isStronger = (layer: ConfigLayer | undefined) =>
-      layer !== undefined && row !== undefined && rank(layer) > rank(row)
+    const next = findEffectiveValue(slot, layers, layerOf)
+    const effect = isSameValue(next, current) ? 'none' : waits ? 'restart' : 'live'
+    const isStronger = (layer: ConfigValue | undefined) =>
+      layer !== undefined && row !== undefined && sourcePrecedence(layer) > sourcePrecedence(row)
     const change = { slot, layers, next, effect, isShadowed: isStronger(next) } as const
     slot.lastChange = { layers, current, waits, change }
     return change
@@ -404,7 +414,7 @@ export class ConfigValues {
    * Makes a live value effective. If a listener rejects it, the previous listeners receive the old value again, and the
    * reason is returned.
    */
-  async #offer(slot: Slot, next: ConfigLayer | undefined): Promise<string | undefined> {
+  async #offer(slot: KeyState, next: ConfigValue | undefined): Promise<string | undefined> {
     const previous = slot.effective
     const accepted: Listener[] = []
     this.#settle(slot, next)
@@ -415,25 +425,25 @@ export class ConfigValues {
       } catch (error) {
         this.#settle(slot, previous)
         for (const undo of accepted.reverse()) await (async () => undo(slot.value))().catch(() => undefined)
-        return this.redact(reasonOf(error))
+        return this.redact(errorReason(error))
       }
     }
     return undefined
   }
 
-  #settle(slot: Slot, layer: ConfigLayer | undefined): void {
+  #settle(slot: KeyState, layer: ConfigValue | undefined): void {
     this.#changes += 1
-    settle(slot, layer)
+    setEffectiveValue(slot, layer)
   }
 
-  #owned(plugin: string, key: string): Slot {
+  #owned(plugin: string, key: string): KeyState {
     const slot = this.#slots.key.get(key)
     if (slot?.plugin === plugin) return slot
     throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin, key })
   }
 
   /** Reads a source. From now on, its secrets are masked in all texts. */
-  #read(source: ConfigSource): SourceReading {
+  #read(source: ConfigSource): ReadSourceResult {
     const known = source.name === 'database' ? this.#knownRows : undefined
     const reading = deepFreeze(readSource(source, this.#slots, known))
     for (const { sensitive, written } of reading.layers) if (sensitive) this.#secrets.add(written)

@@ -22,7 +22,7 @@ export interface WithheldSecret {
 }
 
 /** All information about the value of a key. */
-export interface Explanation {
+export interface ConfigExplanation {
   readonly key: string
   readonly plugin: string
   /** The value that applies now. */

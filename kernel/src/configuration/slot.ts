@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { maskedValue, readValue } from '@plinth/config-schema'
-import { type BoundDestination, type ConfigLayer, type OwnedKey, sourceOrder } from '@plinth/config-schema/reading'
+import { type ConfigValue, type Fingerprints, type OwnedKey, sourceOrder } from '@plinth/config-schema/reading'
 import { deepFreeze } from '../read-only.ts'
-import type { Explanation, SourcedValue, WithheldSecret } from './explanation.ts'
+import type { ConfigExplanation, SourcedValue, WithheldSecret } from './explanation.ts'
 
 /** Returns the value of a key: the effective one or the next one, depending on the caller. */
-export type LayerOf = (key: string) => ConfigLayer | undefined
+export type FindValue = (key: string) => ConfigValue | undefined
 
 /** Returns the fingerprint of the value of each given key. */
-export const boundDestination = (keys: readonly string[], layerOf: LayerOf): BoundDestination =>
+export const fingerprintDestination = (keys: readonly string[], layerOf: FindValue): Fingerprints =>
   Object.fromEntries(keys.map((key) => [key, fingerprintOf(layerOf(key))]))
 
 /**
@@ -18,7 +18,11 @@ export const boundDestination = (keys: readonly string[], layerOf: LayerOf): Bou
  *
  * @param keys the destination of the secret
  */
-export function foreignKeys(secret: ConfigLayer, keys: readonly string[], layerOf: LayerOf): readonly string[] {
+export function destinationMismatches(
+  secret: ConfigValue,
+  keys: readonly string[],
+  layerOf: FindValue,
+): readonly string[] {
   if (secret.source === 'default' || secret.written === '') return []
   const { destination = {} } = secret
   return secret.source === 'database'
@@ -27,10 +31,10 @@ export function foreignKeys(secret: ConfigLayer, keys: readonly string[], layerO
 }
 
 /** Layers never change, so the fingerprint of each value is computed once. */
-const fingerprints = new WeakMap<ConfigLayer, string>()
+const fingerprints = new WeakMap<ConfigValue, string>()
 const fingerprintOfNothing = digest(undefined)
 
-function fingerprintOf(layer: ConfigLayer | undefined): string {
+function fingerprintOf(layer: ConfigValue | undefined): string {
   if (layer === undefined) return fingerprintOfNothing
   const known = fingerprints.get(layer)
   if (known !== undefined) return known
@@ -50,10 +54,10 @@ export type Listener = (value: unknown) => void | Promise<void>
 export type Verifier = (value: unknown, signal: AbortSignal, after: (key: string) => unknown) => void | Promise<void>
 
 /** A key with its values. */
-export interface Slot extends OwnedKey {
+export interface KeyState extends OwnedKey {
   /** Values in order of increasing precedence. */
-  layers: ConfigLayer[]
-  effective: ConfigLayer | undefined
+  layers: ConfigValue[]
+  effective: ConfigValue | undefined
   /** The effective value as the plugin reads it. */
   value: unknown
   pendingRestart: boolean
@@ -63,37 +67,37 @@ export interface Slot extends OwnedKey {
   /** The change that was computed last, and the inputs of the computation. */
   lastChange:
     | {
-        readonly layers: readonly ConfigLayer[]
-        readonly current: ConfigLayer | undefined
+        readonly layers: readonly ConfigValue[]
+        readonly current: ConfigValue | undefined
         readonly waits: boolean
-        readonly change: Change
+        readonly change: KeyStateChange
       }
     | undefined
 }
 
 /** The change that a database row, or its absence, causes for a key. */
-export interface Change {
-  readonly slot: Slot
+export interface KeyStateChange {
+  readonly slot: KeyState
   /** All values of the key including the database row, in order of increasing precedence. */
-  readonly layers: ConfigLayer[]
-  readonly next: ConfigLayer | undefined
+  readonly layers: ConfigValue[]
+  readonly next: ConfigValue | undefined
   readonly effect: 'none' | 'live' | 'restart'
   readonly isShadowed: boolean
 }
 
-export const rank = ({ source }: ConfigLayer) => sourceOrder.indexOf(source)
+export const sourcePrecedence = ({ source }: ConfigValue) => sourceOrder.indexOf(source)
 /**
  * Returns true if two values are equal. A secret with another destination is a different value, because objects that
  * were created for the old destination must be replaced.
  */
-export const sameValue = (a: ConfigLayer | undefined, b: ConfigLayer | undefined) =>
+export const isSameValue = (a: ConfigValue | undefined, b: ConfigValue | undefined) =>
   JSON.stringify([a?.written, a?.destination]) === JSON.stringify([b?.written, b?.destination])
 
 /** Creates the slot of a key. Its first value is the default. */
-export function slotOf(owned: OwnedKey): Slot {
+export function createKeyState(owned: OwnedKey): KeyState {
   const { default: written, sensitive } = owned.declaration
   const place = `default of ${owned.plugin}`
-  const layers: ConfigLayer[] =
+  const layers: ConfigValue[] =
     written === undefined ? [] : [{ key: owned.key, source: 'default', place, written, sensitive }]
   const unset = {
     effective: undefined,
@@ -105,28 +109,32 @@ export function slotOf(owned: OwnedKey): Slot {
   return { ...owned, ...unset, layers, pendingRestart: false, listeners: new Set() }
 }
 
-export const hasDestination = ({ declaration }: Slot) => (declaration.destination ?? []).length > 0
+export const hasDestination = ({ declaration }: KeyState) => (declaration.destination ?? []).length > 0
 
 /** Returns the value with the highest precedence that may be used. */
-export const strongest = ({ declaration }: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf) =>
-  layers.findLast((layer) => foreignKeys(layer, declaration.destination ?? [], layerOf).length === 0)
+export const findEffectiveValue = ({ declaration }: KeyState, layers: readonly ConfigValue[], layerOf: FindValue) =>
+  layers.findLast((layer) => destinationMismatches(layer, declaration.destination ?? [], layerOf).length === 0)
 
 /** Returns the values of a secret that must not be used, because they were entered for another destination. */
-export function withheldOf(slot: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf): WithheldSecret[] {
+export function findWithheldSecrets(
+  slot: KeyState,
+  layers: readonly ConfigValue[],
+  layerOf: FindValue,
+): WithheldSecret[] {
   return layers.flatMap((layer) => {
-    const destination = foreignKeys(layer, slot.declaration.destination ?? [], layerOf)
+    const destination = destinationMismatches(layer, slot.declaration.destination ?? [], layerOf)
     const { source, place } = layer
     return destination.length === 0 ? [] : [{ key: slot.key, source, place, destination }]
   })
 }
 
-export function settle(slot: Slot, layer: ConfigLayer | undefined): void {
+export function setEffectiveValue(slot: KeyState, layer: ConfigValue | undefined): void {
   slot.effective = layer
   slot.value = deepFreeze(readValue(slot.declaration, layer?.written))
 }
 
-export function keysOf(changes: readonly Change[]) {
-  const keys = (fits: (change: Change) => boolean) => changes.filter(fits).map(({ slot }) => slot.key)
+export function changedKeys(changes: readonly KeyStateChange[]) {
+  const keys = (fits: (change: KeyStateChange) => boolean) => changes.filter(fits).map(({ slot }) => slot.key)
   return {
     changed: keys(({ effect }) => effect === 'live'),
     pendingRestart: keys(({ effect }) => effect === 'restart'),
@@ -134,15 +142,15 @@ export function keysOf(changes: readonly Change[]) {
   }
 }
 
-export function explain(
-  slot: Slot,
-  effective: ConfigLayer | undefined,
-  layerOf: LayerOf,
-): Omit<Explanation, 'isInsecure'> {
+export function explainKey(
+  slot: KeyState,
+  effective: ConfigValue | undefined,
+  layerOf: FindValue,
+): Omit<ConfigExplanation, 'isInsecure'> {
   const { key, plugin, declaration, layers, pendingRestart, refused } = slot
-  const shown = (layer: ConfigLayer): SourcedValue => {
+  const shown = (layer: ConfigValue): SourcedValue => {
     const { source, place, written, sensitive } = layer
-    const withheld = foreignKeys(layer, declaration.destination ?? [], layerOf)
+    const withheld = destinationMismatches(layer, declaration.destination ?? [], layerOf)
     const value = sensitive && written !== '' ? maskedValue : written
     return { source, place, value, ...(withheld.length > 0 && { withheld }) }
   }

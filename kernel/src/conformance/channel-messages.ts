@@ -17,7 +17,7 @@ function deepFreeze<T>(value: T): T {
 }
 
 /** Returns a function that creates a new message at each call. */
-export function messageMaker(recipients: readonly Recipient[], attributes: Readonly<Record<string, unknown>>) {
+export function createMessageFactory(recipients: readonly Recipient[], attributes: Readonly<Record<string, unknown>>) {
   let made = 0
   const thawed = (content: string, changes: Partial<NotificationMessage> = {}): NotificationMessage => {
     made += 1
@@ -37,7 +37,7 @@ export function messageMaker(recipients: readonly Recipient[], attributes: Reado
   return { thawed, frozen }
 }
 
-export const contextOf = ({ id }: NotificationMessage, changes: Partial<SendContext> = {}): SendContext => ({
+export const sendContextFor = ({ id }: NotificationMessage, changes: Partial<SendContext> = {}): SendContext => ({
   signal: new AbortController().signal,
   idempotencyKey: `key-of-${id}`,
   attempt: 1,
@@ -47,7 +47,7 @@ export const contextOf = ({ id }: NotificationMessage, changes: Partial<SendCont
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
 
 /** Checks the rules that apply to every outcome of a send. */
-export function expectWellFormed(
+export function expectValidOutcome(
   outcome: DeliveryOutcome,
   message: NotificationMessage,
   secrets: readonly string[],
@@ -94,7 +94,7 @@ const arrivalsOf = (messages: readonly DeliveredMessage[]): Arrival[] =>
  *
  * @throws ConformanceError if a message is missing or other messages arrived
  */
-export function expectArrived(
+export function expectDelivered(
   delivered: readonly DeliveredMessage[],
   messages: readonly NotificationMessage[],
   carriesSubject: boolean,

@@ -61,7 +61,7 @@ export function expectThat(rule: string, holds: boolean, expected: string, actua
  *
  * @throws ConformanceError if it is missing or blank
  */
-export function expectNamed(rule: string, text: LocalizedText | undefined): void {
+export function expectBothLanguages(rule: string, text: LocalizedText | undefined): void {
   const texts = ['en', 'zh-CN'].map((locale) => (text === undefined ? '' : localize(text, locale)))
   expectThat(
     rule,
@@ -104,7 +104,7 @@ type Awaitable<T> = T | Promise<T>
 /** How a call ended: with a value, with a thrown error, or not at all within the time limit. */
 type Settled<T> = { value: T } | { thrown: unknown } | { hanging: true }
 
-export interface Patience {
+export interface CallTimeouts {
   /** Calls the function and returns how the call ended. Never throws. */
   settle<T>(work: () => Awaitable<T>): Promise<Settled<T>>
   /**
@@ -115,7 +115,7 @@ export interface Patience {
   answer<T>(what: string, work: () => Awaitable<T>): Promise<T>
 }
 
-export const patience = ({ patienceMs = 5000 }: ConformanceLimits = {}): Patience => {
+export const createCallTimeouts = ({ patienceMs = 5000 }: ConformanceLimits = {}): CallTimeouts => {
   const settle = async <T>(work: () => Awaitable<T>): Promise<Settled<T>> => {
     let timer: NodeJS.Timeout | undefined
     const end = new Promise<{ hanging: true }>((resolve) => {
@@ -146,7 +146,7 @@ export const patience = ({ patienceMs = 5000 }: ConformanceLimits = {}): Patienc
 }
 
 /** Waits in real time, so that a test notices effects of work that continues after a call returned. */
-export const lateWork = () => new Promise<void>((resolve) => setTimeout(resolve, 200))
+export const waitForLateEffects = () => new Promise<void>((resolve) => setTimeout(resolve, 200))
 
 /** Cases by name. Each has an advice for authors whose implementation fails, and the check itself. */
 export type CaseBodies<Harness> = Readonly<
@@ -157,12 +157,12 @@ export type CaseBodies<Harness> = Readonly<
  * Creates the cases of a kit. Each case gets a new harness, which is always stopped at the end. If a check throws or
  * does not end, the case throws a `ConformanceError` with its advice.
  */
-export function casesOver<Harness extends { stop?(): Awaitable<void> }>(
+export function createCases<Harness extends { stop?(): Awaitable<void> }>(
   create: () => Awaitable<Harness>,
   bodies: CaseBodies<Harness>,
   { caseLimitMs = 120_000 }: ConformanceLimits = {},
 ): ConformanceCase[] {
-  const limit = patience({ patienceMs: caseLimitMs })
+  const limit = createCallTimeouts({ patienceMs: caseLimitMs })
   return Object.entries(bodies).map(([name, [advice, check]]) => ({
     name,
     async run() {

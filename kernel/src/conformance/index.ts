@@ -8,13 +8,13 @@ export {
   type ConformanceCase,
   ConformanceError,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectNoSecret,
   expectThat,
-  lateWork,
-  patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 export { type InstallTaskCaseOptions, type InstallTaskHarness, installTaskCases } from './install-task-cases.ts'
 export {

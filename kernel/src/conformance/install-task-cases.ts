@@ -4,13 +4,13 @@ import {
   type CaseBodies,
   type ConformanceCase,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectNoSecret,
   expectThat,
-  lateWork,
-  patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 
 type Awaitable<T> = T | Promise<T>
@@ -66,7 +66,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
   const { secrets = [], dependency } = options
   if (dependency === undefined)
     throw new TypeError('Pass options.dependency: { fail, recover }, or "none" for a task that cannot fail.')
-  const { settle, answer } = patience(options)
+  const { settle, answer } = createCallTimeouts(options)
   const never = new AbortController().signal
 
   interface Attempt {
@@ -121,7 +121,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
       ({ task }) => {
         const kebab = /^[a-z0-9]+(-[a-z0-9]+)*$/
         expectThat('code is kebab-case', kebab.test(task.code), 'for example "acme-uploads"', task.code)
-        expectNamed('displayName is not empty in any language', task.displayName)
+        expectBothLanguages('displayName is not empty in any language', task.displayName)
         expectThat('order is a number', Number.isFinite(task.order), 'a number', task.order)
         const flags = [typeof task.required, typeof task.retryable]
         expectEqual('required and retryable are booleans', flags, ['boolean', 'boolean'])
@@ -151,7 +151,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
         for (const moment of ['before', 'after']) {
           const before = await snapshotOf(harness)
           await isCompleted(harness.task)
-          await lateWork()
+          await waitForLateEffects()
           expectEqual(`isCompleted writes nothing, ${moment} the run`, await snapshotOf(harness), before)
           if (moment === 'before') await runToEnd(harness.task)
         }
@@ -163,7 +163,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
       async (harness) => {
         await runToEnd(harness.task)
         const state = await snapshotOf(harness)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('Nothing changes after run has ended', await snapshotOf(harness), state)
       },
     ],
@@ -217,7 +217,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
         const before = await snapshotOf(harness)
         const { ended } = await attempt(harness.task, AbortSignal.abort(new Error('The product stops')))
         expectEqual('run with an aborted signal throws', ended, false)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('and has done nothing', await snapshotOf(harness), before)
         await runToEnd(harness.task)
         expectEqual('after an aborted run, run ends in the usual state', await snapshotOf(harness), state)
@@ -238,7 +238,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
             expectEqual(`No step begins after the abort (${moment})`, noted.length, abortedAt)
             const left = await snapshotOf(harness)
             if (ended) expectEqual(`A run that does not throw did everything (${moment})`, left, state)
-            await lateWork()
+            await waitForLateEffects()
             expectEqual(`Nothing changes after run has ended (${moment})`, await snapshotOf(harness), left)
             await runToEnd(harness.task, `run can be started again (${moment})`)
             expectEqual(`and ends in the usual state (${moment})`, await snapshotOf(harness), state)
@@ -273,5 +273,5 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
       },
     ],
   }
-  return casesOver(create, { ...cases, ...(dependency === 'none' ? {} : failing) }, options)
+  return createCases(create, { ...cases, ...(dependency === 'none' ? {} : failing) }, options)
 }

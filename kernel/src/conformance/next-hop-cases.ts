@@ -7,15 +7,15 @@ import {
   type SendContext,
   secretsOf,
 } from '../contracts/notification-channel.ts'
-import { contextOf, type DeliveredMessage } from './channel-messages.ts'
+import { type DeliveredMessage, sendContextFor } from './channel-messages.ts'
 import {
+  type CallTimeouts,
   type CaseBodies,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectNoSecret,
   expectThat,
-  lateWork,
-  type Patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 import type { NextHop, NotificationChannelHarness } from './notification-channel-cases.ts'
 
@@ -23,7 +23,7 @@ import type { NextHop, NotificationChannelHarness } from './notification-channel
 interface Kit<Harness> {
   readonly nextHop: NextHop<Harness>
   readonly secrets: readonly string[]
-  readonly patience: Patience
+  readonly patience: CallTimeouts
   frozen(content: string): NotificationMessage
   /** Sends a message and checks the rules that apply to every outcome. */
   send(harness: Harness, message: NotificationMessage, changes?: Partial<SendContext>): Promise<DeliveryOutcome>
@@ -48,8 +48,8 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
     (await delivered(harness)).filter((one) => one.content === content).length
   /** Waits up to 1.2 s until the next hop has received the message. On a busy machine, the delivery takes time. */
   const reached = async (harness: Harness, message: NotificationMessage) => {
-    for (let round = 0; round < 5 && (await times(harness, message)) === 0; round++) await lateWork()
-    await lateWork()
+    for (let round = 0; round < 5 && (await times(harness, message)) === 0; round++) await waitForLateEffects()
+    await waitForLateEffects()
   }
   const verifySettles = ({ channel }: Harness, signal: AbortSignal) => patience.settle(() => channel.verify?.(signal))
 
@@ -76,7 +76,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
           expectEqual('When the next hop is back the same key is sent', again.outcome, 'accepted')
           expectThat('and arrives', (await times(harness, message)) > 0, 'in the next hop', await delivered(harness))
         }
-        await lateWork()
+        await waitForLateEffects()
         const each = await times(harness, message)
         const next = frozen('sent after the failure')
         expectEqual('A failure does not last', (await send(harness, next)).outcome, 'accepted')
@@ -92,7 +92,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         if (nextHop.echo === undefined) return
         await nextHop.echo(harness)
         const message = frozen('repeated {code}')
-        const settled = await patience.settle(() => harness.channel.send(message, contextOf(message)))
+        const settled = await patience.settle(() => harness.channel.send(message, sendContextFor(message)))
         const hidden = [...secrets, ...secretsOf(message)]
         const mask = (value: unknown) => (typeof value === 'string' ? redact(value, hidden) : value)
         const shown = Object.values('value' in settled ? settled.value : {}).map(mask)
@@ -113,7 +113,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         expectThat(rule, thrown instanceof Error && thrown.message !== '', 'an Error with a message', thrown)
         if (isChannelError(thrown)) {
           const { check, checked } = thrown
-          expectNamed('A ChannelError has its reason in both languages', thrown.reason)
+          expectBothLanguages('A ChannelError has its reason in both languages', thrown.reason)
           const isReported = channelChecks.includes(check) && !checked.includes(check)
           expectThat('It names what failed, and what held before', isReported, channelChecks.join(', '), {
             check,
@@ -140,7 +140,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         expectEqual(rule, outcome, 'unknown')
         const before = await times(harness, message)
         await nextHop.recover(harness)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('A send that gave up sends nothing later', await times(harness, message), before)
         if (!harness.channel.traits.idempotent) return
         expectEqual('It can be tried again', (await send(harness, message, { attempt: 2 })).outcome, 'accepted')

@@ -5,19 +5,25 @@ import type {
   SendContext,
 } from '../contracts/notification-channel.ts'
 import { channelChecks, secretsOf } from '../contracts/notification-channel.ts'
-import { contextOf, type DeliveredMessage, expectArrived, expectWellFormed, messageMaker } from './channel-messages.ts'
+import {
+  createMessageFactory,
+  type DeliveredMessage,
+  expectDelivered,
+  expectValidOutcome,
+  sendContextFor,
+} from './channel-messages.ts'
 import {
   type CaseBodies,
   type ConformanceCase,
   ConformanceError,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectNoSecret,
   expectThat,
-  lateWork,
-  patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 import { nextHopCases } from './next-hop-cases.ts'
 
@@ -104,8 +110,11 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
 ): ConformanceCase[] {
   const { recipients = [], attributes = {}, secrets = [], carriesSubject = true } = options
   const { recipientsAs = 'together', maxContentLength = Number.POSITIVE_INFINITY, lineEnds = 'as-written' } = options
-  const { settle, answer } = patience(options)
-  const { thawed, frozen } = messageMaker(recipientsAs === 'each' ? recipients.slice(0, 1) : recipients, attributes)
+  const { settle, answer } = createCallTimeouts(options)
+  const { thawed, frozen } = createMessageFactory(
+    recipientsAs === 'each' ? recipients.slice(0, 1) : recipients,
+    attributes,
+  )
 
   const arriving = (message: NotificationMessage): NotificationMessage =>
     lineEnds === 'crlf' ? { ...message, content: message.content.replace(/\r\n|\r|\n/g, '\r\n') } : message
@@ -114,11 +123,11 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
 
   /** Sends a message and checks the rules that apply to every outcome. */
   const send = async ({ channel }: Harness, message: NotificationMessage, changes: Partial<SendContext> = {}) => {
-    const settled = await settle(() => channel.send(message, contextOf(message, changes)))
+    const settled = await settle(() => channel.send(message, sendContextFor(message, changes)))
     if ('thrown' in settled) expectNoSecret('an exception', settled.thrown, [...secrets, ...secretsOf(message)])
     expectThat('send answers, whatever happens; a failure is an outcome', 'value' in settled, 'an outcome', settled)
     const { value } = settled
-    expectWellFormed(value, message, secrets)
+    expectValidOutcome(value, message, secrets)
     return value
   }
   const expectAccepted = async (harness: Harness, message: NotificationMessage, changes?: Partial<SendContext>) => {
@@ -128,13 +137,13 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
   }
   const delivered = (harness: Harness) => answer('delivered() of the harness', () => harness.delivered())
   const expectOnly = async (harness: Harness, messages: readonly NotificationMessage[]) =>
-    expectArrived(await delivered(harness), messages.map(arriving), carriesSubject)
+    expectDelivered(await delivered(harness), messages.map(arriving), carriesSubject)
 
   const cases: CaseBodies<Harness> = {
     'describes itself': [
       'Give displayName in English and Chinese, list recipientKinds once each, set traits.idempotent to true or false, and traits.recipients, when there, to together or each.',
       ({ channel }) => {
-        expectNamed('displayName is not empty in any language', channel.displayName)
+        expectBothLanguages('displayName is not empty in any language', channel.displayName)
         const kinds = channel.recipientKinds ?? ['absent']
         const known = kinds.every((kind) => kind in recipientKinds) && new Set(kinds).size === kinds.length
         expectThat('recipientKinds lists known kinds, each once', known, Object.keys(recipientKinds).join(', '), kinds)
@@ -159,7 +168,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         const message = frozen('Hello')
         await expectAccepted(harness, message)
         await expectOnly(harness, [message])
-        await lateWork()
+        await waitForLateEffects()
         await expectOnly(harness, [message])
       },
     ],
@@ -232,7 +241,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         const { outcome } = await send(harness, frozen('too late {code}'), { signal })
         const retried = ['deferred', 'unknown'].includes(outcome)
         expectThat('With an aborted signal the outcome is one that may be tried again', retried, 'deferred', outcome)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('With an aborted signal nothing is sent, now or later', await delivered(harness), [])
       },
     ],
@@ -256,7 +265,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
             return { message, outcome: (await answered).outcome }
           }),
         )
-        await lateWork()
+        await waitForLateEffects()
         const contents = (await delivered(harness)).map(({ content }) => content)
         for (const { message, outcome } of reported) {
           const arrived = contents.includes(message.content)
@@ -296,7 +305,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         const known = [...checked].every((check) => channelChecks.includes(check))
         const isReported = known && new Set(checked).size === checked.length
         expectThat('verify answers what it checked, or nothing', isReported, channelChecks.join(', '), checked)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('verify sends nothing', await delivered(harness), [])
       },
     ],
@@ -326,5 +335,5 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
   const { nextHop } = options
   const hops =
     nextHop === 'none' ? {} : nextHopCases({ nextHop, frozen, send, delivered, patience: { settle, answer }, secrets })
-  return casesOver(create, { ...cases, ...(recipients.length === 0 ? {} : withRecipients), ...hops }, options)
+  return createCases(create, { ...cases, ...(recipients.length === 0 ? {} : withRecipients), ...hops }, options)
 }

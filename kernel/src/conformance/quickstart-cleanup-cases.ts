@@ -3,12 +3,12 @@ import {
   type CaseBodies,
   type ConformanceCase,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectThat,
-  lateWork,
-  patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 
 type Awaitable<T> = T | Promise<T>
@@ -42,7 +42,7 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
   create: () => Awaitable<Harness>,
   limits: ConformanceLimits = {},
 ): ConformanceCase[] {
-  const { answer } = patience(limits)
+  const { answer } = createCallTimeouts(limits)
   const never = new AbortController().signal
   const snapshotOf = async (harness: Harness) =>
     structuredClone(await answer('snapshot() of the harness', () => harness.snapshot()))
@@ -64,17 +64,17 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
       'See QuickstartCleanup: kebab-case types and codes, texts in English and Chinese, counts of rows.',
       async (harness) => {
         const { displayName, dataType } = harness.cleanup
-        expectNamed('displayName is not empty in any language', displayName)
+        expectBothLanguages('displayName is not empty in any language', displayName)
         expectThat('dataType is kebab-case', kebab.test(dataType), 'for example "demo-boards"', dataType)
         const { targets, blockers } = await preview(harness)
         for (const { type, displayName, count } of targets) {
           expectThat('The type of a target is kebab-case', kebab.test(type), 'for example "boards"', type)
-          expectNamed('A target has a name in each language', displayName)
+          expectBothLanguages('A target has a name in each language', displayName)
           expectThat('A count is a whole number', Number.isSafeInteger(count) && count >= 0, '0 or more', count)
         }
         for (const { code, message, count } of blockers) {
           expectThat('The code of a blocker is kebab-case', kebab.test(code), 'for example "real-posts"', code)
-          expectNamed('A blocker has a message in each language', message)
+          expectBothLanguages('A blocker has a message in each language', message)
           expectThat('A count is a whole number', Number.isSafeInteger(count) && count >= 0, '0 or more', count)
         }
         const types = targets.map(({ type }) => type)
@@ -87,7 +87,7 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
       async (harness) => {
         const before = await snapshotOf(harness)
         const first = await preview(harness)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('preview changes nothing', await snapshotOf(harness), before)
         expectEqual('A second preview returns the same', await preview(harness), first)
       },
@@ -115,7 +115,7 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
       async (harness) => {
         await execute(harness)
         const after = await snapshotOf(harness)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('Nothing changes after execute has ended', await snapshotOf(harness), after)
       },
     ],
@@ -131,7 +131,7 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
         await harness.transactional(work).catch((error: unknown) => {
           if (!(error instanceof RolledBack)) throw error
         })
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('After a rollback everything is as before', await snapshotOf(harness), before)
       },
     ],
@@ -147,5 +147,5 @@ export function quickstartCleanupCases<Harness extends QuickstartCleanupHarness>
       },
     ],
   }
-  return casesOver(create, cases, limits)
+  return createCases(create, cases, limits)
 }

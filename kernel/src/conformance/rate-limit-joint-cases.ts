@@ -6,12 +6,12 @@ import {
   type ConformanceCase,
   ConformanceError,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
   expectEqual,
   expectThat,
-  patience,
 } from './conformance-case.ts'
-import { boundedStore } from './rate-limit-model.ts'
+import { withCallTimeouts } from './rate-limit-model.ts'
 import type { RateLimitStoreHarness } from './rate-limit-store-cases.ts'
 
 export interface RateLimitJointOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
@@ -33,11 +33,11 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
   options: RateLimitJointOptions<Harness> = {},
 ): ConformanceCase[] {
   const { disconnect } = options
-  const bounds = patience(options)
+  const bounds = createCallTimeouts(options)
   const { settle } = bounds
   async function world() {
     const harness = await create(manualClock())
-    const store = boundedStore(harness.store, bounds)
+    const store = withCallTimeouts(harness.store, bounds)
     const consumeAll: NonNullable<RateLimitStore['consumeAll']> = (requests, context) => {
       if (store.consumeAll !== undefined) return store.consumeAll(requests, context)
       throw new ConformanceError('These cases are for stores that have consumeAll', 'a function', undefined)
@@ -170,5 +170,5 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
     ],
   }
 
-  return casesOver(world, { ...cases, ...(disconnect === undefined ? {} : cutOff) }, options)
+  return createCases(world, { ...cases, ...(disconnect === undefined ? {} : cutOff) }, options)
 }

@@ -1,12 +1,12 @@
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore } from '../contracts/rate-limit-store.ts'
 import { type ManualClock, manualClock } from '../testing/manual-clock.ts'
 import type { Clock } from '../time/clock.ts'
-import { expectEqual, type Patience } from './conformance-case.ts'
+import { type CallTimeouts, expectEqual } from './conformance-case.ts'
 
 type Awaitable<T> = T | Promise<T>
 
 /** The objects that each case of the rate limit kit uses. */
-export interface RateLimitWorld<Harness> {
+export interface RateLimitCaseContext<Harness> {
   readonly harness: Harness
   readonly store: RateLimitStore
   /** A second instance that shares the units. For a store that is not shared, the same instance. */
@@ -18,7 +18,7 @@ export interface RateLimitWorld<Harness> {
 }
 
 /** Returns a store that freezes all requests, and whose calls fail if they do not end in time. */
-export function boundedStore(store: RateLimitStore, { answer }: Patience): RateLimitStore {
+export function withCallTimeouts(store: RateLimitStore, { answer }: CallTimeouts): RateLimitStore {
   const bounded = <T>(what: string, given: Awaitable<T>): Awaitable<T> =>
     given instanceof Promise ? answer(what, () => given) : given
   const { consumeAll } = store
@@ -41,18 +41,18 @@ export function boundedStore(store: RateLimitStore, { answer }: Patience): RateL
 }
 
 /** Maximum window in milliseconds, except in cases that test longer windows. */
-export const maxMs = 3_600_000
+export const maxCaseWindowMs = 3_600_000
 
 export const rateLimitRequest = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
   key: 'account:1',
   limit: 5,
-  windowMs: maxMs,
+  windowMs: maxCaseWindowMs,
   cost: 1,
   ...changes,
 })
 
 /** Takes all units of a key in one call. */
-export async function drain(store: RateLimitStore, of: RateLimitRequest): Promise<void> {
+export async function consumeWholeQuota(store: RateLimitStore, of: RateLimitRequest): Promise<void> {
   const decision = await store.consume({ ...of, cost: of.limit })
   expectEqual('A fresh key has its whole quota', [decision.allowed, decision.remaining], [true, 0])
 }
@@ -66,7 +66,7 @@ interface Dice {
 }
 
 /** Returns the generator mulberry32, which is small and random enough for tests. */
-export function dice(seed: number): Dice {
+export function createRandom(seed: number): Dice {
   let state = seed >>> 0
   const roll = (sides: number): number => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -83,7 +83,7 @@ interface Playable {
 }
 
 /** Makes a random sequence of calls to a new store. Compares each decision with the model of the algorithm. */
-export async function playSequence(
+export async function compareRandomSequence(
   create: (clock: Clock) => Playable | Promise<Playable>,
   algorithm: RateLimitStore['traits']['algorithm'],
   seed: number,
@@ -92,7 +92,7 @@ export async function playSequence(
   const harness = await create(clock)
   const { store } = harness
   const model = new rateLimitModels[algorithm]()
-  const { roll, pick } = dice(seed)
+  const { roll, pick } = createRandom(seed)
   // Two rules use the key "a", to test that a store counts the units of each rule separately.
   const keys = ['a', 'a', 'b', 'c'].map((key) => ({ key, limit: 1 + roll(12), windowMs: pick([1, 7, 1000, 60_000]) }))
   const steps: string[] = []

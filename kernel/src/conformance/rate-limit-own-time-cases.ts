@@ -1,6 +1,6 @@
 import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limit-store.ts'
 import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
-import { dice, maxMs, type RateLimitWorld, rateLimitModels } from './rate-limit-model.ts'
+import { createRandom, maxCaseWindowMs, type RateLimitCaseContext, rateLimitModels } from './rate-limit-model.ts'
 
 /**
  * Maximum duration of a case with one-hour windows in milliseconds. If a case takes longer, a token bucket could get a
@@ -23,7 +23,7 @@ const tooSlow = () =>
  * Returns test cases in real time for a store with its own time. On a slow machine they take longer, but they do not
  * fail.
  */
-export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBodies<RateLimitWorld<Harness>> {
+export function realTimeCases<Harness>(toleranceMs: number, seed: number): CaseBodies<RateLimitCaseContext<Harness>> {
   const nowMs = () => performance.now()
   const request = (key: string, windowMs: number, limit: number, cost: number): RateLimitRequest => ({
     key,
@@ -65,18 +65,18 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
       'Declare the algorithm that you implement (RateLimitStore.traits); resetAtMs is the end of the window in milliseconds since the epoch, retryAfterMs the wait of this request.',
       async ({ store }) => {
         const { algorithm } = store.traits
-        const { roll, pick } = dice(seed)
+        const { roll, pick } = createRandom(seed)
         const model = new rateLimitModels[algorithm]()
         const keys = ['a', 'b', 'c'].map((key, index) => ({
           key,
           limit: 2 + roll(9),
-          windowMs: (1 + index) * maxMs,
+          windowMs: (1 + index) * maxCaseWindowMs,
         }))
         for (let step = 0; step < 60; step++) {
           const { key, limit, windowMs } = pick([keys[0], keys[1], keys[2]]) ?? {
             key: 'a',
             limit: 1,
-            windowMs: maxMs,
+            windowMs: maxCaseWindowMs,
           }
           if (roll(15) === 0) {
             model.reset(key)
@@ -140,7 +140,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
       'Answer the end of the window that runs, not a window from now.',
       async ({ store, pass }) => {
         if (store.traits.algorithm !== 'fixed-window') return
-        const of = request('stands still', maxMs, 3, 1)
+        const of = request('stands still', maxCaseWindowMs, 3, 1)
         let calledMs = 0
         const timed = async () => {
           const startedMs = nowMs()

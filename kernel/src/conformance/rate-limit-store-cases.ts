@@ -10,22 +10,22 @@ import {
   type CaseBodies,
   type ConformanceCase,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
   expectEqual,
   expectThat,
-  lateWork,
-  patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 import {
-  boundedStore,
-  drain,
-  maxMs,
-  playSequence,
-  type RateLimitWorld,
+  compareRandomSequence,
+  consumeWholeQuota,
+  maxCaseWindowMs,
+  type RateLimitCaseContext,
   rateLimitModels,
   rateLimitRequest,
+  withCallTimeouts,
 } from './rate-limit-model.ts'
-import { ownTimeCases } from './rate-limit-own-time-cases.ts'
+import { realTimeCases } from './rate-limit-own-time-cases.ts'
 import { keyCases, timeCases } from './rate-limit-time-cases.ts'
 
 export interface RateLimitStoreHarness {
@@ -87,24 +87,24 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
   /** A window in milliseconds that is short enough for a real wait. */
   const shortMs = ownTime === undefined ? 60_000 : 300
 
-  const bounds = patience(options)
+  const bounds = createCallTimeouts(options)
   const { settle, answer } = bounds
-  async function world(): Promise<RateLimitWorld<Harness>> {
+  async function world(): Promise<RateLimitCaseContext<Harness>> {
     const clock = manualClock()
     const harness = await create(clock)
     const pass = async (ms: number) => (ownTime === undefined ? clock.advance(ms) : ownTime.pass(ms))
-    const store = boundedStore(harness.store, bounds)
-    const other = harness.other === undefined ? store : boundedStore(harness.other, bounds)
+    const store = withCallTimeouts(harness.store, bounds)
+    const other = harness.other === undefined ? store : withCallTimeouts(harness.other, bounds)
     return { harness, store, other, clock, pass, stop: async () => harness.stop?.() }
   }
-  const inParallel = ({ store, other }: RateLimitWorld<Harness>, times: number, of: RateLimitRequest) =>
+  const inParallel = ({ store, other }: RateLimitCaseContext<Harness>, times: number, of: RateLimitRequest) =>
     Promise.all(
       Array.from({ length: times }, (_, call) => Promise.resolve().then(() => (call % 2 ? other : store).consume(of))),
     )
   const allowedIn = (decisions: readonly RateLimitDecision[]) => decisions.filter(({ allowed }) => allowed).length
   const entries = (harness: Harness) => answer('entries() of the harness', () => harness.entries())
 
-  const cases: CaseBodies<RateLimitWorld<Harness>> = {
+  const cases: CaseBodies<RateLimitCaseContext<Harness>> = {
     'traits say how it counts': [
       'Declare traits.shared and traits.algorithm. A shared store is tested over two instances (harness.other) and cut off (options.disconnect).',
       ({ store, harness }) => {
@@ -212,9 +212,9 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
       async ({ store }) => {
         const rejected = await store.consume(rateLimitRequest({ cost: 6 }))
         expectEqual('A cost above the limit is denied', rejected.allowed, false)
-        const inRange = rejected.retryAfterMs >= 1 && rejected.retryAfterMs <= maxMs
-        expectThat('retryAfterMs stays within the window', inRange, `1..${maxMs}`, rejected.retryAfterMs)
-        await drain(store, rateLimitRequest())
+        const inRange = rejected.retryAfterMs >= 1 && rejected.retryAfterMs <= maxCaseWindowMs
+        expectThat('retryAfterMs stays within the window', inRange, `1..${maxCaseWindowMs}`, rejected.retryAfterMs)
+        await consumeWholeQuota(store, rateLimitRequest())
       },
     ],
 
@@ -229,7 +229,7 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
             expectThat(rule, 'thrown' in answer, 'an exception', answer)
           }
         }
-        await drain(store, rateLimitRequest())
+        await consumeWholeQuota(store, rateLimitRequest())
       },
     ],
 
@@ -267,8 +267,8 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
           )
           if (inTime) return
         }
-        await lateWork()
-        await drain(store, rateLimitRequest())
+        await waitForLateEffects()
+        await consumeWholeQuota(store, rateLimitRequest())
       },
     ],
 
@@ -285,23 +285,23 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
 
     ...keyCases(),
     ...timeCases({ hasOwnTime: ownTime !== undefined, toleranceMs, shortMs, purgeCalls, entries }),
-    ...(ownTime === undefined ? {} : ownTimeCases(toleranceMs, seed)),
+    ...(ownTime === undefined ? {} : realTimeCases(toleranceMs, seed)),
   }
 
-  const sequences: CaseBodies<RateLimitWorld<Harness>> = {
+  const sequences: CaseBodies<RateLimitCaseContext<Harness>> = {
     'decisions follow the algorithm': [
       'Declare the algorithm that you implement; see RateLimitStore.traits.',
       async ({ store }) => {
         const play = async (clock: Clock) => {
           const harness = await create(clock)
-          return { store: boundedStore(harness.store, bounds), stop: () => harness.stop?.() }
+          return { store: withCallTimeouts(harness.store, bounds), stop: () => harness.stop?.() }
         }
-        for (let round = 0; round < 40; round++) await playSequence(play, store.traits.algorithm, seed + round)
+        for (let round = 0; round < 40; round++) await compareRandomSequence(play, store.traits.algorithm, seed + round)
       },
     ],
   }
 
-  const cutOff: CaseBodies<RateLimitWorld<Harness>> = {
+  const cutOff: CaseBodies<RateLimitCaseContext<Harness>> = {
     'a store that cannot answer throws in time': [
       'Pass context.signal to what you wait for, and let the failure out.',
       async ({ harness }) => {
@@ -325,5 +325,5 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
     ...(ownTime === undefined ? sequences : {}),
     ...(disconnect === undefined ? {} : cutOff),
   }
-  return casesOver(world, bodies, options)
+  return createCases(world, bodies, options)
 }

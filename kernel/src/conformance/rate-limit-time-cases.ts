@@ -1,5 +1,5 @@
 import { type CaseBodies, expectEqual, expectThat } from './conformance-case.ts'
-import { drain, maxMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-model.ts'
+import { consumeWholeQuota, maxCaseWindowMs, type RateLimitCaseContext, rateLimitRequest } from './rate-limit-model.ts'
 
 /** Keys that stores often confuse with each other or corrupt. */
 const awkwardKeys = [
@@ -22,12 +22,12 @@ const awkwardKeys = [
 ]
 
 /** Returns test cases about keys: different keys must be counted separately, and `reset` must remove only one key. */
-export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
+export function keyCases<Harness>(): CaseBodies<RateLimitCaseContext<Harness>> {
   return {
     'keys do not touch each other': [
       'Use the whole key as it is: no trimming, folding of case, cutting, or object with a prototype, and a collation that compares bytes.',
       async ({ store }) => {
-        for (const key of awkwardKeys) await drain(store, rateLimitRequest({ key }))
+        for (const key of awkwardKeys) await consumeWholeQuota(store, rateLimitRequest({ key }))
         for (const key of awkwardKeys) {
           const { allowed } = await store.consume(rateLimitRequest({ key }))
           expectEqual(
@@ -42,9 +42,9 @@ export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
     'reset forgets one key': [
       'Remove exactly this key, and accept one that was never seen.',
       async ({ store, other }) => {
-        await drain(store, rateLimitRequest())
-        await drain(store, rateLimitRequest({ key: 'other' }))
-        await drain(store, rateLimitRequest({ key: 'account:10' }))
+        await consumeWholeQuota(store, rateLimitRequest())
+        await consumeWholeQuota(store, rateLimitRequest({ key: 'other' }))
+        await consumeWholeQuota(store, rateLimitRequest({ key: 'account:10' }))
         await other.reset('account:1')
         await store.reset('never seen')
         const { allowed } = await store.consume(rateLimitRequest({ key: 'account:10' }))
@@ -54,7 +54,7 @@ export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
           (await store.consume(rateLimitRequest({ key: 'other' }))).allowed,
           false,
         )
-        await drain(store, rateLimitRequest())
+        await consumeWholeQuota(store, rateLimitRequest())
       },
     ],
   }
@@ -72,15 +72,15 @@ interface Timing<Harness> {
 }
 
 /** Returns test cases in which time passes, for stores with and without their own time. */
-export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimitWorld<Harness>> {
+export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimitCaseContext<Harness>> {
   const { hasOwnTime, toleranceMs, shortMs, purgeCalls, entries } = timing
-  const injected: CaseBodies<RateLimitWorld<Harness>> = {
+  const injected: CaseBodies<RateLimitCaseContext<Harness>> = {
     'the wall clock going back changes nothing': [
       'Measure windows with clock.monotonic(), and use clock.now() for resetAtMs alone.',
       async ({ store, clock }) => {
         const of = rateLimitRequest({ windowMs: shortMs })
-        await drain(store, of)
-        clock.shiftWallClock(-24 * maxMs)
+        await consumeWholeQuota(store, of)
+        clock.shiftWallClock(-24 * maxCaseWindowMs)
         expectEqual('A wall clock that goes back unlocks nothing', (await store.consume(of)).allowed, false)
         await clock.advance(2 * shortMs)
         expectEqual('and extends no window', (await store.consume(of)).allowed, true)
@@ -92,10 +92,10 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       'Keep windowMs in milliseconds and drop what has ended when a key is looked at, not only in a purge.',
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: shortMs })
-        await drain(store, of)
+        await consumeWholeQuota(store, of)
         // A sliding window may also count the previous window, so all its units are available only after two windows.
         await pass((store.traits.algorithm === 'sliding-window' ? 2 : 1) * shortMs + toleranceMs)
-        await drain(store, of)
+        await consumeWholeQuota(store, of)
       },
     ],
 
@@ -106,9 +106,9 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
         const rule = 'A call under one rule never shortens or lifts what another limits'
         const isDenied = async () => !(await store.consume(lasting)).allowed
         for (const order of ['the longer window first', 'the shorter window first']) {
-          if (order === 'the longer window first') await drain(store, lasting)
+          if (order === 'the longer window first') await consumeWholeQuota(store, lasting)
           expectEqual(`${order}: the other rule has its own quota`, (await store.consume(passing)).allowed, true)
-          if (order === 'the shorter window first') await drain(store, lasting)
+          if (order === 'the shorter window first') await consumeWholeQuota(store, lasting)
           await store.consume(passing)
           expectEqual(`${rule}: ${order}, while both run`, await isDenied(), true)
           await pass(2 * shortMs + toleranceMs)
@@ -116,7 +116,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
           expectEqual(`${rule}: ${order}, when the shorter one is over`, await isDenied(), true)
           await store.reset(lasting.key)
         }
-        await drain(store, lasting)
+        await consumeWholeQuota(store, lasting)
       },
     ],
 
@@ -124,7 +124,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       'Round waiting times up to whole milliseconds, never down.',
       async ({ store, pass }) => {
         const of = rateLimitRequest({ limit: 3, windowMs: shortMs })
-        await drain(store, of)
+        await consumeWholeQuota(store, of)
         if (!hasOwnTime) await pass(shortMs / 4 + 1)
         for (const cost of [1, 2]) {
           const waited = { ...of, cost }
@@ -172,10 +172,10 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       'Compare times instead of starting a timer for each key.',
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: 30 * 86_400_000 })
-        await drain(store, of)
+        await consumeWholeQuota(store, of)
         // Node.js timers with a delay above 24.8 days fire immediately. This wait lets such a timer fire.
         await new Promise((resolve) => setTimeout(resolve, 10))
-        if (!hasOwnTime) await pass(24 * maxMs)
+        if (!hasOwnTime) await pass(24 * maxCaseWindowMs)
         expectEqual('A window of 30 days is still running', (await store.consume(of)).allowed, false)
       },
     ],

@@ -1,16 +1,16 @@
 import type { BoundScheduledTask } from '../contracts/kernel.ts'
-import { reasonOf } from '../errors/coded-error.ts'
+import { errorReason } from '../errors/coded-error.ts'
 import {
   type CaseBodies,
   type ConformanceCase,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectNoSecret,
   expectThat,
-  lateWork,
-  patience,
+  waitForLateEffects,
 } from './conformance-case.ts'
 
 type Awaitable<T> = T | Promise<T>
@@ -40,7 +40,7 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
   options: ScheduledTaskCaseOptions<Harness>,
 ): ConformanceCase[] {
   const { dependency, secrets = [] } = options
-  const { settle, answer } = patience(options)
+  const { settle, answer } = createCallTimeouts(options)
   const snapshotOf = async (harness: Harness) =>
     structuredClone(await answer('snapshot() of the harness', () => harness.snapshot()))
   const run = (harness: Harness, signal = new AbortController().signal) => answer('run', () => harness.task.run(signal))
@@ -51,7 +51,7 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
       ({ task }) => {
         const isNamed = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+$/.test(task.name)
         expectThat('The name is lower-case words with dots', isNamed, 'for example "acme.poll"', task.name)
-        expectNamed('displayName is not empty in any language', task.displayName)
+        expectBothLanguages('displayName is not empty in any language', task.displayName)
         const delay = task.fixedDelayMs()
         expectThat(
           'The delay is a positive number of milliseconds',
@@ -68,7 +68,7 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
       async (harness) => {
         await run(harness)
         const after = await snapshotOf(harness)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('Nothing changes after the run has ended', await snapshotOf(harness), after)
       },
     ],
@@ -86,7 +86,7 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
         const before = await snapshotOf(harness)
         const settled = await settle(() => harness.task.run(AbortSignal.abort(new Error('The product stops'))))
         expectThat('A run with an aborted signal ends', !('hanging' in settled), 'an end', 'none')
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('A run with an aborted signal changes nothing', await snapshotOf(harness), before)
         await run(harness)
       },
@@ -102,7 +102,7 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
         stopping.abort(new Error('The product stops'))
         expectThat('A run ends after an abort', !('hanging' in (await running)), 'an end', 'none')
         const after = await snapshotOf(harness)
-        await lateWork()
+        await waitForLateEffects()
         expectEqual('Nothing changes after the run has ended', await snapshotOf(harness), after)
       },
     ],
@@ -115,11 +115,11 @@ export function scheduledTaskCases<Harness extends ScheduledTaskHarness>(
         await dependency.fail(harness)
         const settled = await settle(() => harness.task.run(new AbortController().signal))
         const thrown = 'thrown' in settled ? settled.thrown : undefined
-        const isError = thrown instanceof Error && reasonOf(thrown) !== ''
+        const isError = thrown instanceof Error && errorReason(thrown) !== ''
         expectThat('run throws an Error with a message if it cannot do its work', isError, 'an Error', thrown)
         expectNoSecret('an error', thrown, secrets)
       },
     ],
   }
-  return casesOver(create, { ...cases, ...(dependency === 'none' ? {} : failing) }, options)
+  return createCases(create, { ...cases, ...(dependency === 'none' ? {} : failing) }, options)
 }

@@ -36,7 +36,7 @@ export const healthCheck = extensionPoint<HealthCheck>('kernel.health-check', {
  * Returns the warnings in the result of a health check. Accepts any value, because a check may be written in
  * JavaScript.
  */
-export function warningsOf(report: unknown): readonly string[] {
+export function readHealthWarnings(report: unknown): readonly string[] {
   const warnings: unknown = Object(report).warnings
   return Array.isArray(warnings) ? warnings.map(String) : []
 }
@@ -97,7 +97,7 @@ export const upgradeSteps = extensionPoint<
 >('kernel.upgrade-steps', { live: true, names: shape.kebab, shape: shape.function })
 
 /** Data in the database that belongs to a plugin. */
-export interface StoredData {
+export interface PluginDataItem {
   /** Kind of the data, for example `table` or `permission`. */
   readonly kind: string
   readonly name: string
@@ -108,9 +108,9 @@ export interface StoredData {
 }
 
 /** A part of the product that stores data of other plugins. Finds and deletes this data. */
-export interface PluginData {
+export interface PluginDataStore {
   /** Returns a list of the data of a plugin. Changes nothing. */
-  find(plugin: Plugin): Promise<readonly StoredData[]>
+  find(plugin: Plugin): Promise<readonly PluginDataItem[]>
   /**
    * Deletes the data of a plugin, except data with `isKept`. If the call is interrupted, a second call deletes the
    * rest.
@@ -127,10 +127,10 @@ export interface PluginData {
  * The parts of the product that store data of plugins. `plinth plugins remove` calls them in reverse setup order. The
  * kernel owns this extension point, so any plugin may contribute.
  */
-export const pluginData = extensionPoint<PluginData>('kernel.plugin-data', {
+export const pluginData = extensionPoint<PluginDataStore>('kernel.plugin-data', {
   live: true,
   names: shape.kebab,
-  shape: shape.object<PluginData>({ find: shape.function, remove: shape.function }, { obstacle: shape.function }),
+  shape: shape.object<PluginDataStore>({ find: shape.function, remove: shape.function }, { obstacle: shape.function }),
 })
 
 /** Facts about an audited action: names, codes, counts, switches. Never secrets. */
@@ -184,7 +184,7 @@ export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', {
 })
 
 /** Shows a property of an audit summary to users. */
-export interface AuditedFact {
+export interface AuditedPropertyText {
   readonly title: LocalizedText
   /** Texts for the values, if the property contains a code. */
   readonly values?: Readonly<Record<string, LocalizedText>>
@@ -199,7 +199,7 @@ export interface AuditedFact {
 }
 
 /** Texts for one kind of audited objects, for its actions and for the properties of their summaries. */
-export interface AuditedKind {
+export interface AuditTexts {
   readonly title: LocalizedText
   /** Names of the actions by verb, for example `replay` of `outbox-event.replay`. */
   readonly actions?: Readonly<Record<string, LocalizedText>>
@@ -210,15 +210,15 @@ export interface AuditedKind {
   /** Property of the summary that contains the name of the object. It has priority over `labels`. */
   readonly nameFrom?: string
   /** Properties of the summaries. The property `<name>Before` contains the value before a change. */
-  readonly facts?: Readonly<Record<string, AuditedFact>>
+  readonly facts?: Readonly<Record<string, AuditedPropertyText>>
 }
 
 /** Audited kinds of objects, each contributed under the first word of its actions. */
-export const auditedKinds = extensionPoint<AuditedKind>('kernel.audited-kind', {
+export const auditTexts = extensionPoint<AuditTexts>('kernel.audited-kind', {
   from: '@plinth/iam',
   live: true,
   names: shape.kebab,
-  shape: shape.object<AuditedKind>(
+  shape: shape.object<AuditTexts>(
     { title: shape.localized },
     {
       actions: shape.map(shape.localized),
@@ -226,7 +226,7 @@ export const auditedKinds = extensionPoint<AuditedKind>('kernel.audited-kind', {
       labels: shape.dotted,
       nameFrom: shape.text,
       facts: shape.map(
-        shape.record<AuditedFact>(
+        shape.record<AuditedPropertyText>(
           { title: shape.localized },
           {
             values: shape.map(shape.localized),
@@ -242,7 +242,7 @@ export const auditedKinds = extensionPoint<AuditedKind>('kernel.audited-kind', {
 })
 
 /** Stores an action in all audit trails. If this throws, the caller must not perform the action. */
-export async function audit(kernel: Pick<Kernel, 'contributions'>, entry: AuditEntry): Promise<void> {
+export async function writeAuditEntry(kernel: Pick<Kernel, 'contributions'>, entry: AuditEntry): Promise<void> {
   for (const trail of kernel.contributions(auditTrail).values()) await trail.record(entry)
 }
 
@@ -255,7 +255,7 @@ export interface AuditedRequest {
 }
 
 /** Returns the caller of a request as the fields of an audit entry. */
-export const auditCaller = ({ principal, clientIp, traceId, reason }: AuditedRequest) => ({
+export const auditFieldsOfCaller = ({ principal, clientIp, traceId, reason }: AuditedRequest) => ({
   actor: principal === undefined ? { name: 'anonymous' } : { userId: principal.userId },
   clientIp,
   traceId,
@@ -366,8 +366,8 @@ export interface DeclaredTasks {
 export const declaredTasks = service<DeclaredTasks>('kernel.declared-tasks')
 
 /** The extension points that the kernel owns. */
-export const kernelPoints = [
-  auditedKinds,
+export const kernelExtensionPoints = [
+  auditTexts,
   auditTrail,
   healthCheck,
   manifestEntries,

@@ -137,7 +137,7 @@ export const channelChecks = ['configuration', 'address', 'connection', 'credent
 export type ChannelCheck = (typeof channelChecks)[number]
 
 /** Names of the configuration keys that a channel needs. Contains no values. */
-export interface ConfigNeeds {
+export interface NeededConfigKeys {
   /** Needed keys, the most important ones first. */
   readonly keys: readonly string[]
   /** Needed keys that have no value. */
@@ -145,7 +145,7 @@ export interface ConfigNeeds {
 }
 
 /** State of a channel or of a provider in this process. */
-export interface ChannelCondition extends ConfigNeeds {
+export interface ChannelReadiness extends NeededConfigKeys {
   /** True if the operator has disabled the channel or the provider. Default: false. */
   readonly isOff?: boolean
   /**
@@ -259,7 +259,7 @@ export interface NotificationChannel {
    *
    * @example condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] })
    */
-  condition?(provider?: string): ChannelCondition
+  condition?(provider?: string): ChannelReadiness
 }
 
 const recipientKinds: readonly RecipientKind[] = [

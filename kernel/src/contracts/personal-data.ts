@@ -3,7 +3,7 @@ import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
 /** The user whose data is exported or erased. */
-export interface Person {
+export interface PersonalDataSubject {
   readonly userId: number
   /** Absent if the account was already deleted. Rows that contain only the user name are then not found. */
   readonly username?: string
@@ -38,16 +38,16 @@ export type PersonalTable = Erasure & {
   /** Columns that contain the user of a row. */
   readonly columns: readonly string[]
   /** Returns the rows of the user as plain JSON values, without secrets and without data of other users. */
-  read(person: Person): AsyncIterable<object>
+  read(person: PersonalDataSubject): AsyncIterable<object>
   /** Returns the number of rows that `erase` would change. For kept rows, returns the number of rows. */
-  count(person: Person): Promise<number>
+  count(person: PersonalDataSubject): Promise<number>
   /**
    * Deletes or anonymises the rows of a user in small steps and returns their number. Does nothing for kept rows. If
    * the call is interrupted, a second call continues.
    *
    * @throws the reason of the signal when it aborts
    */
-  erase(person: Person, signal: AbortSignal): Promise<number>
+  erase(person: PersonalDataSubject, signal: AbortSignal): Promise<number>
 }
 
 const common = {

@@ -63,7 +63,7 @@ export function templateFiles(folders: readonly string[], name: string): Templat
  * Converts a TypeScript product to JavaScript. The sources contain no types, so only file names change. The generated
  * client is TypeScript and is omitted.
  */
-export function inJavaScript(files: TemplateFiles): TemplateFiles {
+export function convertToJavaScript(files: TemplateFiles): TemplateFiles {
   const renamed = (text: string) => text.replaceAll(/\b(plinth\.config|product\.test)\.ts\b/g, '$1.js')
   return new Map(
     [...files]

@@ -1,4 +1,4 @@
-import { fillText, type MarksOf, type TextParams } from '../text/text.ts'
+import { fillText, type PlaceholdersOf, type TextParams } from '../text/text.ts'
 
 /** An error with a stable code and a text that says how to fix it. For errors that an operator must fix. */
 export class PlinthError extends Error {
@@ -57,15 +57,15 @@ export function isUnavailable(error: unknown): boolean {
  * Returns the message of any thrown value. If several addresses of a server fail, the error of Node.js has no message,
  * so its code is returned.
  */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message || (codeOf(error) ?? error.name) : String(error)
+export function errorReason(error: unknown): string {
+  return error instanceof Error ? error.message || (errorCodeOf(error) ?? error.name) : String(error)
 }
 
 /**
  * Returns the code of any thrown value, for example `ENOENT` of a system call or a code of this project. Returns
  * `undefined` if it has none.
  */
-export function codeOf(error: unknown): string | undefined {
+export function errorCodeOf(error: unknown): string | undefined {
   const code: unknown = Object(error).code
   return typeof code === 'string' ? code : undefined
 }
@@ -76,9 +76,9 @@ export interface ErrorText {
   readonly fix: string
 }
 
-type Details<Lines extends string> = [MarksOf<Lines>] extends [never]
+type Details<Lines extends string> = [PlaceholdersOf<Lines>] extends [never]
   ? [details?: undefined, cause?: unknown]
-  : [details: Readonly<Record<MarksOf<Lines>, string | number>>, cause?: unknown]
+  : [details: Readonly<Record<PlaceholdersOf<Lines>, string | number>>, cause?: unknown]
 
 /** Creates the errors of one table. The compiler rejects a call without a value for each placeholder of the text. */
 export interface ErrorTable<Table extends Readonly<Record<string, string>>> {

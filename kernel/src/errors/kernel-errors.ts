@@ -1,5 +1,5 @@
 import { fillText, type TextParams } from '../text/text.ts'
-import { type ErrorCodeOf, errorTable, PlinthError, reasonOf } from './coded-error.ts'
+import { type ErrorCodeOf, errorReason, errorTable, PlinthError } from './coded-error.ts'
 
 /** All errors of the kernel. */
 export const kernelError = errorTable({
@@ -208,7 +208,7 @@ export class StopFailedError extends PlinthError {
   readonly errors: readonly unknown[]
 
   constructor(failures: readonly { readonly plugin: string; readonly phase: string; readonly error: unknown }[]) {
-    const list = failures.map(({ plugin, phase, error }) => `  ${plugin} in ${phase}: ${reasonOf(error)}`)
+    const list = failures.map(({ plugin, phase, error }) => `  ${plugin} in ${phase}: ${errorReason(error)}`)
     const { message, fix } = fill('PLINTH_STOP_FAILED', { count: failures.length })
     super('PLINTH_STOP_FAILED', [message, ...list].join('\n'), fix)
     this.errors = failures.map(({ error }) => error)

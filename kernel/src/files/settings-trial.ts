@@ -1,10 +1,10 @@
 import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { codeOf } from '../errors/coded-error.ts'
+import { errorCodeOf } from '../errors/coded-error.ts'
 import { makePrivateDirectory } from './private-files.ts'
 
 /** Reason why the previous settings were restored. */
-export interface ReturnedTrial {
+export interface RevertedTrial {
   /** The `about` text passed to `begin`. */
   readonly about: string
   /** Code of the error that prevented the start. */
@@ -22,7 +22,7 @@ interface TrialRecord {
    * Content of the settings file before the change. Null if there was no file. Absent after the content was restored.
    */
   readonly previous?: string | null
-  readonly returned?: ReturnedTrial
+  readonly returned?: RevertedTrial
 }
 
 /**
@@ -69,7 +69,7 @@ export class SettingsTrial {
    *
    * @throws the error of the file system; the trial then stays open
    */
-  async giveBack({ code, reason }: Omit<ReturnedTrial, 'about'>): Promise<void> {
+  async giveBack({ code, reason }: Omit<RevertedTrial, 'about'>): Promise<void> {
     const open = await this.#read()
     if (open?.previous === undefined) return
     const { previous, ...rest } = open
@@ -81,7 +81,7 @@ export class SettingsTrial {
   }
 
   /** Returns the reason why the last trial failed, and deletes it. Returns `undefined` if no trial failed. */
-  async takeReturned(): Promise<ReturnedTrial | undefined> {
+  async takeReturned(): Promise<RevertedTrial | undefined> {
     const { returned, previous } = (await this.#read()) ?? {}
     if (returned === undefined || previous !== undefined) return undefined
     await this.end()
@@ -92,7 +92,7 @@ export class SettingsTrial {
     try {
       return JSON.parse(await readFile(this.#path, 'utf8'))
     } catch (error) {
-      if (codeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined
+      if (errorCodeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined
       throw error
     }
   }

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import { reasonOf } from '../errors/coded-error.ts'
+import { errorReason } from '../errors/coded-error.ts'
 import type { Clock } from '../time/clock.ts'
 
-export interface FailureTexts {
+export interface RepeatedFailureTexts {
   /** Log text for the first failure; the line also contains the reason. */
   readonly failing: string
   /** Log text for the end of the failures; the line also contains their number. */
@@ -19,15 +19,15 @@ interface QuietTime {
 }
 
 /** Logs the first of several repeated failures, and the number of failures when they end. */
-export class FailureLog {
+export class RepeatedFailureLog {
   readonly #log: Pick<Logger, 'error' | 'info'>
-  readonly #texts: FailureTexts
+  readonly #texts: RepeatedFailureTexts
   readonly #quiet: QuietTime | undefined
   #failures = 0
   #lastAt = 0
 
   /** @param quiet omit it if one success proves that the problem is over */
-  constructor(log: Pick<Logger, 'error' | 'info'>, texts: FailureTexts, quiet?: QuietTime) {
+  constructor(log: Pick<Logger, 'error' | 'info'>, texts: RepeatedFailureTexts, quiet?: QuietTime) {
     this.#log = log
     this.#texts = texts
     this.#quiet = quiet
@@ -40,7 +40,7 @@ export class FailureLog {
   /** @param details additional fields of the log line */
   failed(error: unknown, details: object = {}): void {
     this.#lastAt = this.#quiet?.clock.monotonic() ?? 0
-    if (this.#failures++ === 0) this.#log.error({ ...details, reason: reasonOf(error) }, this.#texts.failing)
+    if (this.#failures++ === 0) this.#log.error({ ...details, reason: errorReason(error) }, this.#texts.failing)
   }
 
   /** Reports a success. Very fast if there was no failure before. */
@@ -89,7 +89,7 @@ const maxErrors = 10
  * Converts an error to the fields of a log line: type, message, stack, causes and a few plain properties, all with a
  * maximum length. Other properties, such as requests with headers, are omitted. Never throws, whatever was thrown.
  */
-export function errorLine(error: unknown): ErrorLine {
+export function toErrorLine(error: unknown): ErrorLine {
   return lineOf(error, { left: maxErrors - 1 })
 }
 

@@ -4,7 +4,7 @@ import { type Logger, type LoggerOptions, pino } from 'pino'
 import type PinoPretty from 'pino-pretty'
 import type { ConfigValues } from '../configuration/config-values.ts'
 import { kernelPlugin } from '../kernel-plugin.ts'
-import { errorLine } from './error-line.ts'
+import { toErrorLine } from './error-line.ts'
 
 /** Methods of `console`, and the log level for each. */
 const methods = {
@@ -80,12 +80,12 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
     base: null,
     formatters: { level: (label) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: errorLine },
+    serializers: { err: toErrorLine },
     hooks: {
       logMethod: writeSafely,
       streamWrite: (line) =>
-        visibleControls(
-          maskedLine(line, (text) => config.redact(text)),
+        escapeTerminalControls(
+          maskLogLine(line, (text) => config.redact(text)),
           isPretty,
         ),
     },
@@ -127,7 +127,7 @@ const writeSafely: LogMethod = function writeSafely(args, method) {
  * Masks secrets in a log line. If the result is not valid JSON, for example because a secret is a number, returns a new
  * line with the masked text as its message.
  */
-export function maskedLine(line: string, redact: (text: string) => string): string {
+export function maskLogLine(line: string, redact: (text: string) => string): string {
   const masked = redact(line)
   if (masked === line || isJson(masked)) return masked
   const { level, time }: { readonly level?: unknown; readonly time?: unknown } = JSON.parse(line)
@@ -145,7 +145,7 @@ const terminalControls = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u
  *
  * @param isPretty true if the line is unescaped once more before it is shown
  */
-export function visibleControls(line: string, isPretty: boolean): string {
+export function escapeTerminalControls(line: string, isPretty: boolean): string {
   const prefix = isPretty ? '\\\\u' : '\\u'
   return line.replace(terminalControls, (control) => `${prefix}${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

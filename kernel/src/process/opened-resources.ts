@@ -13,7 +13,7 @@ interface PluginStart {
 const storage = new AsyncLocalStorage<PluginStart>()
 
 /** Runs a hook of the start of a plugin, so that `startingPlugin` returns the plugin. */
-export const runStart = <T>(start: PluginStart, hook: () => T): T => storage.run(start, hook)
+export const runHook = <T>(start: PluginStart, hook: () => T): T => storage.run(start, hook)
 
 /**
  * Returns the id of the plugin whose start began the current asynchronous work. Returns `undefined` after the start of
@@ -63,11 +63,11 @@ const hook = createHook({
  * Starts recording the resources that plugins open during their start. It slows down the process, so stop it after the
  * start.
  */
-export const watchOpened = () => void hook.enable()
-export const stopWatchingOpened = () => void hook.disable()
+export const startRecordingResources = () => void hook.enable()
+export const stopRecordingResources = () => void hook.disable()
 
 /** Returns the recorded resources that still keep the process alive. */
-export const stillOpen = (): readonly OpenedResource[] =>
+export const findOpenResources = (): readonly OpenedResource[] =>
   opened.flatMap(({ type, plugin, stack, resource }) =>
     resource.deref()?.hasRef() === true ? [{ type, plugin, place: placeOf(stack) }] : [],
   )

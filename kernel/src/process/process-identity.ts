@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { codeOf } from '../errors/coded-error.ts'
+import { errorCodeOf } from '../errors/coded-error.ts'
 
 /** The environment that the variable `NODE_ENV` declares. */
 export interface NodeEnvironment {
@@ -47,13 +47,13 @@ export function instanceName(): string {
 }
 
 /** Returns true unless it is certain that the process has ended. */
-export function mayBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'>): boolean {
+export function mayProcessBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'>): boolean {
   if (space !== processSpace()) return true
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return codeOf(error) !== 'ESRCH'
+    return errorCodeOf(error) !== 'ESRCH'
   }
 }
 

@@ -5,11 +5,11 @@ import type {
   ScheduledTask,
 } from '../contracts/declarations.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
-import type { Report } from '../plan-declarations.ts'
+import type { ReportProblem } from '../plan-declarations.ts'
 import { type Declared, implementedMembers, type Plugin, roles } from '../plugin.ts'
-import type { ExtensionPoint, Unchecked } from '../refs.ts'
+import type { AnyReferenceType, ExtensionPoint } from '../refs.ts'
 import { type Shape, type ShapeType, shape } from './shape.ts'
-import { pathTo, type ShapeProblem, shapeProblems, shown } from './shape-check.ts'
+import { appendPathProperty, describeValue, findShapeProblems, type ShapeProblem } from './shape-check.ts'
 
 const shapeTypes: readonly ShapeType[] = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'function']
 const knownShape: Shape = { properties: shapeOfShapes(), additionalProperties: false }
@@ -52,10 +52,10 @@ const checked = new WeakSet<object>()
  */
 function problemsOfShape(shape: unknown, path: string): ShapeProblem[] {
   if (!isRecord(shape) || checked.has(shape)) {
-    return isRecord(shape) ? [] : shapeProblems({ type: 'object' }, shape, path)
+    return isRecord(shape) ? [] : findShapeProblems({ type: 'object' }, shape, path)
   }
   checked.add(shape)
-  const own = shapeProblems(knownShape, shape, path)
+  const own = findShapeProblems(knownShape, shape, path)
   if (own.length > 0) {
     checked.delete(shape)
     return own
@@ -68,7 +68,7 @@ function problemsOfShape(shape: unknown, path: string): ShapeProblem[] {
       ? [[`${path}.additionalProperties`, additionalProperties] as const]
       : []),
     ...oneOf.map((one, index) => [`${path}.oneOf[${index}]`, one] as const),
-    ...Object.entries(properties).map(([name, one]) => [pathTo(`${path}.properties`, name), one] as const),
+    ...Object.entries(properties).map(([name, one]) => [appendPathProperty(`${path}.properties`, name), one] as const),
   ]
   const problems = inner.flatMap(([place, one]) => problemsOfShape(one, place))
   if (problems.length > 0) checked.delete(shape)
@@ -199,25 +199,27 @@ const members = {
 } as const satisfies Partial<Record<keyof Plugin, Member>>
 
 /** The properties of a declaration that have a shape. */
-export const checkedMembers: readonly string[] = Object.keys(members)
+export const declarationMembers: readonly string[] = Object.keys(members)
 
 /**
  * Checks the properties of a declaration. Returns the plugin without the invalid parts, so that later checks need not
  * handle them.
  */
-export function checkShapes(plugin: Plugin, report: Report): Plugin {
+export function checkShapes(plugin: Plugin, report: ReportProblem): Plugin {
   const replaced: Record<string, unknown> = {}
   for (const [member, [expected, example]] of Object.entries<Member>(members)) {
     const value: unknown = Reflect.get(plugin, member)
     if (value === undefined) continue
-    const problems = shapeProblems(expected, value, member)
+    const problems = findShapeProblems(expected, value, member)
     if (member === 'extensionPoints' && Array.isArray(value)) problems.push(...pointProblems(value))
     if (problems.length === 0) continue
     for (const { path, clause } of problems) {
       report('PLINTH_PLAN_INVALID_DECLARATION', path, { path, clause, example }, plugin.id)
     }
     const { items = {} } = expected
-    replaced[member] = Array.isArray(value) ? value.filter((one) => shapeProblems(items, one).length === 0) : undefined
+    replaced[member] = Array.isArray(value)
+      ? value.filter((one) => findShapeProblems(items, one).length === 0)
+      : undefined
   }
   return Object.keys(replaced).length === 0 ? plugin : { ...plugin, ...replaced }
 }
@@ -230,7 +232,7 @@ function pointProblems(points: readonly unknown[]) {
     return [
       ...(names === undefined ? [] : problemsOfShape(names, `${place}.names`)),
       ...(contract === undefined ? [] : problemsOfShape(contract, `${place}.shape`)),
-      ...(namedBy === undefined ? [] : shapeProblems(text, namedBy, `${place}.namedBy`)),
+      ...(namedBy === undefined ? [] : findShapeProblems(text, namedBy, `${place}.namedBy`)),
     ]
   })
 }
@@ -244,19 +246,19 @@ const nonEmpty: Shape = { type: 'string', minLength: 1, maxLength: 200 }
  */
 export function assertContribution(
   plugin: string,
-  point: ExtensionPoint<Unchecked>,
+  point: ExtensionPoint<AnyReferenceType>,
   name: unknown,
   implementation: unknown,
 ): void {
   const problems = [
-    ...shapeProblems(point.names ?? nonEmpty, name, 'the name'),
-    ...shapeProblems(point.shape ?? shape.anything, implementation),
+    ...findShapeProblems(point.names ?? nonEmpty, name, 'the name'),
+    ...findShapeProblems(point.shape ?? shape.anything, implementation),
     ...misnamed(point, name, implementation),
   ]
   if (problems.length === 0) return
   const details = {
     plugin,
-    name: typeof name === 'string' ? name : shown(name),
+    name: typeof name === 'string' ? name : describeValue(name),
     point: point.id,
     count: problems.length,
     problems: problems.map(({ path, clause }) => `${path === '' ? 'the contribution' : path} ${clause}`).join(' '),
@@ -266,9 +268,15 @@ export function assertContribution(
 }
 
 /** Returns a problem if the name of a contribution differs from its property `namedBy`, for example `id`. */
-function misnamed({ namedBy }: ExtensionPoint<Unchecked>, name: unknown, implementation: unknown): ShapeProblem[] {
+function misnamed(
+  { namedBy }: ExtensionPoint<AnyReferenceType>,
+  name: unknown,
+  implementation: unknown,
+): ShapeProblem[] {
   if (namedBy === undefined) return []
   const member = namedBy.split('.').reduce<unknown>((part, step) => Object(part)[step], implementation)
   if (typeof member !== 'string' || member === name) return []
-  return [{ path: 'the name', clause: `must equal its ${namedBy} ${JSON.stringify(member)}, but is ${shown(name)}.` }]
+  return [
+    { path: 'the name', clause: `must equal its ${namedBy} ${JSON.stringify(member)}, but is ${describeValue(name)}.` },
+  ]
 }

@@ -1,4 +1,4 @@
-import { type Keyword, keywords, nearest } from '@plinth/config-schema/reading'
+import { type Keyword, keywords, nearestName } from '@plinth/config-schema/reading'
 import type { Shape, ShapeType } from './shape.ts'
 
 /** A part of a value that does not match its shape. */
@@ -39,7 +39,7 @@ const nouns: Readonly<Record<ShapeType, string>> = {
  *
  * @param path path of the value, with which the paths of the problems begin
  */
-export function shapeProblems(shape: Shape, value: unknown, path = ''): ShapeProblem[] {
+export function findShapeProblems(shape: Shape, value: unknown, path = ''): ShapeProblem[] {
   return within(path, problemsOf(shape, value))
 }
 
@@ -121,7 +121,7 @@ const hintFor = ({ enum: values = [] }: Shape, value: unknown): string =>
 
 /** Returns a hint with the name that the author probably meant. Returns an empty text if no candidate is near. */
 function didYouMean(name: string, candidates: readonly string[]): string {
-  const near = nearest(name, candidates)
+  const near = nearestName(name, candidates)
   return near === undefined ? '' : ` (did you mean "${near}"?)`
 }
 
@@ -150,7 +150,7 @@ function memberProblems(shape: Shape, value: Members): ShapeProblem[] {
   const unknown = namesOf(value).filter((name) => !Object.hasOwn(properties, name))
   const misspelt = new Set<string>()
   for (const name of absent.filter((one) => required.includes(one))) {
-    const written = nearest(name, unknown)
+    const written = nearestName(name, unknown)
     if (written !== undefined) misspelt.add(written)
     const hint = written === undefined ? '' : ` (did you write "${written}"?)`
     const [{ clause } = { clause: 'is required, but is missing.' }] = problemsOf(properties[name] ?? {}, undefined)
@@ -193,17 +193,17 @@ const plainName = /^[A-Za-z_$][\w$]*$/
 const stepTo = (name: string) => (plainName.test(name) ? name : `[${JSON.stringify(name)}]`)
 
 /** Appends a property to a path. */
-export const pathTo = (path: string, name: string): string => joined(path, stepTo(name))
+export const appendPathProperty = (path: string, name: string): string => joined(path, stepTo(name))
 
 const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
   path: '',
-  clause: `must ${/^(?:have|match|not) /.test(rule) ? '' : 'be '}${rule}, but is ${shown(value)}${hint}.`,
+  clause: `must ${/^(?:have|match|not) /.test(rule) ? '' : 'be '}${rule}, but is ${describeValue(value)}${hint}.`,
 })
 
 const maxShownLength = 60
 
 /** Returns a short description of a value for error messages. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === undefined) return 'missing'
   if (typeof value === 'string') {
     return JSON.stringify(value.length > maxShownLength ? `${value.slice(0, maxShownLength - 1)}…` : value)

@@ -90,7 +90,7 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
 /** Configuration values by key. */
 export type KeyValues = Readonly<Record<string, JsonValue>>
 
-export interface KeyEffect<T> {
+export interface KeyEffectTest<T> {
   /** Value of the key in the first observation. Default: the key is not set, so its default applies. */
   readonly compared?: JsonValue
   /** Value that must lead to a different observation. */
@@ -118,10 +118,10 @@ export interface KeyObservations<T> {
  * @returns the observations for each key, in the order of the keys
  * @throws the errors of `observe`
  */
-export async function effectOf<T>(
+export async function assertKeyEffect<T>(
   t: Pick<Asserting, 'not'>,
   keys: string,
-  { compared, changed, observe }: KeyEffect<T>,
+  { compared, changed, observe }: KeyEffectTest<T>,
 ): Promise<KeyObservations<T>[]> {
   const found: KeyObservations<T>[] = []
   for (const key of expandKeys(keys)) {
@@ -135,9 +135,9 @@ export async function effectOf<T>(
 
 /**
  * Sets values of live keys in a running product, like the config centre. All other live keys get their initial values
- * back, so that one product can serve all observations of `effectOf`.
+ * back, so that one product can serve all observations of `assertKeyEffect`.
  */
-export const applyValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
+export const applyLiveValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
   config.apply(Object.entries(values).map(([name, written]) => ({ name, by: 'key', written, place: 'test' })))
 
 /** Returns the keys that a text with alternatives in braces stands for. */

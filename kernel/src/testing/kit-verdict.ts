@@ -1,14 +1,14 @@
 import { type ConformanceCase, ConformanceError } from '../conformance/conformance-case.ts'
 
 /** Broken implementations with which a conformance kit is tested. */
-export interface FaultTable<Fault> {
+export interface BrokenImplementations<Fault> {
   /** The broken implementations by the case that must reject them, then by a description of the fault. */
   readonly refused: Readonly<Record<string, Readonly<Record<string, Fault>>>>
   /** Faults that no case can detect, with the reason. */
   readonly survivors: Readonly<Record<string, { readonly reason: string; readonly fault: Fault }>>
 }
 
-export interface KitVerdict {
+export interface KitTestResult {
   /** Cases that reject the correct implementation. */
   readonly wronglyRejected: readonly string[]
   /** Faults that the case in the table does not detect. */
@@ -44,10 +44,10 @@ const isVague = (error: unknown) =>
  * @param kit returns the cases for an implementation with the given fault; without a fault, for the correct
  * implementation
  */
-export async function judgeKit<Fault>(
+export async function testConformanceKit<Fault>(
   kit: (fault?: Fault) => readonly ConformanceCase[],
-  { refused, survivors }: FaultTable<Fault>,
-): Promise<KitVerdict> {
+  { refused, survivors }: BrokenImplementations<Fault>,
+): Promise<KitTestResult> {
   const names = kit().map(({ name }) => name)
   const wronglyRejected = await failuresOf(kit())
   const vague: string[] = []

@@ -10,7 +10,7 @@ import { systemClock } from '../time/clock.ts'
  * Returns database values in the form in which the config centre stores them: each secret together with its current
  * destination. Without a destination, a stored secret is ignored.
  */
-export function boundEntries(
+export function bindSecretsToDestinations(
   config: Pick<ConfigAdmin, 'destinations'>,
   entries: readonly ConfigEntry[],
 ): ConfigEntry[] {
@@ -43,7 +43,7 @@ export type TestPlugins = (product: Product, options: StartOptions) => readonly 
 const additions: TestPlugins[] = []
 
 /** Adds plugins to each product that `startForTest` starts, for example to replace an external service. */
-export function addToTests(plugins: TestPlugins): void {
+export function addTestPlugins(plugins: TestPlugins): void {
   additions.push(plugins)
 }
 

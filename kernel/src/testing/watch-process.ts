@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { reasonOf } from '../errors/coded-error.ts'
+import { errorReason } from '../errors/coded-error.ts'
 
 /** Maximum milliseconds of a wait. Long enough for a busy machine. */
 const defaultPatienceMs = 120_000
@@ -73,7 +73,7 @@ export interface ProcessOutcome {
  *
  * @throws Error with the output, if the process runs longer than five minutes; the process is then killed
  */
-export async function outcomeOf(child: ChildProcess): Promise<ProcessOutcome> {
+export async function waitForProcessEnd(child: ChildProcess): Promise<ProcessOutcome> {
   let stdout = ''
   let stderr = ''
   child.stdout?.on('data', (text: string) => {
@@ -118,7 +118,7 @@ export function watchProcess(t: { teardown(work: () => unknown): void }, child: 
       await until(condition, what, 50, patienceMs)
     } catch (error) {
       child.kill('SIGKILL')
-      throw new Error(`${reasonOf(error)}\n${output}`, { cause: error })
+      throw new Error(`${errorReason(error)}\n${output}`, { cause: error })
     }
   }
   const ended = async (): Promise<ProcessEnd> => {

@@ -1,5 +1,5 @@
 import type { LocalizedText } from '@plinth/config-schema'
-import type { Report } from '../plan-declarations.ts'
+import type { ReportProblem } from '../plan-declarations.ts'
 import type { MessageTree, Plugin } from '../plugin.ts'
 
 /**
@@ -23,10 +23,10 @@ const maxNamed = 5
  * Warns about texts with a placeholder in single braces, `{id}` instead of `{{id}}`, because it would not be replaced.
  * Also warns about placeholders that differ between the languages. Braces in quotation marks, `"{id}"`, are allowed.
  */
-export function warnOfPlaceholders({ id, messages }: Plugin, warn: Report): void {
+export function reportPlaceholderProblems({ id, messages }: Plugin, warn: ReportProblem): void {
   if (messages === undefined) return
-  const english = textsOf(messages.en)
-  const chinese = textsOf(messages['zh-CN'])
+  const english = flattenMessages(messages.en)
+  const chinese = flattenMessages(messages['zh-CN'])
   const report = (locale: keyof typeof messages, names: readonly string[], reason: string) => {
     if (names.length === 0) return
     const details = { count: names.length, names: names.slice(0, maxNamed).join(', '), reason }
@@ -44,10 +44,10 @@ export function warnOfPlaceholders({ id, messages }: Plugin, warn: Report): void
 }
 
 /** Returns all texts of a tree by their path with dots. */
-export function textsOf(tree: MessageTree = {}, path = ''): ReadonlyMap<string, string> {
+export function flattenMessages(tree: MessageTree = {}, path = ''): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(tree).flatMap(([name, node]) =>
-      typeof node === 'string' ? [[path + name, node] as const] : [...textsOf(node, `${path}${name}.`)],
+      typeof node === 'string' ? [[path + name, node] as const] : [...flattenMessages(node, `${path}${name}.`)],
     ),
   )
 }

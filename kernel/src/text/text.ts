@@ -4,7 +4,7 @@
  *
  * @param length maximum characters (code points) of the column
  */
-export function columnText(text: string, length: number): string {
+export function fitTextToColumn(text: string, length: number): string {
   let fitting = ''
   let count = 0
   for (const character of text) {
@@ -20,8 +20,8 @@ export function columnText(text: string, length: number): string {
 export type TextParams = Readonly<Record<string, string | number>>
 
 /** Names of the placeholders of a literal text, such as `place` in `No server at {{place}}.`. */
-export type MarksOf<Text extends string> = Text extends `${string}{{${infer Name}}}${infer Rest}`
-  ? Name | MarksOf<Rest>
+export type PlaceholdersOf<Text extends string> = Text extends `${string}{{${infer Name}}}${infer Rest}`
+  ? Name | PlaceholdersOf<Rest>
   : never
 
 /**

@@ -69,6 +69,6 @@ function systemTurnTime(): number {
  * times within one tick of the event loop. The returned time is never ahead of the clock and never decreases. An
  * injected clock is read each time.
  */
-export function turnTime(clock: Pick<Clock, 'monotonic'>): () => number {
+export function createTickClock(clock: Pick<Clock, 'monotonic'>): () => number {
   return clock === systemClock ? systemTurnTime : () => clock.monotonic()
 }

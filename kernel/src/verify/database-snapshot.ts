@@ -12,7 +12,7 @@ interface Queries {
 const database = service<Queries>('database')
 
 /** The rows of each table as texts. */
-export type Snapshot = ReadonlyMap<string, ReadonlySet<string>>
+export type DatabaseSnapshot = ReadonlyMap<string, ReadonlySet<string>>
 
 const maxRows = 5000
 
@@ -61,7 +61,7 @@ export async function tablesIn(running: RunningProduct): Promise<readonly string
 }
 
 /** Reads all tables of a product. */
-export async function snapshotOf(running: RunningProduct): Promise<Snapshot> {
+export async function snapshotOf(running: RunningProduct): Promise<DatabaseSnapshot> {
   const found = databaseOf(running)
   const snapshot = new Map<string, ReadonlySet<string>>()
   for (const table of (await found?.tables()) ?? []) {
@@ -74,19 +74,19 @@ export async function snapshotOf(running: RunningProduct): Promise<Snapshot> {
 }
 
 /** Returns the names of tables whose rows differ. */
-export const changedTables = (before: Snapshot, after: Snapshot): readonly string[] =>
+export const changedTables = (before: DatabaseSnapshot, after: DatabaseSnapshot): readonly string[] =>
   [...after.keys()].filter((table) => {
     return addedRows(before, after, table).length + addedRows(after, before, table).length > 0
   })
 
 /** Returns the rows of a table that exist only in the second snapshot. */
-export function addedRows(before: Snapshot, after: Snapshot, table: string): readonly string[] {
+export function addedRows(before: DatabaseSnapshot, after: DatabaseSnapshot, table: string): readonly string[] {
   const known = before.get(table)
   return [...(after.get(table) ?? [])].filter((row) => known?.has(row) !== true)
 }
 
 /** Drops all tables and views. A table to which other tables refer is dropped after them. */
-export async function dropAll(running: RunningProduct): Promise<void> {
+export async function dropAllTables(running: RunningProduct): Promise<void> {
   const found = databaseOf(running)
   if (found === undefined) return
   for (const view of await found.views()) await found.service.execute(`drop view ${found.quoted(view)}`)

@@ -83,12 +83,12 @@ export const verifyError = errorTable({
 })
 
 /** Returns the hosts that a plugin may contact. */
-export const declaredHosts = ({ outgoingHosts = ['*'] }: Pick<Plugin, 'outgoingHosts'>) => outgoingHosts
+export const outgoingHostsOf = ({ outgoingHosts = ['*'] }: Pick<Plugin, 'outgoingHosts'>) => outgoingHosts
 
 /**
  * Returns the problem of a plugin that contacts a host without declaring it.
  *
  * @param host name of the host, or a description
  */
-export const hostUndeclared = (host: string, plugin: Pick<Plugin, 'outgoingHosts'>) =>
-  verifyError('PLINTH_VERIFY_HOST_UNDECLARED', { host, declared: declaredHosts(plugin).join(', ') || 'none' })
+export const undeclaredHostProblem = (host: string, plugin: Pick<Plugin, 'outgoingHosts'>) =>
+  verifyError('PLINTH_VERIFY_HOST_UNDECLARED', { host, declared: outgoingHostsOf(plugin).join(', ') || 'none' })

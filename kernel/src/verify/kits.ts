@@ -4,12 +4,12 @@ import { scheduledTaskCases } from '../conformance/scheduled-task-cases.ts'
 import type { BoundScheduledTask } from '../contracts/kernel.ts'
 import type { QuickstartCleanup } from '../contracts/quickstart-cleanup.ts'
 import type { Plugin } from '../plugin.ts'
-import { refOf, service } from '../refs.ts'
+import { service, unwrapOptional } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { signIn, userOf } from './route-calls.ts'
+import { signIn, testUserName } from './route-calls.ts'
 
 /** A running product with the plugin, for the kits that need no harness from the author of the plugin. */
-export interface KitWorld {
+export interface KitContext {
   readonly running: RunningProduct
   readonly plugin: Plugin
   /** Scheduled tasks of the plugin that succeeded in this product. */
@@ -32,7 +32,7 @@ export interface KitRun {
 
 /** Returns the cases of a kit in another package, whose contract the kernel does not know. */
 type ForeignCases = (create: () => object, options: object) => readonly ConformanceCase[]
-const foreign = async ({ load }: KitWorld, module: string, kit: string) =>
+const foreign = async ({ load }: KitContext, module: string, kit: string) =>
   ((await load(module)) as Readonly<Record<string, ForeignCases>>)[kit] as ForeignCases
 
 interface Disk {
@@ -50,59 +50,60 @@ const diskMs = 5000
 type Contribution = readonly [name: string, implementation: never]
 
 /** Functions that create the cases for the contributions of the plugin, by the id of the extension point. */
-const kits: Readonly<Record<string, (world: KitWorld, own: readonly Contribution[]) => Promise<readonly KitRun[]>>> = {
-  'kernel.quickstart-cleanup': async ({ running, snapshot }, own) => {
-    const transactional: Database['transactional'] = (work) => running.service(database).transactional(work)
-    const runs = own.map(async ([name, cleanup]: readonly [string, QuickstartCleanup]) => {
-      const { targets } = await cleanup.preview(AbortSignal.timeout(diskMs))
-      const hasData = targets.some(({ count }) => count > 0)
-      const cases = quickstartCleanupCases(() => ({ cleanup, transactional, snapshot }))
-      // The removal of demo data can be checked only once, because nothing restores the data afterwards.
-      const usable = cases.filter(({ name }) => hasData || !name.startsWith('execute removes'))
-      return { what: `The cleanup "${name}"`, kit: 'quickstartCleanupCases', cases: usable }
-    })
-    return Promise.all(runs)
-  },
-  'storage.disk': async (world, own) => {
-    const kit = await foreign(world, '@plinth/storage/conformance', 'storageDiskCases')
-    const isUsable = async ([, disk]: readonly [string, Disk]) =>
-      disk.verify(AbortSignal.timeout(diskMs)).then(
-        () => true,
-        () => false,
-      )
-    const usable = await Promise.all(own.map(async (one) => ((await isUsable(one)) ? [one] : [])))
-    return usable.flat().map(([name, disk]) => {
-      return { what: `The disk "${name}"`, kit: 'storageDiskCases', cases: kit(() => ({ disk }), {}) }
-    })
-  },
-  'iam.login-guard': async (world, own) => {
-    const kit = await foreign(world, '@plinth/iam/conformance', 'loginGuardCases')
-    return own.map(([name, guard]) => {
-      const cases = kit(() => ({ guard }), { limit: 'none' })
-      return { what: `The login guard "${name}"`, kit: 'loginGuardCases', cases }
-    })
-  },
-  'console.page': async (world, own) => {
-    const { running, size } = world
-    if (size === 'empty') return []
-    const kit = await foreign(world, '@plinth/admin/conformance', 'adminPageCases')
-    const headersOf = async (username?: string) => ({ authorization: `Bearer ${await signIn(running, username)}` })
-    const [administrator, stranger] = [await headersOf(), await headersOf(userOf(1))]
-    const harness = { pages: new Map(own), server: running.service(http), administrator, stranger }
-    const cases = kit(() => harness, { hasRows: false })
-    return [{ what: 'A page of the back office', kit: 'adminPageCases', cases }]
-  },
-}
+const kits: Readonly<Record<string, (world: KitContext, own: readonly Contribution[]) => Promise<readonly KitRun[]>>> =
+  {
+    'kernel.quickstart-cleanup': async ({ running, snapshot }, own) => {
+      const transactional: Database['transactional'] = (work) => running.service(database).transactional(work)
+      const runs = own.map(async ([name, cleanup]: readonly [string, QuickstartCleanup]) => {
+        const { targets } = await cleanup.preview(AbortSignal.timeout(diskMs))
+        const hasData = targets.some(({ count }) => count > 0)
+        const cases = quickstartCleanupCases(() => ({ cleanup, transactional, snapshot }))
+        // The removal of demo data can be checked only once, because nothing restores the data afterwards.
+        const usable = cases.filter(({ name }) => hasData || !name.startsWith('execute removes'))
+        return { what: `The cleanup "${name}"`, kit: 'quickstartCleanupCases', cases: usable }
+      })
+      return Promise.all(runs)
+    },
+    'storage.disk': async (world, own) => {
+      const kit = await foreign(world, '@plinth/storage/conformance', 'storageDiskCases')
+      const isUsable = async ([, disk]: readonly [string, Disk]) =>
+        disk.verify(AbortSignal.timeout(diskMs)).then(
+          () => true,
+          () => false,
+        )
+      const usable = await Promise.all(own.map(async (one) => ((await isUsable(one)) ? [one] : [])))
+      return usable.flat().map(([name, disk]) => {
+        return { what: `The disk "${name}"`, kit: 'storageDiskCases', cases: kit(() => ({ disk }), {}) }
+      })
+    },
+    'iam.login-guard': async (world, own) => {
+      const kit = await foreign(world, '@plinth/iam/conformance', 'loginGuardCases')
+      return own.map(([name, guard]) => {
+        const cases = kit(() => ({ guard }), { limit: 'none' })
+        return { what: `The login guard "${name}"`, kit: 'loginGuardCases', cases }
+      })
+    },
+    'console.page': async (world, own) => {
+      const { running, size } = world
+      if (size === 'empty') return []
+      const kit = await foreign(world, '@plinth/admin/conformance', 'adminPageCases')
+      const headersOf = async (username?: string) => ({ authorization: `Bearer ${await signIn(running, username)}` })
+      const [administrator, stranger] = [await headersOf(), await headersOf(testUserName(1))]
+      const harness = { pages: new Map(own), server: running.service(http), administrator, stranger }
+      const cases = kit(() => harness, { hasRows: false })
+      return [{ what: 'A page of the back office', kit: 'adminPageCases', cases }]
+    },
+  }
 
 /** Returns the kits that need no harness of the author, for everything that the plugin contributes and declares. */
-export async function kitRuns(world: KitWorld): Promise<readonly KitRun[]> {
+export async function createKitRuns(world: KitContext): Promise<readonly KitRun[]> {
   const { running, plugin, tasks, snapshot, secrets } = world
   const runs: KitRun[] = tasks.map((task) => ({
     what: `The scheduled task "${task.name}"`,
     kit: 'scheduledTaskCases',
     cases: scheduledTaskCases(() => ({ task, snapshot }), { dependency: 'none', secrets }),
   }))
-  for (const point of (plugin.contributes ?? []).map((need) => refOf(need))) {
+  for (const point of (plugin.contributes ?? []).map((need) => unwrapOptional(need))) {
     const own = [...running.contributions(point)].filter(([name]) => running.contributor(point, name) === plugin.id)
     const kit = kits[point.id]
     if (kit !== undefined && own.length > 0) runs.push(...(await kit(world, own as unknown as readonly Contribution[])))

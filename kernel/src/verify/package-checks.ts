@@ -4,7 +4,7 @@ import { dirname, join, relative, sep } from 'node:path'
 import semver from 'semver'
 import { nodeRange } from '../kernel-plugin.ts'
 import { verifyError } from './errors.ts'
-import { leveled, type VerifyProblem } from './verify-report.ts'
+import { type VerifyProblem, withLevel } from './verify-report.ts'
 
 type Names = Readonly<Record<string, string>>
 type Exports = string | null | readonly Exports[] | { readonly [condition: string]: Exports }
@@ -46,18 +46,18 @@ export const readManifest = (folder: string): PackageManifest =>
  * Returns the problems that would prevent other products from using the package. A private package is used only in its
  * own product and has none.
  */
-export function manifestProblems(manifest: PackageManifest): readonly VerifyProblem[] {
+export function findManifestProblems(manifest: PackageManifest): readonly VerifyProblem[] {
   if (manifest.private === true) return []
   const node = manifest.engines?.['node']
   const isEnough = node !== undefined && semver.validRange(node) !== null && semver.subset(node, nodeRange)
   return [
-    ...((manifest.license ?? '') === '' ? [leveled(verifyError('PLINTH_VERIFY_LICENCE'))] : []),
+    ...((manifest.license ?? '') === '' ? [withLevel(verifyError('PLINTH_VERIFY_LICENCE'))] : []),
     ...(isEnough
       ? []
-      : [leveled(verifyError('PLINTH_VERIFY_ENGINES', { found: node ?? 'missing', needed: nodeRange }))]),
+      : [withLevel(verifyError('PLINTH_VERIFY_ENGINES', { found: node ?? 'missing', needed: nodeRange }))]),
     ...(manifest.dependencies?.[kernelName] === undefined
       ? []
-      : [leveled(verifyError('PLINTH_VERIFY_KERNEL_NOT_PEER'))]),
+      : [withLevel(verifyError('PLINTH_VERIFY_KERNEL_NOT_PEER'))]),
   ]
 }
 
@@ -93,7 +93,7 @@ const imports =
   /(?:^|[\s;}])(?:import|export)\s*(?:[\w*{}\s,$]*\bfrom\s*)?(['"])([^'"\n]+)\1|\bimport\(\s*(['"])([^'"\n]+)\3/g
 
 /** Returns the names of all modules that a source file imports. */
-export function importsIn(source: string): readonly string[] {
+export function findImports(source: string): readonly string[] {
   const text = source.replace(comments, '')
   return [...text.matchAll(imports)].map(([, , name, , computed]) => name ?? computed ?? '')
 }
@@ -110,7 +110,7 @@ export interface UnpackedPackage {
  * Returns the problems of all modules that the main file of a package loads: their format, missing files and undeclared
  * imports.
  */
-export function moduleProblems({ folder, manifest, folderOf }: UnpackedPackage): readonly VerifyProblem[] {
+export function findModuleProblems({ folder, manifest, folderOf }: UnpackedPackage): readonly VerifyProblem[] {
   const problems: VerifyProblem[] = []
   const listed = new Set([manifest.name, ...dependenciesOf(manifest)])
   const visited = new Set<string>()
@@ -119,32 +119,32 @@ export function moduleProblems({ folder, manifest, folderOf }: UnpackedPackage):
     if (visited.has(file)) return
     visited.add(file)
     if (!existsSync(file) || statSync(file).isDirectory()) {
-      problems.push(leveled(verifyError('PLINTH_VERIFY_FILE_NOT_PACKED', { importer, file: shown(file) })))
+      problems.push(withLevel(verifyError('PLINTH_VERIFY_FILE_NOT_PACKED', { importer, file: shown(file) })))
       return
     }
     if (!/\.[cm]?[jt]s$/.test(file)) return
     if (/\.c[jt]s$/.test(file) || (!/\.m[jt]s$/.test(file) && manifest.type !== 'module')) {
-      problems.push(leveled(verifyError('PLINTH_VERIFY_NOT_ESM', { file: shown(file) })))
+      problems.push(withLevel(verifyError('PLINTH_VERIFY_NOT_ESM', { file: shown(file) })))
     }
-    for (const name of importsIn(readFileSync(file, 'utf8'))) check(name, file)
+    for (const name of findImports(readFileSync(file, 'utf8'))) check(name, file)
   }
   const check = (name: string, file: string) => {
     const importer = shown(file)
     if (/^\.{0,2}\//.test(name)) {
       const target = join(dirname(file), name)
       if (target.startsWith(folder + sep)) visit(target, importer)
-      else problems.push(leveled(verifyError('PLINTH_VERIFY_PRIVATE_IMPORT', { importer, name })))
+      else problems.push(withLevel(verifyError('PLINTH_VERIFY_PRIVATE_IMPORT', { importer, name })))
       return
     }
     if (isBuiltin(name) || name.startsWith('#')) return
     const [, dependency = name, path = ''] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? []
     if (!listed.has(dependency)) {
-      problems.push(leveled(verifyError('PLINTH_VERIFY_DEPENDENCY_UNDECLARED', { importer, name: dependency })))
+      problems.push(withLevel(verifyError('PLINTH_VERIFY_DEPENDENCY_UNDECLARED', { importer, name: dependency })))
       return
     }
     const installed = dependency === manifest.name ? folder : folderOf(dependency)
     if (installed === undefined || isExported(readManifest(installed), `.${path}`)) return
-    problems.push(leveled(verifyError('PLINTH_VERIFY_PRIVATE_IMPORT', { importer, name })))
+    problems.push(withLevel(verifyError('PLINTH_VERIFY_PRIVATE_IMPORT', { importer, name })))
   }
   visit(join(folder, entryOf(manifest)), 'package.json')
   return problems

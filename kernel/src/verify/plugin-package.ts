@@ -4,12 +4,12 @@ import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { errorReason, isPlinthError } from '../errors/coded-error.ts'
 import type { Plugin } from '../plugin.ts'
-import { refOf } from '../refs.ts'
+import { unwrapOptional } from '../refs.ts'
 import { verifyError } from './errors.ts'
 import { dependenciesOf, type PackageManifest, readManifest, type UnpackedPackage } from './package-checks.ts'
-import { leveled, type VerifyProblem } from './verify-report.ts'
+import { type VerifyProblem, withLevel } from './verify-report.ts'
 
 const execute = promisify(execFile)
 
@@ -26,7 +26,7 @@ export interface InstalledPlugin extends UnpackedPackage {
  * Returns the environment for a program that the verification starts. Omits variables that could change Node.js or the
  * product.
  */
-export function cleanEnvironment(): NodeJS.ProcessEnv {
+export function createCleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !name.startsWith('PLATFORM_'))
   return Object.fromEntries(kept)
 }
@@ -42,7 +42,7 @@ export const runProgramIn = (cwd: string, file: string, words: readonly string[]
   execute(file, [...words], {
     cwd,
     ...limits,
-    env: cleanEnvironment(),
+    env: createCleanEnvironment(),
     maxBuffer: 64 * 1024 * 1024,
     shell: process.platform === 'win32',
   })
@@ -59,7 +59,7 @@ const maxLines = 12
  *
  * @param start matches the first line that explains the failure
  */
-export function failedProgram(error: unknown, start = /./): string {
+export function summarizeFailedOutput(error: unknown, start = /./): string {
   const lines = outputOf(error)
     .split('\n')
     .filter((line) => !/^(?:npm |> |\s*$)/.test(line))
@@ -71,7 +71,7 @@ export function failedProgram(error: unknown, start = /./): string {
     lines
       .slice(first, first + maxLines)
       .join('\n')
-      .trim() || reasonOf(error)
+      .trim() || errorReason(error)
   )
 }
 
@@ -86,7 +86,7 @@ export function manifestIn(folder: string): PackageManifest {
   try {
     manifest = readManifest(folder)
   } catch (error) {
-    throw failed(reasonOf(error), error)
+    throw failed(errorReason(error), error)
   }
   const { name, version } = manifest
   if (typeof name !== 'string' || typeof version !== 'string') {
@@ -155,7 +155,7 @@ export async function installPlugin(
     await mkdir(dirname(real), { recursive: true })
     await rename(join(archives, 'package'), real)
   } catch (error) {
-    throw verifyError('PLINTH_VERIFY_PACK_FAILED', { reason: failedProgram(error) }, error)
+    throw verifyError('PLINTH_VERIFY_PACK_FAILED', { reason: summarizeFailedOutput(error) }, error)
   }
   const link = async (name: string, into: string, target = find(name)) => {
     if (target === undefined) return false
@@ -198,7 +198,7 @@ const kits: Readonly<Record<string, string>> = {
  * Runs the script `test` of a package, which also runs all conformance kits that its tests use. Returns a problem if
  * the script fails.
  */
-export async function testProblems(
+export async function runPluginTests(
   folder: string,
   { name, scripts = {} }: PackageManifest,
   limits: ProgramLimits,
@@ -209,14 +209,14 @@ export async function testProblems(
     return []
   } catch (error) {
     const isKit = outputOf(error).includes('ConformanceError')
-    const reason = failedProgram(error, isKit ? /ConformanceError/ : /not ok|✖|Error\b/)
+    const reason = summarizeFailedOutput(error, isKit ? /ConformanceError/ : /not ok|✖|Error\b/)
     const code = isKit ? 'PLINTH_VERIFY_KIT_FAILED' : 'PLINTH_VERIFY_TESTS_FAILED'
-    return [leveled(verifyError(code, { name, reason }))]
+    return [withLevel(verifyError(code, { name, reason }))]
   }
 }
 
 /** Returns a problem for each contribution whose conformance kit does not occur in the tests of the package. */
-export function kitProblems(
+export function runConformanceKits(
   folder: string,
   { contributes = [], installTasks = [] }: Pick<Plugin, 'contributes' | 'installTasks'>,
 ): readonly VerifyProblem[] {
@@ -224,11 +224,14 @@ export function kitProblems(
   const files = globSync('**/*.test.{js,mjs,ts,mts}', { cwd: folder, exclude: ['**/node_modules/**'] })
   const tests =
     scripts['test'] === undefined ? '' : files.map((file) => readFileSync(join(folder, file), 'utf8')).join()
-  const points = [...contributes.map((need) => refOf(need).id), ...(installTasks.length > 0 ? ['installTasks'] : [])]
+  const points = [
+    ...contributes.map((need) => unwrapOptional(need).id),
+    ...(installTasks.length > 0 ? ['installTasks'] : []),
+  ]
   return points.flatMap((point) => {
     const kit = kits[point]
     if (kit === undefined || tests.includes(kit)) return []
-    return [leveled(verifyError('PLINTH_VERIFY_KIT_MISSING', { point, kit }))]
+    return [withLevel(verifyError('PLINTH_VERIFY_KIT_MISSING', { point, kit }))]
   })
 }
 
@@ -246,7 +249,7 @@ export interface PreviousVersion {
  * @param given path of an archive or a folder
  * @throws PlinthError `PLINTH_VERIFY_PREVIOUS`
  */
-export async function previousVersion(
+export async function installPreviousVersion(
   folder: string,
   { name }: PackageManifest,
   given: string | undefined,
@@ -269,6 +272,6 @@ export async function previousVersion(
     if (manifest.name !== name) throw failed(`its name is ${manifest.name}, not ${name}.`)
     return { folder: source, archive: isFolder ? undefined : chosen, manifest }
   } catch (error) {
-    throw isPlinthError(error) ? error : failed(reasonOf(error), error)
+    throw isPlinthError(error) ? error : failed(errorReason(error), error)
   }
 }

@@ -30,7 +30,7 @@ const types = [
 ]
 
 /** Returns the environment variables, the global variables, and the methods of built-in classes and objects. */
-export function sharedValues(): SharedValues {
+export function snapshotSharedValues(): SharedValues {
   const values = new Map<string, unknown>()
   const add = (owner: string, object: object) => {
     for (const [name, { value, get, set }] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
@@ -53,7 +53,7 @@ export function sharedValues(): SharedValues {
 }
 
 /** Returns the names of values that were added, changed or removed. */
-export function changedValues(before: SharedValues, after: SharedValues): readonly string[] {
+export function changedSharedValues(before: SharedValues, after: SharedValues): readonly string[] {
   const names = [...new Set([...before.keys(), ...after.keys()])]
   return names.filter((name) => before.has(name) !== after.has(name) || !Object.is(before.get(name), after.get(name)))
 }
@@ -76,7 +76,7 @@ interface Opened {
 const ignoredTypes = /^(?:PROMISE|TickObject|Immediate|.*REQ(?:UEST)?.*|.*REQ|Microtask|RANDOMBYTES.*|.*WRAP_REQ)$/i
 
 /** Records the timers and handles that code below a directory opens, directly or through a library. */
-export class OpenedWatch {
+export class OpenResourceRecorder {
   /** Resources by the id that Node.js assigns. */
   readonly #opened = new Map<number, Opened>()
 
@@ -168,7 +168,9 @@ function hostIn([first, second]: readonly unknown[]): string | undefined {
 const pollMs = 20
 
 /** Runs work. Returns its result and the longest time in milliseconds for which it blocked the event loop. */
-export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly lagMs: number }> {
+export async function measureLoopLag<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly lagMs: number }> {
   let [last, lagMs] = [performance.now(), 0]
   const poll = () => {
     const now = performance.now()
@@ -188,21 +190,21 @@ export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly res
 }
 
 /** Maximum milliseconds for which a plugin may block the event loop. */
-export const blockedMs = 1000
+export const maxBlockedMs = 1000
 
 /**
- * Runs work and measures how long it blocks the event loop, as `withLag` does. If it blocked for too long, runs the
+ * Runs work and measures how long it blocks the event loop, as `measureLoopLag` does. If it blocked for too long, runs the
  * work again and returns the better result, because a busy machine may be the reason.
  */
-export async function withLeastLag<T>(work: () => Promise<T>): ReturnType<typeof withLag<T>> {
-  const first = await withLag(work)
-  if (first.lagMs <= blockedMs) return first
-  const second = await withLag(work)
+export async function measureLeastLoopLag<T>(work: () => Promise<T>): ReturnType<typeof measureLoopLag<T>> {
+  const first = await measureLoopLag(work)
+  if (first.lagMs <= maxBlockedMs) return first
+  const second = await measureLoopLag(work)
   return second.lagMs < first.lagMs ? second : first
 }
 
 /** Returns the memory in use after a garbage collection, in bytes. Requires `--expose-gc`. */
-export async function usedMemory(): Promise<number> {
+export async function measureUsedMemory(): Promise<number> {
   for (let round = 0; round < 2; round++) {
     await new Promise((resolve) => setImmediate(resolve))
     globalThis.gc?.()

@@ -1,32 +1,39 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pino } from 'pino'
-import { manifestOf } from '../cli/manifest.ts'
+import { createManifest } from '../cli/manifest.ts'
 import { removeData } from '../cli/remove-command.ts'
 import { type BoundScheduledTask, pluginData } from '../contracts/kernel.ts'
-import { reasonOf } from '../errors/coded-error.ts'
-import { errorLine } from '../logging/error-line.ts'
+import { errorReason } from '../errors/coded-error.ts'
+import { toErrorLine } from '../logging/error-line.ts'
 import type { Plugin, Role } from '../plugin.ts'
 import { defineProduct, type Product, prepareProduct } from '../product.ts'
 import { type RunningProduct, startProduct } from '../running-product.ts'
-import { addedRows, changedTables, dropAll, type Snapshot, snapshotOf, tablesIn } from './database-snapshot.ts'
-import { hostUndeclared, verifyError } from './errors.ts'
-import { kitRuns } from './kits.ts'
-import { kitProblems } from './plugin-package.ts'
+import {
+  addedRows,
+  changedTables,
+  type DatabaseSnapshot,
+  dropAllTables,
+  snapshotOf,
+  tablesIn,
+} from './database-snapshot.ts'
+import { undeclaredHostProblem, verifyError } from './errors.ts'
+import { createKitRuns } from './kits.ts'
+import { runConformanceKits } from './plugin-package.ts'
 import {
   addedListeners,
-  blockedMs,
-  changedValues,
+  changedSharedValues,
   listenerCounts,
-  type OpenedWatch,
-  sharedValues,
-  usedMemory,
-  withLag,
-  withLeastLag,
+  maxBlockedMs,
+  measureLeastLoopLag,
+  measureLoopLag,
+  measureUsedMemory,
+  type OpenResourceRecorder,
+  snapshotSharedValues,
 } from './process-watch.ts'
-import { callRoutes, fillProduct, rejectedRequests, signIn } from './route-calls.ts'
+import { callRoutes, countRejectedRequests, createTestUsers, signIn } from './route-calls.ts'
 import type { SecretWatch } from './secret-watch.ts'
 import { countRows, type SeededTable, seedRows, unknownChangeSets } from './seeded-rows.ts'
-import { leveled, problemsOf, type Report, type VerifyJob } from './verify-report.ts'
+import { problemsOf, type Report, type VerifyJob, withLevel } from './verify-report.ts'
 
 /** Limits for a plugin, in milliseconds and bytes. */
 const limits = { setupMs: 2000, growthBytes: 5_000_000, taskMs: 10_000 }
@@ -46,7 +53,7 @@ export interface TrialOptions {
   /** The other plugins of the product. */
   readonly base: readonly Plugin[]
   readonly secrets: SecretWatch
-  readonly opened: OpenedWatch
+  readonly opened: OpenResourceRecorder
   readonly report: Report
   /** Imports a module of a package that the plugin lists as a dependency. */
   readonly load: (name: string) => Promise<object>
@@ -64,19 +71,19 @@ interface UpgradeState {
 }
 
 /** Thrown after a problem that was reported and makes the remaining steps useless. */
-export class TrialEnded extends Error {}
+export class TrialAborted extends Error {}
 
 /**
  * Starts and stops products with and without the plugin. Reports what the plugin changes, and which data it leaves
  * after its removal.
  */
-export class ProductTrial {
+export class PluginTrial {
   readonly #options: TrialOptions
   /** True after the database was found to be empty, so that this trial may delete its tables. */
   #ownsDatabase = false
   /** A logger that does not mask secrets. Otherwise a secret that the plugin logs would not be found. */
   readonly #logger = pino(
-    { level: 'debug', base: null, serializers: { err: errorLine } },
+    { level: 'debug', base: null, serializers: { err: toErrorLine } },
     pino.destination({ fd: 1, sync: true }),
   )
 
@@ -87,21 +94,21 @@ export class ProductTrial {
   /**
    * Runs all steps and returns a summary of the measurements.
    *
-   * @throws TrialEnded
+   * @throws TrialAborted
    */
   async run(): Promise<string> {
     const { job, plugin, base } = this.#options
     this.#checkPlan()
-    for (const problem of kitProblems(job.folder, plugin)) this.#problem(problem)
+    for (const problem of runConformanceKits(job.folder, plugin)) this.#problem(problem)
     await this.#requireEmptyDatabase()
     const [before, again] = [
       await this.#round('the product without the plugin', base, async (running) => {
-        if (job.size === 'filled') await fillProduct(running)
+        if (job.size === 'filled') await createTestUsers(running)
         return snapshotOf(running)
       }),
       await this.#round('the product without the plugin, again', base, snapshotOf),
     ]
-    const shared = { values: sharedValues(), listeners: listenerCounts() }
+    const shared = { values: snapshotSharedValues(), listeners: listenerCounts() }
     const changing = new Set(changedTables(before.result, again.result))
 
     const first = await this.#withPlugin('start and stop', (running) => this.#checkTables(running, again.result))
@@ -158,11 +165,11 @@ export class ProductTrial {
     for (const problem of [...problems, ...warnings.filter((warning) => warning.plugin === plugin.id)]) {
       this.#problem({ ...problem, message: `${problem.place}: ${problem.message}` })
     }
-    if (problems.length > 0) throw new TrialEnded()
+    if (problems.length > 0) throw new TrialAborted()
   }
 
-  #problem(problem: Parameters<typeof leveled>[0]): void {
-    this.#options.report({ kind: 'problem', problem: leveled(problem) })
+  #problem(problem: Parameters<typeof withLevel>[0]): void {
+    this.#options.report({ kind: 'problem', problem: withLevel(problem) })
   }
 
   /** Starts a product, uses it and stops it. If the start or the stop fails, the trial ends. */
@@ -175,7 +182,7 @@ export class ProductTrial {
     this.#options.report({ kind: 'step', step })
     try {
       const options = { ...this.#startOptions(plugins, roles), logger: this.#logger, capturesOutput: true }
-      const { result: running, lagMs } = await withLag(() => startProduct(this.#product(plugins), options))
+      const { result: running, lagMs } = await measureLoopLag(() => startProduct(this.#product(plugins), options))
       const stop = async () => {
         // If a hook of the plugin did not await a promise that rejects, the error becomes visible during this wait.
         await new Promise((resolve) => setTimeout(resolve, 50))
@@ -188,9 +195,9 @@ export class ProductTrial {
       await stop()
       return { result, lagMs, timeline: running.timeline }
     } catch (error) {
-      if (error instanceof TrialEnded) throw error
+      if (error instanceof TrialAborted) throw error
       for (const problem of problemsOf(error)) this.#problem({ ...problem, message: `${step}: ${problem.message}` })
-      throw new TrialEnded()
+      throw new TrialAborted()
     }
   }
 
@@ -198,8 +205,8 @@ export class ProductTrial {
     const { plugin, base } = this.#options
     const { result, lagMs, timeline } = await this.#round(step, [...base, plugin], async (running) => {
       const used = await use(running)
-      const count = await rejectedRequests(running, plugin.id)
-      if (count > 0) this.#problem(hostUndeclared('a host that @plinth/outgoing-http rejected', plugin))
+      const count = await countRejectedRequests(running, plugin.id)
+      if (count > 0) this.#problem(undeclaredHostProblem('a host that @plinth/outgoing-http rejected', plugin))
       return used
     })
     const times = timeline.filter((entry) => entry.plugin === plugin.id && ['setup', 'ready'].includes(entry.phase))
@@ -212,7 +219,7 @@ export class ProductTrial {
     this.#ownsDatabase = table === undefined
     if (table === undefined) return
     this.#problem(verifyError('PLINTH_VERIFY_DATABASE_NOT_EMPTY', { table }))
-    throw new TrialEnded()
+    throw new TrialAborted()
   }
 
   /**
@@ -220,7 +227,7 @@ export class ProductTrial {
    * before.
    */
   async emptyDatabase(): Promise<void> {
-    if (this.#ownsDatabase) await this.#inCommand('the database', this.#options.base, dropAll)
+    if (this.#ownsDatabase) await this.#inCommand('the database', this.#options.base, dropAllTables)
   }
 
   /** Starts a product in the role `cli`, in which no migration and no background work runs. */
@@ -229,9 +236,9 @@ export class ProductTrial {
   }
 
   /** Compares the tables with those that the plugin declares, and searches them for secrets. */
-  async #checkTables(running: RunningProduct, before: Snapshot): Promise<void> {
+  async #checkTables(running: RunningProduct, before: DatabaseSnapshot): Promise<void> {
     const { plugin, report } = this.#options
-    const manifest = manifestOf(running.plugins, running).plugins[plugin.id]
+    const manifest = createManifest(running.plugins, running).plugins[plugin.id]
     if (manifest !== undefined) report({ kind: 'manifest', entries: manifest.entries })
     const tables = await this.#ownTables(running)
     const after = await snapshotOf(running)
@@ -242,7 +249,7 @@ export class ProductTrial {
     this.#searchTables(after)
   }
 
-  #searchTables(snapshot: Snapshot): void {
+  #searchTables(snapshot: DatabaseSnapshot): void {
     for (const [table, rows] of snapshot) {
       for (const key of this.#options.secrets.in([...rows].join('\n'))) {
         this.#problem(verifyError('PLINTH_VERIFY_SECRET_STORED', { table, key }))
@@ -254,10 +261,10 @@ export class ProductTrial {
     values,
     listeners,
   }: {
-    values: ReturnType<typeof sharedValues>
+    values: ReturnType<typeof snapshotSharedValues>
     listeners: ReadonlyMap<string, number>
   }) {
-    for (const name of changedValues(values, sharedValues())) {
+    for (const name of changedSharedValues(values, snapshotSharedValues())) {
       this.#problem(verifyError('PLINTH_VERIFY_GLOBAL_CHANGED', { name }))
     }
     for (const event of addedListeners(listeners)) this.#problem(verifyError('PLINTH_VERIFY_LISTENER_LEFT', { event }))
@@ -269,10 +276,10 @@ export class ProductTrial {
   #checkTimes(...starts: readonly { readonly setupMs: number; readonly lagMs: number }[]): void {
     const ms = Math.round(Math.min(...starts.map(({ setupMs }) => setupMs)))
     const lagMs = Math.min(...starts.map(({ lagMs }) => lagMs))
-    if (lagMs > blockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: 'The start', ms: lagMs }))
+    if (lagMs > maxBlockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: 'The start', ms: lagMs }))
     if (ms <= limits.setupMs) return
     this.#problem(verifyError('PLINTH_VERIFY_SLOW_SETUP', { ms, phase: 'setup', limit: limits.setupMs }))
-    throw new TrialEnded()
+    throw new TrialAborted()
   }
 
   async #remove(): Promise<void> {
@@ -284,7 +291,12 @@ export class ProductTrial {
    * Reports rows and tables that appeared while the plugin was installed and still exist after its removal. Tables in
    * `changing` are ignored, because the removal itself changes them, for example audits.
    */
-  #checkLeft(before: Snapshot, during: Snapshot, after: Snapshot, changing: ReadonlySet<string>): void {
+  #checkLeft(
+    before: DatabaseSnapshot,
+    during: DatabaseSnapshot,
+    after: DatabaseSnapshot,
+    changing: ReadonlySet<string>,
+  ): void {
     for (const table of after.keys()) {
       const rows = addedRows(before, during, table).filter((row) => after.get(table)?.has(row)).length
       if (!before.has(table)) this.#problem(verifyError('PLINTH_VERIFY_DATA_LEFT', { table, rows: 'the table itself' }))
@@ -306,7 +318,7 @@ export class ProductTrial {
     } catch (error) {
       const [problem] = problemsOf(error)
       this.#problem(verifyError('PLINTH_VERIFY_MIGRATION_REPEAT', { reason: `${problem?.code}: ${problem?.message}` }))
-      throw new TrialEnded()
+      throw new TrialAborted()
     }
     return (await this.#withPlugin('install again', use)).result
   }
@@ -317,7 +329,7 @@ export class ProductTrial {
     const token = job.size === 'filled' ? await signIn(running) : undefined
     const calls = await callRoutes(running, plugin.id, token)
     for (const { route, lagMs, status, text } of calls) {
-      if (lagMs > blockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: route, ms: lagMs }))
+      if (lagMs > maxBlockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: route, ms: lagMs }))
       if (status >= 500) this.#problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
       for (const key of secrets.in(text)) this.#problem(verifyError('PLINTH_VERIFY_SECRET_SENT', { route, key }))
     }
@@ -332,12 +344,12 @@ export class ProductTrial {
     for (const one of tasks) {
       const { name: task, run } = one
       const work = () => run(AbortSignal.timeout(limits.taskMs))
-      const { result, lagMs } = await withLeastLag(() =>
-        work().catch((error: unknown) => ({ reason: reasonOf(error) })),
+      const { result, lagMs } = await measureLeastLoopLag(() =>
+        work().catch((error: unknown) => ({ reason: errorReason(error) })),
       )
       if (result === undefined) succeeded.push(one)
       else this.#problem(verifyError('PLINTH_VERIFY_TASK_FAILED', { task, reason: result.reason }))
-      if (lagMs > blockedMs) {
+      if (lagMs > maxBlockedMs) {
         this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: `The scheduled task "${task}"`, ms: lagMs }))
       }
     }
@@ -354,11 +366,11 @@ export class ProductTrial {
         .map(([table, rows]) => [table, [...rows].sort()])
     const world = { running, plugin, tasks: succeeded, snapshot, secrets: secrets.values, size: job.size, load }
     let count = 0
-    for (const { what, kit, cases } of await kitRuns(world)) {
+    for (const { what, kit, cases } of await createKitRuns(world)) {
       for (const { name, run } of cases) {
         count++
         const error: unknown = await run().catch((error: unknown) => error)
-        const reason = `${name}: ${reasonOf(error)}`
+        const reason = `${name}: ${errorReason(error)}`
         if (error !== undefined) this.#problem(verifyError('PLINTH_VERIFY_CONTRACT', { what, kit, reason }))
       }
     }
@@ -371,7 +383,7 @@ export class ProductTrial {
     return new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))
   }
 
-  /** Runs one phase of an upgrade test and returns a summary. @throws TrialEnded */
+  /** Runs one phase of an upgrade test and returns a summary. @throws TrialAborted */
   async runUpgrade({ phase, version, state }: NonNullable<VerifyJob['upgrade']>): Promise<string> {
     const { plugin, base } = this.#options
     this.#ownsDatabase = phase !== 'before'
@@ -401,7 +413,7 @@ export class ProductTrial {
     return `${before.tables.length} table(s) with rows of version ${version}`
   }
 
-  /** Starts the product on a database of another version. @throws TrialEnded */
+  /** Starts the product on a database of another version. @throws TrialAborted */
   async #startOn<T>(
     code: 'PLINTH_VERIFY_UPGRADE_FAILED' | 'PLINTH_VERIFY_DOWNGRADE',
     version: string,
@@ -417,7 +429,7 @@ export class ProductTrial {
         .map(({ code, message }) => `${code}: ${message}`)
         .join(' ')
       this.#problem(verifyError(code, { version, reason }))
-      throw new TrialEnded()
+      throw new TrialAborted()
     }
     try {
       return await use(running)
@@ -446,10 +458,10 @@ export class ProductTrial {
 
   /** Returns the smallest memory growth of several starts in bytes, because caches grow only during the first start. */
   async #checkMemory(): Promise<number> {
-    const used = [await usedMemory()]
+    const used = [await measureUsedMemory()]
     for (let round = 0; round < 3; round++) {
       await this.#withPlugin('start and stop repeatedly', async () => {})
-      used.push(await usedMemory())
+      used.push(await measureUsedMemory())
     }
     const growth = Math.min(...used.slice(1).map((bytes, index) => bytes - (used[index] ?? 0)))
     if (growth > limits.growthBytes) {

@@ -1,6 +1,6 @@
 import { service } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { withLeastLag } from './process-watch.ts'
+import { measureLeastLoopLag } from './process-watch.ts'
 
 interface Request {
   readonly method: string
@@ -28,12 +28,12 @@ const actor = { name: 'verify', clientIp: '127.0.0.1', traceId: 'verify', userAg
 const userCount = 10
 
 /** Creates an administrator and users. Does nothing in a product without accounts. */
-export async function fillProduct(running: RunningProduct): Promise<void> {
+export async function createTestUsers(running: RunningProduct): Promise<void> {
   if (!running.plan.providers.has(accounts.id) || !running.plan.providers.has(http.id)) return
   await running.service(accounts).createAdministrator(administrator, actor)
   const headers = { authorization: `Bearer ${await signIn(running)}` }
   for (let number = 1; number <= userCount; number++) {
-    const payload = { username: userOf(number), password: administrator.password }
+    const payload = { username: testUserName(number), password: administrator.password }
     const request = { method: 'POST', url: '/api/v1/admin/iam/users', headers, payload }
     const { statusCode, body } = await running.service(http).inject(request)
     if (statusCode !== 200) throw new Error(`The user ${payload.username} was not created: ${body}`)
@@ -41,7 +41,7 @@ export async function fillProduct(running: RunningProduct): Promise<void> {
 }
 
 /** Returns the name of a user without roles in a filled product. @param number from 1 */
-export const userOf = (number: number): string => `user-${number}`
+export const testUserName = (number: number): string => `user-${number}`
 
 /** Returns an access token of a user, by default the administrator; `undefined` in a product without accounts. */
 export async function signIn(running: RunningProduct, username = administrator.username): Promise<string | undefined> {
@@ -74,7 +74,7 @@ export async function callRoutes(
     if (methods?.includes(method) === false) continue
     const url = path.replaceAll(/:[^/]+|\*/g, '1')
     const request = { method, url, headers, ...(['GET', 'HEAD', 'DELETE'].includes(method) ? {} : { payload: {} }) }
-    const { result, lagMs } = await withLeastLag(() => server.inject(request))
+    const { result, lagMs } = await measureLeastLoopLag(() => server.inject(request))
     const { statusCode, body } = result
     const code = /^\{"code":"(\d+)"/.exec(body)?.[1]
     calls.push({ route: `${method} ${path}`, status: Number(code ?? statusCode), text: body, lagMs })
@@ -93,7 +93,7 @@ interface Sample {
 const metrics = service<Metrics>('metrics')
 
 /** Returns how many requests of a plugin were rejected because it does not declare their host. */
-export async function rejectedRequests(running: RunningProduct, plugin: string): Promise<number> {
+export async function countRejectedRequests(running: RunningProduct, plugin: string): Promise<number> {
   if (!running.plan.providers.has(metrics.id)) return 0
   const counter = running.service(metrics).getSingleMetric('platform_outgoing_http_requests_total')
   const { values } = (await counter?.get()) ?? { values: [] }

@@ -46,7 +46,13 @@ const formats: Readonly<Record<string, (secret: string) => string>> = {
  * Returns an invented value for a required key or for a secret. Returns `undefined` if the key needs no value, or if no
  * valid value can be invented.
  */
-export function inventedValue({ required, sensitive, state, schema, examples }: KeyDeclaration): string | undefined {
+export function inventConfigValue({
+  required,
+  sensitive,
+  state,
+  schema,
+  examples,
+}: KeyDeclaration): string | undefined {
   if (state === true || (required !== true && sensitive !== true)) return undefined
   const {
     type,

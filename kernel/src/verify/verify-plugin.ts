@@ -4,28 +4,28 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defined } from '@plinth/config-schema'
+import { omitUndefined } from '@plinth/config-schema'
 import { isPlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { verifyError } from './errors.ts'
-import { manifestProblems, moduleProblems } from './package-checks.ts'
+import { findManifestProblems, findModuleProblems } from './package-checks.ts'
 import {
-  cleanEnvironment,
+  createCleanEnvironment,
   type InstalledPlugin,
   installPlugin,
+  installPreviousVersion,
   manifestIn,
-  previousVersion,
-  testProblems,
+  runPluginTests,
 } from './plugin-package.ts'
 import { SecretWatch } from './secret-watch.ts'
 import {
-  type Entries,
-  leveled,
+  type EntriesByKind,
   type ReportLine,
   type VerifyCheck,
   type VerifyJob,
   type VerifyProblem,
   type VerifyReport,
+  withLevel,
 } from './verify-report.ts'
 
 /** An empty database, with the environment variables that configure a product to use it. */
@@ -61,7 +61,7 @@ const worker = fileURLToPath(new URL(`./verify-worker${extname(import.meta.url)}
 interface CheckResult {
   readonly detail: string
   readonly problems: readonly VerifyProblem[]
-  readonly manifest?: Entries | undefined
+  readonly manifest?: EntriesByKind | undefined
 }
 
 /**
@@ -75,7 +75,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
   const folder = resolve(options.directory, options.folder)
   const { directory, databases = [], limitMs = defaultLimitMs, onCheck, signal } = options
   const source = manifestIn(folder)
-  let manifest: Entries | undefined
+  let manifest: EntriesByKind | undefined
   const work = await realpath(await mkdtemp(join(tmpdir(), 'plinth-verify-')))
   const checks: VerifyCheck[] = []
   const hasErrors = () => checks.some(({ problems }) => problems.some(({ level }) => level === 'error'))
@@ -92,7 +92,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
   /** Runs the previous version, the verified version, and the previous version again, all on one database. */
   const checkUpgrades = async () => {
     const given = options.previous === undefined ? undefined : resolve(directory, options.previous)
-    const previous = await previousVersion(folder, source, given, { work, directory, signal })
+    const previous = await installPreviousVersion(folder, source, given, { work, directory, signal })
     if (previous === undefined) return
     const { version } = previous.manifest
     const places = { work: join(work, 'previous'), directory, archive: previous.archive, signal }
@@ -126,19 +126,19 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
   }
   try {
     await check('package', async () => {
-      const problems = [...manifestProblems(source)]
+      const problems = [...findManifestProblems(source)]
       try {
         installed = await installPlugin(folder, source, { work, directory, signal })
-        problems.push(...moduleProblems(installed))
+        problems.push(...findModuleProblems(installed))
       } catch (error) {
         if (!isPlinthError(error)) throw error
-        problems.push(leveled(error))
+        problems.push(withLevel(error))
       }
       return { detail: `${source.name} ${source.version}`, problems }
     })
     await check('tests', async () => ({
       detail: source.scripts?.['test'] === undefined ? 'the package has no script "test"' : 'npm test',
-      problems: await testProblems(folder, source, { timeout: limitMs, signal }),
+      problems: await runPluginTests(folder, source, { timeout: limitMs, signal }),
     }))
     await checkUpgrades()
     for (const size of ['empty', 'filled'] as const) {
@@ -156,7 +156,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     await rm(work, { recursive: true, force: true, maxRetries: 3 })
   }
   const { name, version } = source
-  return defined<VerifyReport>({ folder, name, version, passed: !hasErrors(), checks, manifest })
+  return omitUndefined<VerifyReport>({ folder, name, version, passed: !hasErrors(), checks, manifest })
 }
 
 /** Removes duplicates, because each start reports the same problems again. */
@@ -184,7 +184,7 @@ async function runTrial(
   const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(product, 'data', 'verify.sqlite'), ...database.environment }
   const host = database.environment['PLATFORM_DATABASE_HOST']
   const report = join(place, 'report.jsonl')
-  const job: VerifyJob = defined<VerifyJob>({
+  const job: VerifyJob = omitUndefined<VerifyJob>({
     upgrade,
     product,
     folder,
@@ -201,15 +201,15 @@ async function runTrial(
   const problems = lines.flatMap((line) => (line.kind === 'problem' ? [line.problem] : []))
   const secrets = new SecretWatch()
   for (const line of lines) if (line.kind === 'secret') secrets.add(line.key, line.value)
-  for (const key of secrets.in(output)) problems.push(leveled(verifyError('PLINTH_VERIFY_SECRET_LOGGED', { key })))
+  for (const key of secrets.in(output)) problems.push(withLevel(verifyError('PLINTH_VERIFY_SECRET_LOGGED', { key })))
   const step = lines.findLast((line) => line.kind === 'step')?.step ?? 'start of the process'
   if (isLate)
-    problems.push(leveled(verifyError('PLINTH_VERIFY_ENDLESS', { seconds: Math.round(limitMs / 1000), step })))
+    problems.push(withLevel(verifyError('PLINTH_VERIFY_ENDLESS', { seconds: Math.round(limitMs / 1000), step })))
   const manifest = lines.findLast((line) => line.kind === 'manifest')?.entries
   const done = lines.find((line) => line.kind === 'done')
   if (done === undefined && problems.length === 0) {
     problems.push(
-      leveled(
+      withLevel(
         kernelError('PLINTH_UNEXPECTED', { reason: `The process ended in the step "${step}": ${output.slice(-2000)}` }),
       ),
     )
@@ -226,7 +226,7 @@ async function runWorker(job: string, cwd: string, limitMs: number, signal?: Abo
   const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', worker, job]
   const child = spawn(process.execPath, words, {
     cwd,
-    env: cleanEnvironment(),
+    env: createCleanEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,
     // The plugin may ignore other signals.

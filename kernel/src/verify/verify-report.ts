@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs'
-import { type ErrorCodeOf, isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { type ErrorCodeOf, errorReason, isPlinthError } from '../errors/coded-error.ts'
 import { type KernelErrorCode, kernelError, StartRejectedError, StopFailedError } from '../errors/kernel-errors.ts'
 import type { verifyError } from './errors.ts'
 
@@ -24,7 +24,7 @@ export interface VerifyCheck {
 }
 
 /** Sorted entries by kind, such as `routes` and `tables`. */
-export type Entries = Readonly<Record<string, readonly string[]>>
+export type EntriesByKind = Readonly<Record<string, readonly string[]>>
 
 export interface VerifyReport {
   readonly folder: string
@@ -38,7 +38,7 @@ export interface VerifyReport {
    * The services, keys, routes and other names that the plugin uses and adds, as in `plinth.lock.json`. Absent if the
    * plugin never started.
    */
-  readonly manifest?: Entries
+  readonly manifest?: EntriesByKind
 }
 
 /** Codes of problems that are not necessarily mistakes. */
@@ -49,17 +49,17 @@ const warnings: ReadonlySet<string> = new Set<KernelErrorCode | ErrorCodeOf<type
 ])
 
 /** Returns a problem with the level that belongs to its code. */
-export function leveled({ code, message, fix }: Omit<VerifyProblem, 'level'>): VerifyProblem {
+export function withLevel({ code, message, fix }: Omit<VerifyProblem, 'level'>): VerifyProblem {
   return { level: warnings.has(code) ? 'warning' : 'error', code, message, fix }
 }
 
 /** Returns the problems in an error of a start or a stop: those of its causes, otherwise the error itself. */
 export function problemsOf(error: unknown): readonly VerifyProblem[] {
-  if (error instanceof StartRejectedError) return error.problems.map(leveled)
+  if (error instanceof StartRejectedError) return error.problems.map(withLevel)
   if (error instanceof StopFailedError) return error.errors.flatMap(problemsOf)
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
-  if (isPlinthError(cause)) return [leveled(cause)]
-  return [leveled(kernelError('PLINTH_UNEXPECTED', { reason: reasonOf(error) }))]
+  if (isPlinthError(cause)) return [withLevel(cause)]
+  return [withLevel(kernelError('PLINTH_UNEXPECTED', { reason: errorReason(error) }))]
 }
 
 /** Input of the process that verifies a plugin in one product with one database. */
@@ -98,12 +98,12 @@ export type ReportLine =
   /** A secret that the output of the process must not contain. */
   | { readonly kind: 'secret'; readonly key: string; readonly value: string }
   /** The services, keys, routes and other names that the plugin uses and adds, as in `plinth.lock.json`. */
-  | { readonly kind: 'manifest'; readonly entries: Entries }
+  | { readonly kind: 'manifest'; readonly entries: EntriesByKind }
   | { readonly kind: 'done'; readonly detail: string }
 
 export type Report = (line: ReportLine) => void
 
-export const reportTo =
+export const createFileReporter =
   (file: string): Report =>
   (line) =>
     appendFileSync(file, `${JSON.stringify(line)}\n`)

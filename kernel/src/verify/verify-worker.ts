@@ -1,24 +1,24 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { expectEnd, keptAlive, onUnexpectedEnd } from '../cli/process-end.ts'
-import { type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { keepProcessAlive, markProcessEndExpected, onUnexpectedProcessEnd } from '../cli/process-end.ts'
+import { errorReason, type PlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelPlugin } from '../kernel-plugin.ts'
 import { implementedMembers, isPlugin, type Plugin } from '../plugin.ts'
-import { type Optional, refOf } from '../refs.ts'
-import { declaredHosts, hostUndeclared, verifyError } from './errors.ts'
+import { type Optional, unwrapOptional } from '../refs.ts'
+import { outgoingHostsOf, undeclaredHostProblem, verifyError } from './errors.ts'
 import {
   addedListeners,
-  changedValues,
+  changedSharedValues,
   listenerCounts,
-  OpenedWatch,
-  sharedValues,
+  OpenResourceRecorder,
+  snapshotSharedValues,
   watchConnections,
 } from './process-watch.ts'
-import { ProductTrial, TrialEnded } from './product-trial.ts'
-import { inventedValue, SecretWatch } from './secret-watch.ts'
-import { leveled, reportTo, type VerifyJob } from './verify-report.ts'
+import { PluginTrial, TrialAborted } from './product-trial.ts'
+import { inventConfigValue, SecretWatch } from './secret-watch.ts'
+import { createFileReporter, type VerifyJob, withLevel } from './verify-report.ts'
 
 /** Program that verifies an installed plugin in one product. Its argument is the path of the job file. */
 
@@ -31,14 +31,16 @@ interface ProductPackages {
 }
 
 const job: VerifyJob = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'))
-const report = reportTo(job.report)
-const reportError = (error: PlinthError) => report({ kind: 'problem', problem: leveled(error) })
+const report = createFileReporter(job.report)
+const reportError = (error: PlinthError) => report({ kind: 'problem', problem: withLevel(error) })
 
 process.on('uncaughtException', (error) =>
-  reportError(kernelError('PLINTH_UNHANDLED_ERROR', { reason: reasonOf(error) })),
+  reportError(kernelError('PLINTH_UNHANDLED_ERROR', { reason: errorReason(error) })),
 )
-onUnexpectedEnd((exitCode) => reportError(kernelError('PLINTH_PROCESS_ENDED', { exitCode, by: ' by the plugin' })))
-const opened = new OpenedWatch(job.plugin)
+onUnexpectedProcessEnd((exitCode) =>
+  reportError(kernelError('PLINTH_PROCESS_ENDED', { exitCode, by: ' by the plugin' })),
+)
+const opened = new OpenResourceRecorder(job.plugin)
 
 async function verify(): Promise<void> {
   const packages: ProductPackages = await import(pathToFileURL(join(job.product, 'plugins.js')).href)
@@ -50,7 +52,7 @@ async function verify(): Promise<void> {
   const plugin = await importPlugin(packages)
   if (plugin === undefined) return
   watchConnections(job.allowedHosts, (host) => {
-    if (!isDeclared(host, declaredHosts(plugin))) reportError(hostUndeclared(host, plugin))
+    if (!isDeclared(host, outgoingHostsOf(plugin))) reportError(undeclaredHostProblem(host, plugin))
   })
   const base = await basePlugins(plugin, required, () => pluginsOf(packages.presets))
   const secrets = new SecretWatch()
@@ -61,12 +63,12 @@ async function verify(): Promise<void> {
     secrets.add(key, value)
     report({ kind: 'secret', key, value })
   }
-  const trial = new ProductTrial({ job, plugin, base, secrets, opened, report, load: packages.load, set })
+  const trial = new PluginTrial({ job, plugin, base, secrets, opened, report, load: packages.load, set })
   try {
     const detail = job.upgrade === undefined ? await trial.run() : await trial.runUpgrade(job.upgrade)
     report({ kind: 'done', detail })
   } catch (error) {
-    if (!(error instanceof TrialEnded)) throw error
+    if (!(error instanceof TrialAborted)) throw error
     report({ kind: 'done', detail: 'ended early' })
     await trial.emptyDatabase().catch(() => undefined)
   }
@@ -95,17 +97,17 @@ async function basePlugins(
  * attributed to the plugin.
  */
 async function importPlugin({ tested, load }: ProductPackages): Promise<Plugin | undefined> {
-  const before = { values: sharedValues(), listeners: listenerCounts() }
+  const before = { values: snapshotSharedValues(), listeners: listenerCounts() }
   let exported: { readonly default?: unknown }
   try {
     exported = await load(tested)
   } catch (error) {
-    reportError(verifyError('PLINTH_VERIFY_NO_PLUGIN', { reason: reasonOf(error) }))
+    reportError(verifyError('PLINTH_VERIFY_NO_PLUGIN', { reason: errorReason(error) }))
     return undefined
   }
   const effects = [
     ...(await opened.stillOpen()).map(({ type, place }) => `${type} at ${place}`),
-    ...changedValues(before.values, sharedValues()).map((name) => `${name} is changed`),
+    ...changedSharedValues(before.values, snapshotSharedValues()).map((name) => `${name} is changed`),
     ...addedListeners(before.listeners).map((event) => `a listener for "${event}" on the process`),
   ]
   for (const effect of effects) reportError(verifyError('PLINTH_VERIFY_IMPORT_EFFECT', { effect }))
@@ -121,7 +123,7 @@ const generatedSecrets = {
 }
 
 function valuesOf({ config = {} }: Plugin): Readonly<Record<string, string>> {
-  const values = Object.entries(config).map(([key, declaration]) => [key, inventedValue(declaration)] as const)
+  const values = Object.entries(config).map(([key, declaration]) => [key, inventConfigValue(declaration)] as const)
   return Object.fromEntries(values.filter((entry): entry is readonly [string, string] => entry[1] !== undefined))
 }
 
@@ -175,9 +177,9 @@ const ofKernel = new Set(
 
 const required = <Reference extends { readonly kind: string; readonly id: string }>(
   need: Reference | Optional<Reference>,
-) => (need.kind === 'optional' || ofKernel.has(refOf(need).id) ? [] : [refOf(need)])
+) => (need.kind === 'optional' || ofKernel.has(unwrapOptional(need).id) ? [] : [unwrapOptional(need)])
 
-await keptAlive(verify())
+await keepProcessAlive(verify())
 report({ kind: 'step', step: 'end of the process' })
-expectEnd()
+markProcessEndExpected()
 process.exit()

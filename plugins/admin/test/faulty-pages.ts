@@ -1,7 +1,7 @@
 /** Two pages over rows in memory, and the faults that the conformance kit must find. */
 import type { DetailPageDeclaration, ListPageDeclaration } from '@plinth/admin'
 import { type AdminPageHarness, adminPageCases, type PageServer } from '@plinth/admin/conformance'
-import type { FaultTable } from '@plinth/kernel/testing'
+import type { BrokenImplementations } from '@plinth/kernel/testing'
 
 const title = (en: string, zh = '文字') => ({ en, 'zh-CN': zh })
 const rows = [
@@ -118,7 +118,7 @@ const replying =
   (operation: string, change: (request: Request, correct: Reply) => Reply): PageFault =>
   () => ({ reply: (request, correct) => (request.operation === operation ? change(request, correct) : correct) })
 
-export const faultyPages: FaultTable<PageFault> = {
+export const faultyPages: BrokenImplementations<PageFault> = {
   refused: {
     'texts are in both languages': {
       'has no title in Chinese': () => ({ list: { title: title('Shops', '') } }),

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type BusinessError, type Clock, columnText } from '@plinth/kernel'
+import { type BusinessError, type Clock, fitTextToColumn } from '@plinth/kernel'
 import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
@@ -32,17 +32,17 @@ export class ApprovalGuard implements Approvals {
     const em = db.fork()
     await em.insert(ApprovalRow, {
       id,
-      workflow: columnText(workflow, 64),
-      action: columnText(action, 64),
-      sourceType: columnText(source.type, 64),
-      sourceId: columnText(source.id, 64),
-      sourceState: columnText(source.state, 32),
+      workflow: fitTextToColumn(workflow, 64),
+      action: fitTextToColumn(action, 64),
+      sourceType: fitTextToColumn(source.type, 64),
+      sourceId: fitTextToColumn(source.id, 64),
+      sourceState: fitTextToColumn(source.state, 32),
       permissionSnapshot: permissions.slice(0, 32),
       actorUserId: 'userId' in actor ? actor.userId : null,
-      actorName: 'name' in actor ? columnText(actor.name, 64) : null,
+      actorName: 'name' in actor ? fitTextToColumn(actor.name, 64) : null,
       result: problem === undefined ? 'approved' : 'refused',
       reason: problem?.reason ?? null,
-      traceId: traceId === undefined ? null : columnText(traceId, 128),
+      traceId: traceId === undefined ? null : fitTextToColumn(traceId, 128),
       createdAt: new Date(clock.now()),
     })
     return id

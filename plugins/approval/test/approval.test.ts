@@ -12,7 +12,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { assertMembers, effectOf, type KeyValues, manualClock, rejectsWith } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 
 const administrator = { username: 'admin', password: 'correct horse battery staple' }
@@ -136,7 +136,7 @@ onEachDatabase(t, 'approvals are walked by index and removed after their retenti
 })
 
 t.test('an approval is stored as long as its retention', async (t) => {
-  const [stored] = await effectOf(t, 'platform.approval.retention', {
+  const [stored] = await assertKeyEffect(t, 'platform.approval.retention', {
     changed: '30d',
     observe: async (config) => {
       const at = await createDatabase('sqlite')

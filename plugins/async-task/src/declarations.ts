@@ -1,5 +1,5 @@
 import type { Events } from '@plinth/events'
-import { columnText, defineBusinessErrors, errorTable, isBusinessError } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable, fitTextToColumn, isBusinessError } from '@plinth/kernel'
 import { asyncTaskFailed, type TaskFailure } from './contract.ts'
 import type { TaskRow } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
@@ -69,7 +69,7 @@ export const failureEvents =
       type,
       ownerId,
       reason,
-      error: columnText(error, maxErrorLength),
+      error: fitTextToColumn(error, maxErrorLength),
       attempts,
     })
   }

@@ -5,7 +5,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
-import { auditedKinds, definePlugin, instanceName, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, instanceName, kernel, optional, personalData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
 import { needsAttention, pages } from './admin-pages.ts'
@@ -44,7 +44,7 @@ export default definePlugin({
     accounts: optional(accounts),
   },
   provides: [asyncTasks],
-  contributes: [auditedKinds, personalData, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   configGroups: { 'async-task': { en: 'Background tasks', 'zh-CN': '后台任务' } },
   migrations: changeSets,
@@ -76,7 +76,7 @@ export default definePlugin({
     })
     const tasks = new TaskService({ db, types, rows, limits, onChanged: () => wakeUp.send() })
     provide(asyncTasks, tasks)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'async-task', taskTables(db, artifacts))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)

@@ -15,7 +15,15 @@ import {
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { audit, auditCaller, type Clock, defined, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
+import {
+  auditFieldsOfCaller,
+  type Clock,
+  type Kernel,
+  type LocalizedText,
+  localize,
+  omitUndefined,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
 import type { Static } from 'typebox'
 import { type AsyncTask, type TaskFilter, taskStates } from './contract.ts'
@@ -108,7 +116,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   const principal = requirePrincipal(request)
   const { query } = request
   const { ownerId, type, status } = query
-  const filter: TaskFilter = defined({ ownerId, type, status })
+  const filter: TaskFilter = omitUndefined({ ownerId, type, status })
   return listResponse(
     query,
     newestFirst,
@@ -158,8 +166,8 @@ export const routes = [
       const { product, tasks, readers } = parts
       const principal = requirePrincipal(request)
       const { id, ownerId } = await readers.visible(request.params.id, principal)
-      const entry = { ...auditCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
-      const record = () => audit(product, entry)
+      const entry = { ...auditFieldsOfCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
+      const record = () => writeAuditEntry(product, entry)
       // Users' actions on their own tasks are not audited.
       const cancelled = await tasks.cancel(id, ownerId === principal.userId ? undefined : record)
       return viewOf(cancelled, request, parts)

@@ -1,5 +1,5 @@
 import { LeasedRun } from '@plinth/coordination'
-import { type Clock, columnText, type LocalizedText, localize } from '@plinth/kernel'
+import { type Clock, fitTextToColumn, type LocalizedText, localize } from '@plinth/kernel'
 import { isArtifactName } from './artifacts.ts'
 import type { TaskArtifact, TaskContext } from './contract.ts'
 import { csvText } from './csv.ts'
@@ -95,6 +95,6 @@ export class Run extends LeasedRun {
 }
 
 function cutNote(note: LocalizedText): LocalizedText {
-  const cut = (text: string) => columnText(text, maxNoteLength)
+  const cut = (text: string) => fitTextToColumn(text, maxNoteLength)
   return typeof note === 'string' ? cut(note) : { en: cut(localize(note, 'en')), 'zh-CN': cut(localize(note, 'zh-CN')) }
 }

@@ -1,5 +1,5 @@
 import type { Identity, Principal } from '@plinth/iam'
-import { type AuditEntry, audit, type Kernel } from '@plinth/kernel'
+import { type AuditEntry, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import type { UrlGuard } from '@plinth/storage'
 import type { AsyncTask, TaskArtifact } from './contract.ts'
 import { businessError } from './declarations.ts'
@@ -52,7 +52,7 @@ export class TaskAccess {
     if (isForeign && !this.#isReader(type, principal)) throw businessError('file-forbidden')
     if (artifact === null) throw businessError('no-artifact')
     if (isForeign) {
-      await audit(this.#parts.product, {
+      await writeAuditEntry(this.#parts.product, {
         actor: { userId: principal.userId },
         action: `async-task.${verb}`,
         subject: id,

@@ -2,7 +2,7 @@ import { LeasedRuns, type LeaseTimes } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { fitsSchema } from '@plinth/events'
 import type { Accounts } from '@plinth/iam'
-import { type Clock, defined, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, omitUndefined } from '@plinth/kernel'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
@@ -103,10 +103,10 @@ export class TaskRunner {
     if (stopCause === 'lost' || stopCause === 'released') return undefined
     if (stopCause === 'cancelled') return { end: { status: 'cancelled' } }
     if (stopCause === 'late') return failed(failureOf(businessError('deadline')))
-    if (thrown === undefined) return { end: defined({ status: 'succeeded', artifact }) }
+    if (thrown === undefined) return { end: omitUndefined({ status: 'succeeded', artifact }) }
     log.error({ ...about, err: thrown.error }, 'a task failed')
     const failure = failureOf(thrown.error)
-    return failed({ ...failure, message: redact(failure.message) }, redact(reasonOf(thrown.error)))
+    return failed({ ...failure, message: redact(failure.message) }, redact(errorReason(thrown.error)))
   }
 
   async #call(row: TaskRow, claim: Claim, run: Run): Promise<void> {
@@ -167,13 +167,13 @@ export class TaskRunner {
   async #tidy({ key: taskId, fence }: Claim, end: TaskEnd | undefined): Promise<void> {
     const { artifacts, log } = this.#parts
     await artifacts.keepOnly({ id: taskId, fence }, end?.artifact).catch((error: unknown) => {
-      log.warn({ taskId, reason: reasonOf(error) }, 'unused files of a task could not be removed')
+      log.warn({ taskId, reason: errorReason(error) }, 'unused files of a task could not be removed')
     })
   }
 }
 
 const failed = (failure: TaskFailure, error?: string): Ended =>
-  defined({
+  omitUndefined({
     end: { status: 'failed', failure },
     error,
   })

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { purgeTask } from '@plinth/coordination'
 import { type Database, type database, findPage, type KeyValue } from '@plinth/database'
-import { type Logger, reasonOf, type ScheduledTaskContext } from '@plinth/kernel'
+import { errorReason, type Logger, type ScheduledTaskContext } from '@plinth/kernel'
 import type { storage } from '@plinth/storage'
 import { Artifacts } from './artifacts.ts'
 import type { keys } from './config.ts'
@@ -75,7 +75,7 @@ async function purgeWithFiles({ db, artifacts, disk, before, log, signal }: File
         await artifacts.remove(id, disk)
         removed.push(id)
       } catch (error) {
-        log.warn({ taskId: id, reason: reasonOf(error) }, 'files of an old task could not be removed')
+        log.warn({ taskId: id, reason: errorReason(error) }, 'files of an old task could not be removed')
       }
     }
     if (removed.length > 0) await em.nativeDelete(TaskRow, { id: { $in: removed } })

@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of asynchronous tasks. */
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Probe, report, startTasks } from './fixtures/product.ts'
 
@@ -40,17 +40,20 @@ t.test('a full queue rejects tasks', async (t) => {
       }
       return found.filter((reason) => reason !== 'submitted')
     }
-  const [capacity] = await effectOf(t, 'platform.async-task.queue.capacity', {
+  const [capacity] = await assertKeyEffect(t, 'platform.async-task.queue.capacity', {
     changed: 3,
     observe: observe((index) => index + 1),
   })
   t.same([capacity?.before, capacity?.after], [[], ['async-task.queue-full']])
-  const [perOwner] = await effectOf(t, 'platform.async-task.queue.per-owner', { changed: 3, observe: observe(() => 1) })
+  const [perOwner] = await assertKeyEffect(t, 'platform.async-task.queue.per-owner', {
+    changed: 3,
+    observe: observe(() => 1),
+  })
   t.same([perOwner?.before, perOwner?.after], [[], ['async-task.owner-limit', 'async-task.owner-limit']])
 })
 
 t.test('some tasks run at the same time', async (t) => {
-  const [most] = await effectOf(t, 'platform.async-task.concurrency', {
+  const [most] = await assertKeyEffect(t, 'platform.async-task.concurrency', {
     compared: 2,
     changed: 1,
     observe: async (config, key) => {
@@ -65,7 +68,7 @@ t.test('some tasks run at the same time', async (t) => {
 })
 
 t.test('a task is cancelled at its deadline', async (t) => {
-  const [aborted] = await effectOf(t, 'platform.async-task.deadline', {
+  const [aborted] = await assertKeyEffect(t, 'platform.async-task.deadline', {
     changed: '10m',
     observe: async (config) => {
       const { tasks, probe, clock } = await startProbe({ 'platform.async-task.lease': '1h', ...config })
@@ -79,7 +82,7 @@ t.test('a task is cancelled at its deadline', async (t) => {
 })
 
 t.test('a finished task is stored as long as its retention', async (t) => {
-  const [counts] = await effectOf(t, 'platform.async-task.retention', {
+  const [counts] = await assertKeyEffect(t, 'platform.async-task.retention', {
     changed: '1h',
     observe: async (config) => {
       const { tasks, clock, reaches, running } = await startTasks(t, await sqlite(), {
@@ -97,7 +100,7 @@ t.test('a finished task is stored as long as its retention', async (t) => {
 })
 
 t.test('the configured engine runs the tasks', async (t) => {
-  const [engines] = await effectOf(t, 'platform.async-task.engine', {
+  const [engines] = await assertKeyEffect(t, 'platform.async-task.engine', {
     changed: 'bullmq',
     observe: async (config) =>
       startTasks(t, await sqlite(), { config, clock: manualClock() }).then(
@@ -109,7 +112,7 @@ t.test('the configured engine runs the tasks', async (t) => {
 })
 
 t.test('a worker polls at the interval', async (t) => {
-  const [polls] = await effectOf(t, 'platform.async-task.poll-interval', {
+  const [polls] = await assertKeyEffect(t, 'platform.async-task.poll-interval', {
     changed: '432ms',
     observe: async (config) => {
       const clock = manualClock()
@@ -156,8 +159,8 @@ t.test('the task of a dead instance is taken over', async (t) => {
     await passed()
     return [(await web.tasks.get(id)).status, ...probe.runs.map(({ attempt }) => attempt)]
   }
-  const [lease] = await effectOf(t, 'platform.async-task.lease', { changed: '10s', observe: observe(15) })
+  const [lease] = await assertKeyEffect(t, 'platform.async-task.lease', { changed: '10s', observe: observe(15) })
   t.match(lease, { before: ['running'], after: ['running', 3] })
-  const [attempts] = await effectOf(t, 'platform.async-task.max-attempts', { changed: 2, observe: observe(31) })
+  const [attempts] = await assertKeyEffect(t, 'platform.async-task.max-attempts', { changed: 2, observe: observe(31) })
   t.match(attempts, { before: ['running', 3], after: ['failed'] })
 })

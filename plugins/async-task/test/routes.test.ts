@@ -4,7 +4,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { BusinessError, definePlugin } from '@plinth/kernel'
-import { effectOf, type KeyValues, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { comes, Probe, report, startTasks } from './fixtures/product.ts'
@@ -81,7 +81,7 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
 }
 
 t.test('a download address lives as long as configured', async (t) => {
-  const [types] = await effectOf(t, 'platform.async-task.download-url.lifetime', {
+  const [types] = await assertKeyEffect(t, 'platform.async-task.download-url.lifetime', {
     changed: '4m',
     observe: async (config) => {
       const db = await createDatabase('sqlite')

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { type BrowserPage, htmlText, type PageAsset, type PageRequest } from '@plinth/http'
-import { codeOf } from '@plinth/kernel'
+import { errorCodeOf } from '@plinth/kernel'
 import type { PageBuild } from './page-build.ts'
 import { noncePlaceholder, type PagePlaces } from './page-source.ts'
 
@@ -80,7 +80,7 @@ export class PageFiles {
       const read = [...pages, ...assets].map(async (name) => [name, await readFile(join(directory, name))] as const)
       return new PageFiles(new Map([...(await Promise.all(old)).flat(), ...(await Promise.all(read))]))
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined
+      if (errorCodeOf(error) === 'ENOENT') return undefined
       throw error
     }
   }

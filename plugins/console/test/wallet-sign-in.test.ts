@@ -1,7 +1,7 @@
 /** Tests the sign-in to the back office with a browser wallet. The wallet signs in this process. */
 
 import idempotency from '@plinth/idempotency'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import rateLimit from '@plinth/rate-limit'
@@ -110,9 +110,9 @@ async function giveRole(userId: number): Promise<void> {
   const call = async (method: string, path: string, body?: object, token = '') => {
     const response = await fetch(
       new URL(`../api/v1/${path}`, office?.url),
-      defined({
+      omitUndefined({
         method,
-        headers: defined({
+        headers: omitUndefined({
           authorization: `Bearer ${token}`,
           'content-type': body === undefined ? undefined : 'application/json',
         }),

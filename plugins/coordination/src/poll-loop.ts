@@ -1,4 +1,4 @@
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 
 export interface PollParts {
   /**
@@ -50,7 +50,7 @@ export class PollLoop {
 
   async #run(): Promise<void> {
     const { look, pollMs, idleMs = pollMs, subject, clock, log } = this.#parts
-    const failures = new FailureLog(log, {
+    const failures = new RepeatedFailureLog(log, {
       failing: `${subject} cannot be read; trying again`,
       over: `${subject} can be read again`,
     })

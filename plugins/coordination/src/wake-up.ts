@@ -1,4 +1,4 @@
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 
 /** Messages between instances, implemented by the shared store. */
 export interface Messages {
@@ -28,7 +28,7 @@ const betweenMs = 100
  */
 export class WakeUp {
   readonly #parts: WakeUpParts
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   readonly #stopped = new AbortController()
   #sending: Promise<void> | undefined
   #isMore = false
@@ -36,7 +36,7 @@ export class WakeUp {
 
   constructor(parts: WakeUpParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: `other instances are not told about ${parts.subject}; they find them later`,
       over: `other instances are told about ${parts.subject} again`,
     })

@@ -1,5 +1,5 @@
 import { PollLoop } from '@plinth/coordination'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import pino from 'pino'
@@ -11,7 +11,7 @@ function startLoop(look: () => Promise<number>, idleMs?: number) {
   const clock = manualClock()
   const looks: number[] = []
   const loop = new PollLoop(
-    defined({
+    omitUndefined({
       look: () => {
         looks.push(clock.monotonic())
         return look()

@@ -3,7 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { type Clock, FailureLog, type HealthReport, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
+import {
+  type Clock,
+  errorReason,
+  type HealthReport,
+  isPlinthError,
+  type Logger,
+  RepeatedFailureLog,
+} from '@plinth/kernel'
 import {
   databaseNow,
   type MigrateOptions,
@@ -127,9 +134,9 @@ export class DatabaseService implements Database {
     const warn = (message: string) => options.log.warn(message)
     const texts = { failing: 'the database is not available', over: 'the database is available again' }
     const quiet = { clock: options.clock, ms: quietMs }
-    const failures = new FailureLog(options.log, texts, quiet)
+    const failures = new RepeatedFailureLog(options.log, texts, quiet)
     const writeTexts = { failing: 'the database takes no writes', over: 'the database takes writes again' }
-    const writes = new FailureLog(options.log, writeTexts, quiet)
+    const writes = new RepeatedFailureLog(options.log, writeTexts, quiet)
     const entities = options.entities.flatMap((one) => one.entities)
     return new DatabaseService(options, await openOrm(options.settings, { entities, warn, failures, writes }))
   }
@@ -183,11 +190,11 @@ export class DatabaseService implements Database {
 
   async close(): Promise<void> {
     if (this.clock instanceof FileClock) {
-      await this.clock.save().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
+      await this.clock.save().catch((error: unknown) => this.#options.log.warn(errorReason(error)))
     }
     await this.#open.demand
       .run({ reserved: true, statementMs: releaseTimeoutMs }, () => this.#ids.release())
-      .catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
+      .catch((error: unknown) => this.#options.log.warn(errorReason(error)))
     this.#connected = undefined
     await this.#open.close()
   }

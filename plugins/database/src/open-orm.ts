@@ -7,7 +7,7 @@ import type {
   MikroORM,
   SqlEntityManager,
 } from '@mikro-orm/sql'
-import { codeOf, isPlinthError, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason, isPlinthError } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
 import {
   type ConnectionSettings,
@@ -111,7 +111,7 @@ export async function loadDriver<Driver>(type: ServerSettings['type'], load: () 
     return await load()
   } catch (error) {
     const name = `@mikro-orm/${type}`
-    const isMissing = codeOf(error) === 'ERR_MODULE_NOT_FOUND' && reasonOf(error).includes(`'${name}'`)
+    const isMissing = errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND' && errorReason(error).includes(`'${name}'`)
     if (!isMissing) throw error
     throw databaseError('PLINTH_DATABASE_DRIVER', { type, package: `${name}@${Utils.getORMVersion()}` }, error)
   }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { PluginData } from '@plinth/kernel'
+import type { PluginDataStore } from '@plinth/kernel'
 import {
   definePlugin,
   healthCheck,
@@ -137,7 +137,7 @@ export default definePlugin({
 })
 
 /** Finds and removes the tables and change sets of a plugin that is being removed. */
-export const tableData = (service: Pick<DatabaseService, 'dataOf' | 'removeDataOf'>): PluginData => ({
+export const tableData = (service: Pick<DatabaseService, 'dataOf' | 'removeDataOf'>): PluginDataStore => ({
   async find({ id }) {
     const { tables, changeSets } = await service.dataOf(id)
     const found = tables.map(({ table, rows }) => ({ kind: 'table', name: table, rows }))

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { codeOf, isPlinthError, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason, isPlinthError } from '@plinth/kernel'
 import { type Dialect, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import { CompiledQuery, type Kysely } from 'kysely'
 import {
@@ -106,7 +106,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
     // The settings may be the same for MySQL and MariaDB, but their change sets differ.
     const dialect = server.product === 'MariaDB' ? 'mariadb' : settings.type
     await new Migrator({ db, dialect, plugins: changeSets }).plan().catch((error: unknown) => {
-      throw deniedCodes.has(codeOf(error)) ? rightError(settings, 'write', error) : error
+      throw deniedCodes.has(errorCodeOf(error)) ? rightError(settings, 'write', error) : error
     })
     const missing = await findMissingRight((sql) => db.executeQuery(CompiledQuery.raw(sql)))
     if (missing === undefined) return server
@@ -124,7 +124,7 @@ function rightError(settings: ConnectionSettings, right: TableRight, error: unkn
     place: placeOf(settings),
     user: settings.type === 'sqlite' ? '' : settings.username,
     activity: activities[right],
-    reason: reasonOf(error),
+    reason: errorReason(error),
   }
   return databaseError('PLINTH_DATABASE_RIGHTS', details, error)
 }

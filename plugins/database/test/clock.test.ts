@@ -2,7 +2,7 @@
 import { database } from '@plinth/database'
 import { hostClock, shiftedHost } from '@plinth/database/testing'
 import type { Clock } from '@plinth/kernel'
-import { effectOf, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import t from 'tap'
 import { onEachDatabase, productOn, servers, type TestDatabase } from './fixtures/databases.ts'
@@ -67,7 +67,7 @@ onEachDatabase(
   t,
   'a difference is a problem above the tolerance',
   async (t, db) => {
-    const [kinds] = await effectOf(t, 'platform.database.clock-tolerance', {
+    const [kinds] = await assertKeyEffect(t, 'platform.database.clock-tolerance', {
       compared: '10m',
       changed: '1m',
       observe: async (config) => {

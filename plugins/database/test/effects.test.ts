@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import {
-  effectOf,
+  assertKeyEffect,
   freePort,
   type KeyValues,
   rejectsWith,
@@ -33,7 +33,7 @@ const messageOf = (error: unknown): string =>
 
 t.test('SQLite stores where and as safely as the keys say', async (t) => {
   const [one, other] = ['one', 'other'].map((name) => join(t.testdir(), `${name}.sqlite`))
-  const [files] = await effectOf(t, 'platform.database.sqlite.file', {
+  const [files] = await assertKeyEffect(t, 'platform.database.sqlite.file', {
     compared: one ?? '',
     changed: other ?? '',
     observe: async (values) => {
@@ -42,7 +42,7 @@ t.test('SQLite stores where and as safely as the keys say', async (t) => {
     },
   })
   t.same([files?.before, files?.after], [one, other])
-  const [levels] = await effectOf(t, 'platform.database.sqlite.synchronous', {
+  const [levels] = await assertKeyEffect(t, 'platform.database.sqlite.synchronous', {
     changed: 'normal',
     observe: async (values) => {
       const db = await start(t, { 'platform.database.sqlite.file': one ?? '', ...values })
@@ -57,7 +57,7 @@ onEachDatabase(
   'a process has no more connections than allowed',
   async (t, at) => {
     const session = at.dialect === 'postgresql' ? 'pg_backend_pid()' : 'connection_id()'
-    const [sizes] = await effectOf(t, 'platform.database.pool-size', {
+    const [sizes] = await assertKeyEffect(t, 'platform.database.pool-size', {
       compared: 4,
       changed: 3,
       observe: async (values, key) => {
@@ -94,7 +94,7 @@ onEachDatabase(
       at.dialect === 'postgresql'
         ? 'select count(*) as n from pg_prepared_statements'
         : `select variable_value as n from information_schema.session_status where variable_name = 'COM_STMT_PREPARE'`
-    const [prepared] = await effectOf(t, 'platform.database.prepared-statements', {
+    const [prepared] = await assertKeyEffect(t, 'platform.database.prepared-statements', {
       changed: false,
       observe: async (values) => {
         const db = await start(t, { ...at.config, 'platform.database.pool-size': 2, ...values })
@@ -139,23 +139,27 @@ t.test('a product connects to the configured server as the configured user', asy
     await t.rejects(startForTest(productOf({ ...server, 'platform.database.connect-timeout': '1m', ...values })))
     return receivedEvents[0] ?? []
   }
-  const [hosts] = await effectOf(t, 'platform.database.host', { changed: '127.0.0.3', observe })
+  const [hosts] = await assertKeyEffect(t, 'platform.database.host', { changed: '127.0.0.3', observe })
   t.same([hosts?.before[0], hosts?.after[0]], ['127.0.0.1', '127.0.0.3'])
   const proofs = [
-    await effectOf(t, 'platform.database.name', { changed: 'other-name', observe }),
-    await effectOf(t, 'platform.database.username', { changed: 'other-user', observe }),
-    await effectOf(t, 'platform.database.password', { compared: 'one-secret', changed: 'other-secret', observe }),
+    await assertKeyEffect(t, 'platform.database.name', { changed: 'other-name', observe }),
+    await assertKeyEffect(t, 'platform.database.username', { changed: 'other-user', observe }),
+    await assertKeyEffect(t, 'platform.database.password', {
+      compared: 'one-secret',
+      changed: 'other-secret',
+      observe,
+    }),
   ].flat()
   t.same(
     proofs.map(({ before, after }) => [before, after].map((texts) => /other-\w+/.exec(texts.join())?.[0])),
     ['other-name', 'other-user', 'other-secret'].map((text) => [undefined, text]),
   )
-  const [first] = await effectOf(t, 'platform.database.tls', { changed: 'encrypt', observe })
+  const [first] = await assertKeyEffect(t, 'platform.database.tls', { changed: 'encrypt', observe })
   t.match(first?.before[1], /plinth/)
   t.equal(first?.after[1], Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1'), 'request for TLS')
 
   const [one, other] = [await freePort(), await freePort()]
-  const [ports] = await effectOf(t, 'platform.database.port', {
+  const [ports] = await assertKeyEffect(t, 'platform.database.port', {
     compared: one,
     changed: other,
     observe: async (values) => {
@@ -165,7 +169,7 @@ t.test('a product connects to the configured server as the configured user', asy
   })
   t.match(ports?.before, `127.0.0.1:${one}`)
   t.match(ports?.after, `127.0.0.1:${other}`)
-  const [types] = await effectOf(t, 'platform.database.type', {
+  const [types] = await assertKeyEffect(t, 'platform.database.type', {
     compared: 'postgresql',
     changed: 'mariadb',
     observe: async (values) => {
@@ -184,7 +188,7 @@ t.test('a product connects to the configured server as the configured user', asy
 })
 
 t.test('a migration waits for another process as long as the key says', async (t) => {
-  const [locked] = await effectOf(t, 'platform.database.migration-lock-wait', {
+  const [locked] = await assertKeyEffect(t, 'platform.database.migration-lock-wait', {
     compared: '1s',
     changed: '2s',
     observe: async (values) => {
@@ -206,7 +210,7 @@ t.test('a migration waits for another process as long as the key says', async (t
 })
 
 t.test('a start migrates unless the key is false', async (t) => {
-  const [pending] = await effectOf(t, 'platform.database.migrate-at-start', {
+  const [pending] = await assertKeyEffect(t, 'platform.database.migrate-at-start', {
     changed: false,
     observe: async (values) => {
       const at = await createDatabase('sqlite')
@@ -226,7 +230,7 @@ t.test('SQLite waits as long as the key says for another process that writes', a
     db.exec('begin immediate')
     console.log('holds')
     process.stdin.on('data', () => { setTimeout(() => { db.exec('rollback'); process.exit() }, 2000) })`
-  const [outcomes] = await effectOf(t, 'platform.database.sqlite.busy-timeout', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.database.sqlite.busy-timeout', {
     compared: '2m',
     changed: '20ms',
     observe: async (values) => {
@@ -263,7 +267,7 @@ t.test('a connection attempt is cancelled at its timeout', async (t) => {
     silent.close()
   })
   const { port } = silent.address() as { port: number }
-  const [durations] = await effectOf(t, 'platform.database.connect-timeout', {
+  const [durations] = await assertKeyEffect(t, 'platform.database.connect-timeout', {
     compared: '150ms',
     changed: '3s',
     observe: async (values) => {
@@ -294,16 +298,16 @@ onEachDatabase(
       const [row] = await (await start(t, { ...at.config, ...values })).query<Record<string, string>>(limits)
       return { statement: Number.parseFloat(`${row?.['statement']}`), idle: Number.parseFloat(`${row?.['idle']}`) }
     }
-    const [statement] = await effectOf(t, 'platform.database.query-timeout', { changed: '10s', observe })
+    const [statement] = await assertKeyEffect(t, 'platform.database.query-timeout', { changed: '10s', observe })
     t.match(statement, { before: { statement: 35 }, after: { statement: 15 } })
-    const [idle] = await effectOf(t, 'platform.database.transaction-timeout', { changed: '20s', observe })
+    const [idle] = await assertKeyEffect(t, 'platform.database.transaction-timeout', { changed: '20s', observe })
     t.match(idle, { before: { idle: 65 }, after: { idle: 25 } })
   },
   servers,
 )
 
 onEachDatabase(t, 'a transaction is rolled back at its timeout', async (t, at) => {
-  const [reasons] = await effectOf(t, 'platform.database.transaction-timeout', {
+  const [reasons] = await assertKeyEffect(t, 'platform.database.transaction-timeout', {
     compared: '200ms',
     changed: '400ms',
     observe: async (values) => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type Database, database } from '@plinth/database'
 import { type CommandInvocation, definePlugin, type PlinthError, type Plugin } from '@plinth/kernel'
-import { outcomeOf, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, throwsWith, waitForProcessEnd } from '@plinth/kernel/testing'
 import {
   type ChangeSet,
   defineChangeSet,
@@ -29,7 +29,7 @@ interface Outcome {
 
 async function migrateInProcess(db: TestDatabase, killAfter: number | null): Promise<Outcome> {
   const argument = JSON.stringify({ settings: db.settings, killAfter })
-  const { code, signal, stdout, stderr } = await outcomeOf(spawn(process.execPath, [childFile, argument]))
+  const { code, signal, stdout, stderr } = await waitForProcessEnd(spawn(process.execPath, [childFile, argument]))
   if (signal !== null) return { signal }
   if (code !== 0) throw new Error(stderr)
   return { signal, result: JSON.parse(stdout) as MigrationResult }

@@ -1,7 +1,7 @@
-import { type AuditedKind, bilingual as text } from '@plinth/kernel'
+import { type AuditTexts, bilingual as text } from '@plinth/kernel'
 
 /** Names of the audited actions, for people. */
-export const audited: Readonly<Record<string, AuditedKind>> = {
+export const audited: Readonly<Record<string, AuditTexts>> = {
   'outbox-event': {
     title: text('Event', '事件'),
     page: 'events.event',

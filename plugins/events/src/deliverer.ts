@@ -1,6 +1,6 @@
 import { type KeptLease, keepLease, LeaseLost, type Moment, momentOf } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
-import { type Clock, columnText, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, fitTextToColumn, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { EventRow } from './entities.ts'
 import type { HandlerRegistry } from './handler-registry.ts'
@@ -112,7 +112,7 @@ export class Deliverer {
       await store.release(claim)
       return 'postponed'
     }
-    const reason = columnText(failures.join('; '), maxReasonLength)
+    const reason = fitTextToColumn(failures.join('; '), maxReasonLength)
     const attempt = event.attempts + 1
     if (attempt >= settings.maxAttempts) return this.#giveUp(event, claim, attempt, reason)
     const delayMs = retryDelay(attempt, settings, random)
@@ -124,7 +124,7 @@ export class Deliverer {
   /** The lease ends by the clock of the database. So if a late renewal succeeds, the lease was still valid. */
   #keepLease(claim: Claim, leaseMs: number, heldSince: Moment): KeptLease {
     const { store, clock, log } = this.#parts
-    const failures = new FailureLog(log, {
+    const failures = new RepeatedFailureLog(log, {
       failing: 'the lease of an event cannot be renewed; trying again',
       over: 'the lease of an event is renewed again',
     })
@@ -204,6 +204,6 @@ export class Deliverer {
 
   /** Returns the reason without secrets and without control characters, which some databases reject. */
   #reason(handler: string, error: unknown): string {
-    return this.#parts.redact(`${handler}: ${reasonOf(error)}`).replace(/\p{Cc}+/gu, ' ')
+    return this.#parts.redact(`${handler}: ${errorReason(error)}`).replace(/\p{Cc}+/gu, ' ')
   }
 }

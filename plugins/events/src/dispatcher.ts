@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Deliverer } from './deliverer.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import type { Hint } from './outbox-writer.ts'
@@ -50,17 +50,17 @@ export class Dispatcher {
   #quietLooks = 0
   /** True after an error, until a poll succeeds. */
   #isUnsure = false
-  readonly #looking: FailureLog
-  readonly #delivering: FailureLog
+  readonly #looking: RepeatedFailureLog
+  readonly #delivering: RepeatedFailureLog
   #loop: Promise<void> | undefined
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
-    this.#looking = new FailureLog(parts.log, {
+    this.#looking = new RepeatedFailureLog(parts.log, {
       failing: 'the outbox cannot be read; trying again',
       over: 'the outbox can be read again',
     })
-    this.#delivering = new FailureLog(parts.log, {
+    this.#delivering = new RepeatedFailureLog(parts.log, {
       failing: 'the outcome of a delivery cannot be written; trying again',
       over: 'outcomes of deliveries can be written again',
     })

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { isMissingTable } from '@plinth/migrations'
 import type { EventRef, Events, Handler, HandlerOptions, PublishOptions } from './contract.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -62,7 +62,7 @@ export class EventsService implements Events {
       try {
         await handler.run(delivery, context, handlerDeadlineMs(), () => {})
       } catch (error) {
-        const reason = redact(reasonOf(error))
+        const reason = redact(errorReason(error))
         const about = { type: delivery.type, handler: handler.name, reason }
         // Before the first migration there is no outbox, so published events are emitted in this process. The tables of
         // the handlers do not exist either.

@@ -1,4 +1,4 @@
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import { Ajv, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import type { TSchema } from 'typebox'
@@ -23,7 +23,7 @@ export function encodeJson(schema: TSchema, value: unknown, largest: number, mis
   try {
     text = JSON.stringify(value)
   } catch (error) {
-    throw misfit(reasonOf(error), error)
+    throw misfit(errorReason(error), error)
   }
   if (text === undefined) throw misfit('it is undefined')
   if (Buffer.byteLength(text) > largest) throw misfit(`it is larger than ${largest / 1024} KiB`)

@@ -2,7 +2,7 @@ import { adminPages, attention } from '@plinth/admin'
 import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
-import { auditedKinds, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
@@ -36,7 +36,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],
-  contributes: [auditedKinds, personalData, optional(adminPages), optional(attention)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(attention)],
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
@@ -109,7 +109,7 @@ export default definePlugin({
     service.declarePublished(outboxDeliveryFailed)
     provide(events, service)
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'events', eventTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)

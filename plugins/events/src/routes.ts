@@ -17,7 +17,14 @@ import {
   sortQuery,
   Type,
 } from '@plinth/http'
-import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
+import {
+  type AuditedRequest,
+  type AuditSummary,
+  auditFieldsOfCaller,
+  type Kernel,
+  type Logger,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
 import { dueAtOnce, type EventRow, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
@@ -97,7 +104,7 @@ const recorded = <T>(
   db.transactional(async () => {
     const done = await work()
     const about = typeof events === 'number' ? { subject: events } : { summary: { ...events, ...done } }
-    await audit(product, { ...auditCaller(request), action: `outbox-event.${verb}`, ...about })
+    await writeAuditEntry(product, { ...auditFieldsOfCaller(request), action: `outbox-event.${verb}`, ...about })
     return done
   })
 

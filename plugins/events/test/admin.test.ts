@@ -4,7 +4,7 @@ import { event } from '@plinth/events'
 import httpPlugin, { http, metrics } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { defined, definePlugin, key } from '@plinth/kernel'
+import { definePlugin, key, omitUndefined } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -50,7 +50,7 @@ async function start(t: Test, at: TestDatabase) {
 
   async function call(method: 'GET' | 'POST', url: string, token?: string, body?: object) {
     const response = await server.inject(
-      defined({
+      omitUndefined({
         method,
         url,
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },

@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the event bus. */
 import { createDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
-import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -28,7 +28,7 @@ async function start(config: KeyValues, handle: (signal: AbortSignal) => Promise
 }
 
 t.test('a worker delivers only where the dispatcher starts', async (t) => {
-  const [states] = await effectOf(t, 'platform.events.dispatcher.auto-startup', {
+  const [states] = await assertKeyEffect(t, 'platform.events.dispatcher.auto-startup', {
     changed: false,
     observe: async (config) => {
       const { events, publish, states } = await start(config, () => {})
@@ -64,14 +64,14 @@ t.test('some events are delivered at the same time, and a lease protects each', 
     await events.idle()
     return { atOnce, leaseMs: leasedUntil - clock.now(), begun }
   }
-  const [concurrency] = await effectOf(t, 'platform.events.dispatcher.concurrency', { changed: 2, observe })
+  const [concurrency] = await assertKeyEffect(t, 'platform.events.dispatcher.concurrency', { changed: 2, observe })
   t.match(concurrency, { before: { atOnce: 4, begun: 4 }, after: { atOnce: 2, begun: 4 } })
-  const [leases] = await effectOf(t, 'platform.events.dispatcher.lease', { changed: '7s', observe })
+  const [leases] = await assertKeyEffect(t, 'platform.events.dispatcher.lease', { changed: '7s', observe })
   t.match(leases, { before: { leaseMs: 30_000 }, after: { leaseMs: 7_000 } })
 })
 
 t.test('a handler is cancelled at its deadline', async (t) => {
-  const [aborted] = await effectOf(t, 'platform.events.handler-deadline', {
+  const [aborted] = await assertKeyEffect(t, 'platform.events.handler-deadline', {
     changed: '3s',
     observe: async (config) => {
       const begun = Promise.withResolvers<AbortSignal>()
@@ -108,7 +108,7 @@ t.test('an event that fails is tried again as the keys say', async (t) => {
     return attempts
   }
   const quick = { 'platform.events.retry.max-delay': '1s' }
-  const [attempts] = await effectOf(t, 'platform.events.retry.max-attempts', {
+  const [attempts] = await assertKeyEffect(t, 'platform.events.retry.max-attempts', {
     compared: 2,
     changed: 3,
     observe: attemptsWithin(60_000, quick),
@@ -116,12 +116,12 @@ t.test('an event that fails is tried again as the keys say', async (t) => {
   t.match(attempts, { before: 2, after: 3 })
   const isRetried = (ms: number, others: KeyValues) => async (config: KeyValues) =>
     (await attemptsWithin(ms, others)(config)) > 1
-  const [first] = await effectOf(t, 'platform.events.retry.initial-delay', {
+  const [first] = await assertKeyEffect(t, 'platform.events.retry.initial-delay', {
     changed: '5m',
     observe: isRetried(60_000, {}),
   })
   t.match(first, { before: true, after: false })
-  const [longest] = await effectOf(t, 'platform.events.retry.max-delay', {
+  const [longest] = await assertKeyEffect(t, 'platform.events.retry.max-delay', {
     changed: '1s',
     observe: isRetried(60_000, { 'platform.events.retry.initial-delay': '5m' }),
   })
@@ -129,7 +129,7 @@ t.test('an event that fails is tried again as the keys say', async (t) => {
 })
 
 t.test('a worker polls at the interval', async (t) => {
-  const [polls] = await effectOf(t, 'platform.events.dispatcher.poll-interval', {
+  const [polls] = await assertKeyEffect(t, 'platform.events.dispatcher.poll-interval', {
     changed: '4321ms',
     observe: async (config) => {
       const { sleeps, events } = await start(config, () => {})
@@ -141,7 +141,7 @@ t.test('a worker polls at the interval', async (t) => {
 })
 
 t.test('a delivered event is stored as long as its retention', async (t) => {
-  const [counts] = await effectOf(t, 'platform.events.retention', {
+  const [counts] = await assertKeyEffect(t, 'platform.events.retention', {
     changed: '1d',
     observe: async (config) => {
       const { running, db, events, clock, publish } = await start(config, () => {})

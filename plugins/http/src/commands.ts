@@ -4,10 +4,10 @@ import { i18n } from '@plinth/i18n'
 import {
   type CommandDeclaration,
   type CommandOutput,
+  errorReason,
   kernel,
   type ManifestEntries,
   optional,
-  reasonOf,
   type UpgradeStep,
 } from '@plinth/kernel'
 import { site } from '@plinth/site'
@@ -126,7 +126,7 @@ function writeClient(folder: string, text: string, output: CommandOutput): void 
     mkdirSync(folder, { recursive: true })
     writeFileSync(file, text)
   } catch (error) {
-    throw httpError('PLINTH_HTTP_CLIENT_UNWRITABLE', { file, reason: reasonOf(error) }, error)
+    throw httpError('PLINTH_HTTP_CLIENT_UNWRITABLE', { file, reason: errorReason(error) }, error)
   }
   output.result({ file }, `Wrote ${file}. It needs the package openapi-fetch: npm install openapi-fetch`)
 }
@@ -147,7 +147,7 @@ function readDocument(file: string): object {
     const document: unknown = JSON.parse(readFileSync(file, 'utf8'))
     if (typeof document === 'object' && document !== null && 'paths' in document) return document
   } catch (error) {
-    throw unreadable(file, reasonOf(error), error)
+    throw unreadable(file, errorReason(error), error)
   }
   throw unreadable(file, 'it has no paths')
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type BusinessError, codeOf, isBusinessError, isUnavailable } from '@plinth/kernel'
+import { type BusinessError, errorCodeOf, isBusinessError, isUnavailable } from '@plinth/kernel'
 import type { TSchema } from 'typebox'
 import { InvalidInput } from './schemas/input-validation.ts'
 import { Type } from './schemas/schema-builders.ts'
@@ -211,7 +211,7 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
     if (error instanceof InvalidInput) return inputFailure(error, translate, locale)
     if (error instanceof TransportError) return transportFailure(error.code, translate, locale)
     if (isUnavailable(error)) return unavailableFailure(translate, locale)
-    const code = codeOf(error)
+    const code = errorCodeOf(error)
     // Only error codes of Fastify are considered, because a handler may throw `ERR_HTTP_REQUEST_TIMEOUT` if another
     // server did not respond.
     if (error instanceof Error && code?.startsWith('FST_')) {

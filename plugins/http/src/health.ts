@@ -1,10 +1,10 @@
 import {
   type Clock,
+  errorReason,
   type HealthCheck,
   type Kernel,
   type Logger,
-  reasonOf,
-  warningsOf,
+  readHealthWarnings,
   withinDeadline,
 } from '@plinth/kernel'
 import type { FastifyReply } from 'fastify'
@@ -87,8 +87,8 @@ export function createReadiness(
   const late = () => new Error(`no answer within ${deadlineMs} ms (platform.http.readiness-deadline)`)
   const judge = (check: HealthCheck) =>
     withinDeadline(clock, deadlineMs, check, late).then(
-      (report) => ({ reason: undefined, warnings: warningsOf(report) }),
-      (error: unknown) => ({ reason: reasonOf(error), warnings: [] }),
+      (report) => ({ reason: undefined, warnings: readHealthWarnings(report) }),
+      (error: unknown) => ({ reason: errorReason(error), warnings: [] }),
     )
 
   /** Probes run the checks every few seconds, so only changes are logged. */

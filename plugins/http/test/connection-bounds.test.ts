@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { effectOf, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, until } from '@plinth/kernel/testing'
 import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import type { HttpServer } from '../src/index.ts'
@@ -118,7 +118,7 @@ t.test('pipelined requests are not started after the caller has disconnected', a
 })
 
 t.test('the connection of a caller that reads nothing is closed after the send timeout', async (t) => {
-  const [states] = await effectOf(t, 'platform.http.send-timeout', {
+  const [states] = await assertKeyEffect(t, 'platform.http.send-timeout', {
     changed: '1s',
     async observe(values) {
       const served = Promise.withResolvers<Socket>()

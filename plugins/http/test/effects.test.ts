@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { definePlugin, healthCheck, key } from '@plinth/kernel'
-import { effectOf, freePort, type KeyValues, type ManualClock, manualClock, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, freePort, type KeyValues, type ManualClock, manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -43,7 +43,7 @@ const post = (http: HttpServer, handler: () => unknown = () => null) =>
   })
 
 t.test('the server listens where the keys say', async (t) => {
-  const [hosts] = await effectOf(t, 'platform.http.host', {
+  const [hosts] = await assertKeyEffect(t, 'platform.http.host', {
     changed: '127.0.0.4',
     observe: async (values) => {
       const { server, call } = await startWith(t, values)
@@ -58,7 +58,7 @@ t.test('the server listens where the keys say', async (t) => {
     ],
   )
   const [one, other] = [await freePort(), await freePort()]
-  const [ports] = await effectOf(t, 'platform.http.port', {
+  const [ports] = await assertKeyEffect(t, 'platform.http.port', {
     compared: one,
     changed: other,
     observe: async (values) => {
@@ -73,7 +73,7 @@ t.test('the server listens where the keys say', async (t) => {
       [other, 200],
     ],
   )
-  const [workers] = await effectOf(t, 'platform.http.worker-port', {
+  const [workers] = await assertKeyEffect(t, 'platform.http.worker-port', {
     changed: 0,
     observe: async (values) => {
       const { server, call } = await startWith(t, values, undefined, { roles: ['worker'] })
@@ -89,13 +89,16 @@ t.test('pages for machines are served as the keys say', async (t) => {
     return (await server.inject({ url, ...(remoteAddress && { remoteAddress }) })).statusCode
   }
   const proofs = [
-    await effectOf(t, 'platform.http.metrics.allowed-clients', {
+    await assertKeyEffect(t, 'platform.http.metrics.allowed-clients', {
       changed: ['198.51.100.0/24'],
       observe: statusOf('/metrics', '198.51.100.9'),
     }),
-    await effectOf(t, 'platform.http.metrics.enabled', { changed: false, observe: statusOf('/metrics') }),
-    await effectOf(t, 'platform.http.docs.enabled', { changed: false, observe: statusOf('/docs/openapi.json') }),
-    await effectOf(t, 'platform.http.context-path', { changed: '/shop', observe: statusOf('/shop/health/live') }),
+    await assertKeyEffect(t, 'platform.http.metrics.enabled', { changed: false, observe: statusOf('/metrics') }),
+    await assertKeyEffect(t, 'platform.http.docs.enabled', { changed: false, observe: statusOf('/docs/openapi.json') }),
+    await assertKeyEffect(t, 'platform.http.context-path', {
+      changed: '/shop',
+      observe: statusOf('/shop/health/live'),
+    }),
   ].flat()
   t.same(
     proofs.map(({ before, after }) => [before, after]),
@@ -109,7 +112,7 @@ t.test('pages for machines are served as the keys say', async (t) => {
 })
 
 t.test('a body is read up to its limit', async (t) => {
-  const [statuses] = await effectOf(t, 'platform.http.body-limit', {
+  const [statuses] = await assertKeyEffect(t, 'platform.http.body-limit', {
     changed: '64KiB',
     observe: async (values) => {
       const { send } = await startWith(t, values, post)
@@ -120,7 +123,7 @@ t.test('a body is read up to its limit', async (t) => {
 })
 
 t.test('an undeclared member of a response is an error where responses are checked', async (t) => {
-  const [codes] = await effectOf(t, 'platform.http.response-check', {
+  const [codes] = await assertKeyEffect(t, 'platform.http.response-check', {
     changed: true,
     observe: async (values) => {
       const { call } = await startWith(t, values, (http) =>
@@ -140,7 +143,7 @@ t.test('an undeclared member of a response is an error where responses are check
 })
 
 t.test('responses are compressed as the key says', async (t) => {
-  const [encodings] = await effectOf(t, 'platform.http.compression.enabled', {
+  const [encodings] = await assertKeyEffect(t, 'platform.http.compression.enabled', {
     changed: false,
     observe: async (values) => {
       const { server } = await startWith(t, values)
@@ -152,7 +155,7 @@ t.test('responses are compressed as the key says', async (t) => {
 })
 
 t.test('requests are logged where the access log is on', async (t) => {
-  const [counts] = await effectOf(t, 'platform.http.access-log', {
+  const [counts] = await assertKeyEffect(t, 'platform.http.access-log', {
     changed: true,
     observe: async (values) => {
       const lines: string[] = []
@@ -166,7 +169,7 @@ t.test('requests are logged where the access log is on', async (t) => {
 })
 
 t.test('a request has the configured time to arrive', async (t) => {
-  const [times] = await effectOf(t, 'platform.http.request-timeout', {
+  const [times] = await assertKeyEffect(t, 'platform.http.request-timeout', {
     changed: '20s',
     observe: async (values) => {
       const { call } = await startWith(t, values)
@@ -183,7 +186,7 @@ t.test('a request has the configured time to arrive', async (t) => {
 })
 
 t.test('connections are accepted up to the largest number', async (t) => {
-  const [last] = await effectOf(t, 'platform.http.max-connections', {
+  const [last] = await assertKeyEffect(t, 'platform.http.max-connections', {
     changed: 16,
     observe: async (values) => {
       const { port } = await startWith(t, values)
@@ -209,7 +212,7 @@ t.test('connections are accepted up to the largest number', async (t) => {
 })
 
 t.test('a server that stops waits for the drain delay', async (t) => {
-  const [drained] = await effectOf(t, 'platform.http.drain-delay', {
+  const [drained] = await assertKeyEffect(t, 'platform.http.drain-delay', {
     changed: '3s',
     observe: async (values) => {
       const clock = manualClock()
@@ -236,7 +239,7 @@ t.test('a server that stops waits for the drain delay', async (t) => {
 })
 
 t.test('a health check has the time of its deadline', async (t) => {
-  const [aborted] = await effectOf(t, 'platform.http.readiness-deadline', {
+  const [aborted] = await assertKeyEffect(t, 'platform.http.readiness-deadline', {
     changed: '7s',
     observe: async (values) => {
       const clock = manualClock()
@@ -301,17 +304,17 @@ async function overload(t: Test, values: KeyValues, meanwhile: (clock: ManualClo
 
 t.test('a server works on some requests at the same time, and others wait', async (t) => {
   const few = { 'platform.http.overload.max-requests': 1 }
-  const [most] = await effectOf(t, 'platform.http.overload.max-requests', {
+  const [most] = await assertKeyEffect(t, 'platform.http.overload.max-requests', {
     changed: 2,
     observe: (values) => overload(t, values),
   })
   t.match(most, { before: { begunAtOnce: 11, rejected: 0 }, after: { begunAtOnce: 2, rejected: 0 } })
-  const [queue] = await effectOf(t, 'platform.http.overload.max-waiting', {
+  const [queue] = await assertKeyEffect(t, 'platform.http.overload.max-waiting', {
     changed: 8,
     observe: (values) => overload(t, { ...few, ...values }),
   })
   t.match(queue, { before: { rejected: 0 }, after: { rejected: 2 } })
-  const [wait] = await effectOf(t, 'platform.http.overload.max-wait', {
+  const [wait] = await assertKeyEffect(t, 'platform.http.overload.max-wait', {
     compared: '5s',
     changed: '2s',
     observe: (values) => overload(t, { ...few, ...values }, (clock) => clock.advance(2000)),
@@ -369,15 +372,15 @@ t.test('the address of a caller is found as the keys say', async (t) => {
     return response.json().data as { ip: string; network: string }
   }
   const proofs = [
-    await effectOf(t, 'platform.rate-limit.annotation.client-ip.trusted-proxies', {
+    await assertKeyEffect(t, 'platform.rate-limit.annotation.client-ip.trusted-proxies', {
       changed: ['192.0.2.0/24'],
       observe: seenWith({}),
     }),
-    await effectOf(t, 'platform.rate-limit.annotation.client-ip.headers', {
+    await assertKeyEffect(t, 'platform.rate-limit.annotation.client-ip.headers', {
       changed: ['X-Real-IP'],
       observe: seenWith(proxies),
     }),
-    await effectOf(t, 'platform.rate-limit.annotation.client-ip.trust-forwarded-headers', {
+    await assertKeyEffect(t, 'platform.rate-limit.annotation.client-ip.trust-forwarded-headers', {
       changed: false,
       observe: seenWith(proxies),
     }),
@@ -390,7 +393,7 @@ t.test('the address of a caller is found as the keys say', async (t) => {
       ['198.51.100.1', '192.0.2.1'],
     ],
   )
-  const [networks] = await effectOf(t, 'platform.rate-limit.annotation.client-ip.ipv6-prefix', {
+  const [networks] = await assertKeyEffect(t, 'platform.rate-limit.annotation.client-ip.ipv6-prefix', {
     changed: 48,
     observe: seenWith({}),
   })

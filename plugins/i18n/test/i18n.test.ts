@@ -1,5 +1,5 @@
 import { definePlugin, defineProduct, type MessageCatalogues } from '@plinth/kernel'
-import { applyValues, effectOf, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import i18nPlugin, { i18n } from '../src/index.ts'
@@ -106,10 +106,10 @@ t.test('texts in English only are shown where the site default is Chinese', asyn
 
 t.test('the site default is a key that takes effect while running', async (t) => {
   const { running, translator } = await translatorFor(t)
-  const [texts] = await effectOf(t, 'platform.i18n.default-locale', {
+  const [texts] = await assertKeyEffect(t, 'platform.i18n.default-locale', {
     changed: 'zh-CN',
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       const locales = ['fr', 'en'].map((language) => translator.negotiate(language))
       return [...locales, translator.translate('fr', 'messages.shop.out-of-stock')]
     },

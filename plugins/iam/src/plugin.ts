@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { auditedKinds, auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
+import { auditTexts, auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
@@ -48,7 +48,7 @@ export default definePlugin({
   },
   provides: [identity, accounts, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard],
-  contributes: [auditedKinds, auditTrail, personalData, pluginData, optional(adminPages), optional(labelSources)],
+  contributes: [auditTexts, auditTrail, personalData, pluginData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
@@ -96,7 +96,7 @@ export default definePlugin({
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
     contribute(auditTrail, 'iam', parts.audit.forAll)
-    for (const [kind, words] of Object.entries(auditedIam)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(auditedIam)) contribute(auditTexts, kind, words)
     contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     for (const page of pages) contribute(adminPages, page.id, page)

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
-import { defined, definePlugin, type KeyDeclarations } from '@plinth/kernel'
+import { definePlugin, type KeyDeclarations, omitUndefined } from '@plinth/kernel'
 import { isPlugin } from '@plinth/kernel/host'
-import { outcomeOf } from '@plinth/kernel/testing'
+import { waitForProcessEnd } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -201,7 +201,7 @@ onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) =
     const address = path.replace('{id}', encodeURIComponent(wellFormedText(id)))
     const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(wellFormedText(value))}`)
     const response = await iam.server.inject(
-      defined({
+      omitUndefined({
         method: method as 'GET',
         url: `${address}?${search.join('&')}`,
         headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
@@ -262,7 +262,7 @@ export default defineProduct({ name: 'commands', plugins: [database, http, iam],
   const plinth = (args: string[], input = '') => {
     const child = spawn(process.execPath, [program, ...args], { cwd: directory })
     child.stdin.end(input)
-    return outcomeOf(child)
+    return waitForProcessEnd(child)
   }
   const create = ['admin', 'create', '--username', 'root', '--password-stdin', '--json']
   t.match(await plinth(create, 'secret1\n'), { code: 1, stdout: /PLINTH_IAM_MIGRATION_PENDING/ })

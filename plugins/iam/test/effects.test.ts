@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { identity } from '@plinth/iam'
 import type { Plugin } from '@plinth/kernel'
-import { effectOf, type KeyValues, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, until } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
@@ -21,7 +21,7 @@ async function startOnSqlite(t: Test, config: KeyValues, plugins: readonly Plugi
 }
 
 t.test('an audit record is stored as long as its retention', async (t) => {
-  const [stored] = await effectOf(t, 'platform.iam.audit.retention', {
+  const [stored] = await assertKeyEffect(t, 'platform.iam.audit.retention', {
     changed: '2d',
     observe: async (config) => {
       const { running, clock, administrator } = await startOnSqlite(t, config)
@@ -49,14 +49,14 @@ t.test('a password hash contains its costs', async (t) => {
     return /\$argon2id\$v=19\$(m=\d+,t=\d+),/.exec(JSON.stringify(row))?.[1]
   }
   const compared = '1MiB'
-  const [memory] = await effectOf(t, 'platform.iam.password.hash.memory', { compared, changed: '2MiB', observe })
+  const [memory] = await assertKeyEffect(t, 'platform.iam.password.hash.memory', { compared, changed: '2MiB', observe })
   t.match(memory, { before: 'm=1024,t=1', after: 'm=2048,t=1' })
-  const [passes] = await effectOf(t, 'platform.iam.password.hash.passes', { compared: 1, changed: 3, observe })
+  const [passes] = await assertKeyEffect(t, 'platform.iam.password.hash.passes', { compared: 1, changed: 3, observe })
   t.match(passes, { before: 'm=1024,t=1', after: 'm=1024,t=3' })
 })
 
 t.test('only some passwords are hashed at the same time', async (t) => {
-  const [most] = await effectOf(t, 'platform.iam.password.hash.concurrency', {
+  const [most] = await assertKeyEffect(t, 'platform.iam.password.hash.concurrency', {
     compared: 3,
     changed: 1,
     observe: async (config) => {
@@ -77,7 +77,7 @@ t.test('only some passwords are hashed at the same time', async (t) => {
 })
 
 t.test('tokens of the cache are checked without the database', async (t) => {
-  const [kinds] = await effectOf(t, 'platform.iam.token.cache-size', {
+  const [kinds] = await assertKeyEffect(t, 'platform.iam.token.cache-size', {
     changed: 1,
     observe: async (config) => {
       const iam = await startOnSqlite(t, config)
@@ -120,17 +120,17 @@ t.test('a login ends at its lifetime, when it is idle, and when a user has too m
       }
       return codes.join(' ')
     }
-  const [idle] = await effectOf(t, 'platform.iam.token.idle-timeout', {
+  const [idle] = await assertKeyEffect(t, 'platform.iam.token.idle-timeout', {
     changed: '10m',
     observe: codesAfter(9 * minute, 10 * minute),
   })
   t.match(idle, { before: '200 200', after: '200 401' })
-  const [lifetimes] = await effectOf(t, 'platform.iam.token.lifetime', {
+  const [lifetimes] = await assertKeyEffect(t, 'platform.iam.token.lifetime', {
     changed: '1h',
     observe: codesAfter(59 * minute, minute),
   })
   t.match(lifetimes, { before: '200 200', after: '200 401' })
-  const [counts] = await effectOf(t, 'platform.iam.token.max-per-user', {
+  const [counts] = await assertKeyEffect(t, 'platform.iam.token.max-per-user', {
     changed: 2,
     observe: async (config) => {
       const { call, administrator, login } = await startOnSqlite(t, config)
@@ -157,7 +157,7 @@ t.test('a password must follow the configured rules', async (t) => {
       return Promise.all(passwords.map(create))
     }
   const custom = { 'platform.iam.password.policy': 'custom' }
-  const [policies] = await effectOf(t, 'platform.iam.password.policy', {
+  const [policies] = await assertKeyEffect(t, 'platform.iam.password.policy', {
     changed: 'medium',
     observe: brokenRules(['12345678', 'abcdefg1']),
   })
@@ -168,7 +168,7 @@ t.test('a password must follow the configured rules', async (t) => {
       [['needs-letter-and-digit'], []],
     ],
   )
-  const [lengths] = await effectOf(t, 'platform.iam.password.min-length', {
+  const [lengths] = await assertKeyEffect(t, 'platform.iam.password.min-length', {
     changed: 10,
     observe: brokenRules(['abcdefgh', 'abcdefghij'], custom),
   })
@@ -179,7 +179,7 @@ t.test('a password must follow the configured rules', async (t) => {
       [['too-short'], []],
     ],
   )
-  const [patterns] = await effectOf(t, 'platform.iam.password.pattern', {
+  const [patterns] = await assertKeyEffect(t, 'platform.iam.password.pattern', {
     changed: '^\\p{Lu}',
     observe: brokenRules(['abcdefgh', 'Abcdefgh'], custom),
   })
@@ -190,7 +190,7 @@ t.test('a password must follow the configured rules', async (t) => {
       [['pattern'], []],
     ],
   )
-  const [known] = await effectOf(t, 'platform.iam.password.reject-well-known', {
+  const [known] = await assertKeyEffect(t, 'platform.iam.password.reject-well-known', {
     changed: true,
     observe: brokenRules(['123456', 'kite-7-mill']),
   })
@@ -201,7 +201,7 @@ t.test('a password must follow the configured rules', async (t) => {
       [['well-known'], []],
     ],
   )
-  const [operators] = await effectOf(t, 'platform.iam.password.operator-min-length', {
+  const [operators] = await assertKeyEffect(t, 'platform.iam.password.operator-min-length', {
     changed: 12,
     observe: async (config) => {
       const { accounts } = await startOnSqlite(t, config)
@@ -235,17 +235,17 @@ t.test('logins are limited per account and per address', async (t) => {
       }
       return 'unlimited'
     }
-  const [perAccount] = await effectOf(t, 'platform.iam.auth.login.rate-limit.password.identifier-max-attempts', {
+  const [perAccount] = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.password.identifier-max-attempts', {
     changed: 2,
     observe: limitOf('identifier'),
   })
   t.match(perAccount, { before: { count: 5, retryAfter: 60 }, after: { count: 2, retryAfter: 60 } })
-  const [perAddress] = await effectOf(t, 'platform.iam.auth.login.rate-limit.password.ip-max-attempts', {
+  const [perAddress] = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.password.ip-max-attempts', {
     changed: 2,
     observe: limitOf('ip'),
   })
   t.match(perAddress, { before: { count: 20, retryAfter: 60 }, after: { count: 2, retryAfter: 60 } })
-  const windows = await effectOf(t, 'platform.iam.auth.login.rate-limit.password.{identifier,ip}-window', {
+  const windows = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.password.{identifier,ip}-window', {
     changed: '7m',
     observe: (values, key) => {
       const kind = key.endsWith('ip-window') ? 'ip' : 'identifier'
@@ -254,12 +254,12 @@ t.test('logins are limited per account and per address', async (t) => {
   })
   for (const { before, after } of windows)
     t.match({ before, after }, { before: { count: 2, retryAfter: 60 }, after: { count: 2, retryAfter: 420 } })
-  const switches = await effectOf(t, 'platform.iam.auth.login.rate-limit.{enabled,password.enabled}', {
+  const switches = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.{enabled,password.enabled}', {
     changed: false,
     observe: limitOf('identifier'),
   })
   for (const { after } of switches) t.equal(after, 'unlimited')
-  const [prefixes] = await effectOf(t, 'platform.iam.auth.login.rate-limit.key-prefix', {
+  const [prefixes] = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.key-prefix', {
     changed: 'own:logins',
     observe: async (values) => {
       const config = { 'platform.rate-limit.default-store': 'shared-window', ...values }

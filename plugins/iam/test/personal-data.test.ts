@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { userDeleted, userErased } from '@plinth/iam'
-import { bilingual, definePlugin, type Person, personalData, service } from '@plinth/kernel'
+import { bilingual, definePlugin, type PersonalDataSubject, personalData, service } from '@plinth/kernel'
 import t from 'tap'
 import { adminPassword, startIam, system } from './fixtures/product.ts'
 
@@ -11,7 +11,7 @@ interface Seen {
   readonly erased: number[]
   readonly deleted: number[]
   /** The persons for whom the product has called the declaration of this plugin. */
-  readonly persons: Person[]
+  readonly persons: PersonalDataSubject[]
   failure: Error | undefined
 }
 const seen = service<Seen>('acme.seen')

@@ -3,7 +3,16 @@ import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
-import { type AuditEntry, audit, auditCaller, auditTrail, definePlugin, kernel, key, service } from '@plinth/kernel'
+import {
+  type AuditEntry,
+  auditFieldsOfCaller,
+  auditTrail,
+  definePlugin,
+  kernel,
+  key,
+  service,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -40,7 +49,7 @@ const shopPlugin = definePlugin({
       response: Type.Null(),
       async handler(request) {
         const subject = request.params.name
-        await audit(services.kernel, { ...auditCaller(request), action: 'order.close', subject })
+        await writeAuditEntry(services.kernel, { ...auditFieldsOfCaller(request), action: 'order.close', subject })
         return null
       },
     })
@@ -48,7 +57,7 @@ const shopPlugin = definePlugin({
       deleted,
       record: (entry, fails = false) =>
         services.database.transactional(async () => {
-          await audit(services.kernel, entry)
+          await writeAuditEntry(services.kernel, entry)
           if (fails) throw new Error('rolled back')
         }),
     })
@@ -147,10 +156,12 @@ onSqlite(t, 'a record is described in words, in the language of the reader', asy
 
 t.test('without a trail nothing is recorded, and a trail that fails stops the action', async (t) => {
   const none = { contributions: () => new Map() }
-  await audit(none, { actor: { name: 'cli' }, action: 'order.close' })
+  await writeAuditEntry(none, { actor: { name: 'cli' }, action: 'order.close' })
   const failing = { contributions: () => new Map([['x', { record: () => Promise.reject(new Error('full')) }]]) }
-  await rejectsWith(t, audit(failing as never, { actor: { name: 'cli' }, action: 'order.close' }), { message: 'full' })
-  t.same(auditCaller({ clientIp: '1.2.3.4', traceId: 'x' }), {
+  await rejectsWith(t, writeAuditEntry(failing as never, { actor: { name: 'cli' }, action: 'order.close' }), {
+    message: 'full',
+  })
+  t.same(auditFieldsOfCaller({ clientIp: '1.2.3.4', traceId: 'x' }), {
     actor: { name: 'anonymous' },
     clientIp: '1.2.3.4',
     traceId: 'x',

@@ -5,7 +5,7 @@ import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { address, type Channel, type Config, sink, startCodes } from './fixtures/verification.ts'
 
@@ -29,26 +29,26 @@ async function messageOf(config: Config, key: string) {
 }
 
 t.test('a message of a code is written as the keys say', async (t) => {
-  const lengths = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.code-length', {
+  const lengths = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.code-length', {
     changed: 9,
     observe: messageOf,
   })
   for (const { before, after } of lengths) t.same([before.digits, after.digits], [6, 9])
-  const scenes = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.default-scene', {
+  const scenes = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.default-scene', {
     changed: 'sign-up',
     observe: messageOf,
   })
   for (const { before, after } of scenes) t.same([before.scene, after.scene], ['login', 'sign-up'])
   const texts = [
-    ...(await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.template', {
+    ...(await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.template', {
       changed: 'mine',
       observe: messageOf,
     })),
-    ...(await effectOf(t, 'platform.iam.auth.login.verification.sms.{template-code,sign-name,provider}', {
+    ...(await assertKeyEffect(t, 'platform.iam.auth.login.verification.sms.{template-code,sign-name,provider}', {
       changed: 'mine',
       observe: messageOf,
     })),
-    ...(await effectOf(t, 'platform.iam.auth.login.verification.email.subject', {
+    ...(await assertKeyEffect(t, 'platform.iam.auth.login.verification.email.subject', {
       changed: 'mine',
       observe: messageOf,
     })),
@@ -69,7 +69,7 @@ t.test('a message of a code is written as the keys say', async (t) => {
 })
 
 t.test('a code is accepted as long as its lifetime', async (t) => {
-  const found = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.ttl', {
+  const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.ttl', {
     changed: '90s',
     observe: async (config, key) => {
       const { send, check, clock, outbox } = await startOnSqlite({ config })
@@ -83,7 +83,7 @@ t.test('a code is accepted as long as its lifetime', async (t) => {
 })
 
 t.test('a channel that is switched off sends no code', async (t) => {
-  const found = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.enabled', {
+  const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.enabled', {
     changed: false,
     observe: async (config, key) => {
       const { send, outbox } = await startOnSqlite({ config })
@@ -102,7 +102,7 @@ t.test('a channel that is switched off sends no code', async (t) => {
 })
 
 t.test('codes and counts are stored under the prefix', async (t) => {
-  const found = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.key-prefix', {
+  const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.key-prefix', {
     changed: 'own:codes',
     observe: async (config, key) => {
       const { send, running } = await startOnSqlite({ config, store: 'shared-window' })
@@ -136,7 +136,7 @@ async function limitOf(config: KeyValues, key: string) {
 }
 
 t.test('codes and their checks are limited per recipient and per address', async (t) => {
-  const recipients = await effectOf(
+  const recipients = await assertKeyEffect(
     t,
     'platform.iam.auth.login.verification.{sms.mobile,sms.verify-mobile,email.email,email.verify-email}-max-attempts',
     { changed: 3, observe: limitOf },
@@ -150,15 +150,19 @@ t.test('codes and their checks are limited per recipient and per address', async
     [once, fiveTimes, once, fiveTimes],
   )
   for (const { after } of recipients) t.hasStrict(after, { count: 3 })
-  const addresses = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.{ip,verify-ip}-max-attempts', {
-    changed: 3,
-    observe: limitOf,
-  })
+  const addresses = await assertKeyEffect(
+    t,
+    'platform.iam.auth.login.verification.{sms,email}.{ip,verify-ip}-max-attempts',
+    {
+      changed: 3,
+      observe: limitOf,
+    },
+  )
   for (const { before, after } of addresses) t.same([before, after], ['unlimited', { count: 3, retryAfter: 3600 }])
 })
 
 t.test('a limit holds as long as its window', async (t) => {
-  const found = await effectOf(
+  const found = await assertKeyEffect(
     t,
     'platform.iam.auth.login.verification.{sms.mobile,sms.verify-mobile,sms.ip,sms.verify-ip,email.email,email.verify-email,email.ip,email.verify-ip}-window',
     {
@@ -188,18 +192,18 @@ t.test('mobile numbers are limited by their country', async (t) => {
       for (const [index, to] of numbers.entries()) codes.push((await send('sms', to, `203.0.113.${index}`)).code)
       return [...codes, ...outbox.messages.map(({ recipient }) => recipient)]
     }
-  const [national] = await effectOf(t, 'platform.iam.auth.login.verification.sms.default-country', {
+  const [national] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.sms.default-country', {
     changed: 'DE',
     observe: sendTo('13800000001', '0170 1234567'),
   })
   t.same(national?.before, ['200', '200', '+8613800000001', '+861701234567'])
   t.ok(national?.after.includes('+491701234567'))
-  const [listed] = await effectOf(t, 'platform.iam.auth.login.verification.sms.countries', {
+  const [listed] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.sms.countries', {
     changed: ['49'],
     observe: sendTo('+491701234567', '+8613800000001'),
   })
   t.match(listed, { before: ['200', '200'], after: ['200', '400', '+491701234567'] })
-  const [perDay] = await effectOf(t, 'platform.iam.auth.login.verification.sms.country-max-attempts', {
+  const [perDay] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.sms.country-max-attempts', {
     changed: 1,
     observe: sendTo('+8613800000001', '+8613800000002', '+491701234567'),
   })
@@ -207,7 +211,7 @@ t.test('mobile numbers are limited by their country', async (t) => {
 })
 
 t.test('operators are alerted after a number of e-mail codes', async (t) => {
-  const [alerts] = await effectOf(t, 'platform.iam.auth.login.verification.email.alert-after', {
+  const [alerts] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.email.alert-after', {
     changed: 2,
     observe: async (config) => {
       const published: unknown[] = []
@@ -229,7 +233,7 @@ t.test('operators are alerted after a number of e-mail codes', async (t) => {
 })
 
 t.test('the sender of the configuration delivers, to its directory', async (t) => {
-  const senders = await effectOf(t, 'platform.iam.auth.login.verification.{sms,email}.sender', {
+  const senders = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.sender', {
     changed: 'other',
     compared: 'sink',
     observe: async (config, key) => {
@@ -249,7 +253,7 @@ t.test('the sender of the configuration delivers, to its directory', async (t) =
       ],
     )
   const at = t.testdir()
-  const [files] = await effectOf(t, 'platform.iam.auth.login.verification.file-sender.directory', {
+  const [files] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.file-sender.directory', {
     compared: join(at, 'a'),
     changed: join(at, 'b'),
     observe: async (config) => {
@@ -264,7 +268,7 @@ t.test('the sender of the configuration delivers, to its directory', async (t) =
 t.test('a code is checked with the key that it was made with', async (t) => {
   const key = 'platform.iam.auth.login.verification.secret-key'
   const [first, second] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
-  const [found] = await effectOf(t, 'platform.iam.auth.login.verification.secret-key', {
+  const [found] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.secret-key', {
     compared: first ?? '',
     changed: second ?? '',
     observe: async (config) => {

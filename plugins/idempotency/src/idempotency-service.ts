@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Lease, SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
 import type { Idempotency, IdempotentCall, IdempotentResponse } from './contract.ts'
@@ -47,11 +47,11 @@ const nothingKept = '-'
 /** Marks running calls with leases in the shared store, and stores the results of completed calls. */
 export class IdempotencyService implements Idempotency {
   readonly #parts: IdempotencyParts
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'shared store failed; calls with an idempotency key are refused',
       over: 'shared store answers again; calls with an idempotency key are carried out',
     })
@@ -85,7 +85,7 @@ export class IdempotencyService implements Idempotency {
     if (text === undefined) return undefined
     if (text === nothingKept) throw businessError('answer-not-kept')
     const opened = await this.#parts.box.open(name, text).catch((error: unknown) => {
-      this.#parts.log.error({ reason: reasonOf(error) }, 'a stored result cannot be decrypted')
+      this.#parts.log.error({ reason: errorReason(error) }, 'a stored result cannot be decrypted')
       throw businessError('answer-not-kept', { cause: error })
     })
     const kept: CompletedCall = JSON.parse(opened)
@@ -103,7 +103,7 @@ export class IdempotencyService implements Idempotency {
       await store.setIfAbsent(name, text, retentionMs())
       return true
     } catch (error) {
-      log.error({ reason: reasonOf(error) }, 'a call was executed, but its result could not be stored')
+      log.error({ reason: errorReason(error) }, 'a call was executed, but its result could not be stored')
       return false
     }
   }
@@ -113,7 +113,7 @@ export class IdempotencyService implements Idempotency {
     const isKept = Buffer.byteLength(answer) <= maxResponseBytes
     const text = isKept ? `{"fingerprint":"${fingerprint}","answer":${answer}}` : JSON.stringify({ fingerprint })
     return this.#parts.box.seal(name, text).catch((error: unknown) => {
-      this.#parts.log.error({ reason: reasonOf(error) }, 'a result cannot be encrypted, so it is not stored')
+      this.#parts.log.error({ reason: errorReason(error) }, 'a result cannot be encrypted, so it is not stored')
       return nothingKept
     })
   }
@@ -136,7 +136,7 @@ export class IdempotencyService implements Idempotency {
       await clock.sleep(leaseMs() / 3, over)
       if (over.aborted) return
       const isHeld = await lease.renew(leaseMs()).catch((error: unknown) => {
-        log.warn({ reason: reasonOf(error) }, 'the lease of a running call could not be renewed')
+        log.warn({ reason: errorReason(error) }, 'the lease of a running call could not be renewed')
         return true
       })
       if (!isHeld) break
@@ -153,7 +153,7 @@ export class IdempotencyService implements Idempotency {
   async #release(lease: Lease | undefined): Promise<void> {
     await lease?.release().catch((error: unknown) => {
       this.#parts.log.warn(
-        { reason: reasonOf(error) },
+        { reason: errorReason(error) },
         'an idempotency key could not be released; it stays in use until its lease expires',
       )
     })

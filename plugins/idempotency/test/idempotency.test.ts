@@ -4,7 +4,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { http, Type } from '@plinth/http'
 import { idempotent } from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
-import { effectOf, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import type { SharedStore } from '@plinth/shared-store'
 import { configCentre, SealedBox } from '@plinth/system-config'
 import fc from 'fast-check'
@@ -190,7 +190,7 @@ t.test('a call in progress keeps its key for as long as it runs; one that died g
 })
 
 t.test('after the retention a call is executed again', async (t) => {
-  const [numbers] = await effectOf(t, 'platform.idempotency.retention', {
+  const [numbers] = await assertKeyEffect(t, 'platform.idempotency.retention', {
     changed: '2h',
     observe: async (config) => {
       const clock = manualClock()
@@ -207,7 +207,7 @@ t.test('after the retention a call is executed again', async (t) => {
 })
 
 t.test('a call in progress is protected by its lease, and responses are sealed with the key', async (t) => {
-  const [leases] = await effectOf(t, 'platform.idempotency.lease', {
+  const [leases] = await assertKeyEffect(t, 'platform.idempotency.lease', {
     changed: '45s',
     observe: async (config) => {
       const [shop, clock, running] = [newShop(), manualClock(), gate()]
@@ -225,7 +225,7 @@ t.test('a call in progress is protected by its lease, and responses are sealed w
   t.equal(Number(leases?.after), 45_000)
   const key = 'platform.idempotency.secret-key'
   const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
-  const [outcomes] = await effectOf(t, 'platform.idempotency.secret-key', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.idempotency.secret-key', {
     compared: one,
     changed: other,
     observe: async (config) => {

@@ -4,7 +4,7 @@ import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/test
 import { type InboxMessage, inbox } from '@plinth/inbox'
 import { notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { applyValues, effectOf, type KeyValues, rejectsWith } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, type KeyValues, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 
@@ -321,10 +321,10 @@ onEachDatabase(t, 'old items go, the content with the last of them', async (t, a
 onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
   const { running, user, add, purge, clock, facade, db } = await startInbox(t, at)
   const ada = await user('ada')
-  const [results] = await effectOf(t, 'platform.notification.channels.database.enabled', {
+  const [results] = await assertKeyEffect(t, 'platform.notification.channels.database.enabled', {
     changed: false,
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       const draft = { subject: 'Hi', recipients: [{ kind: 'user' as const, userId: ada.id }] }
       return (await facade.send(draft, { channels: ['database'] })).map(({ success }) => success)
     },
@@ -334,7 +334,7 @@ onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
   let users = 0
   /** Returns the items that remain after 11 days. */
   const observe = async (values: KeyValues) => {
-    await applyValues(running, values)
+    await applyLiveValues(running, values)
     const { id, call, inbox } = await user(`user-${++users}`)
     for (const messageId of ['read', 'unread']) await add({ messageId: `${messageId} ${id}`, userIds: [id] })
     const [, first] = (await inbox()).items
@@ -347,9 +347,9 @@ onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
     )
     return rows.map(({ unread }) => (Number(unread) === 1 ? 'unread' : 'read'))
   }
-  const [read] = await effectOf(t, 'platform.notification.inbox.retention', { changed: '10d', observe })
+  const [read] = await assertKeyEffect(t, 'platform.notification.inbox.retention', { changed: '10d', observe })
   t.match(read, { before: ['read', 'unread'], after: ['unread'] })
-  const [unread] = await effectOf(t, 'platform.notification.inbox.unread-retention', { changed: '10d', observe })
+  const [unread] = await assertKeyEffect(t, 'platform.notification.inbox.unread-retention', { changed: '10d', observe })
   t.match(unread, { before: ['read', 'unread'], after: [] })
 })
 

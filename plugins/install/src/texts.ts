@@ -1,12 +1,12 @@
 import type { Translator } from '@plinth/i18n'
 import {
-  codeOf,
-  columnText,
   defineBusinessErrors,
+  errorCodeOf,
+  errorReason,
   fillText,
+  fitTextToColumn,
   type MessageCatalogues,
   type MessageTree,
-  reasonOf,
   type TextParams,
 } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
@@ -23,10 +23,10 @@ const maxReasonLength = 500
  * whole error.
  */
 export function publicReason(error: unknown): string {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   const isOfFile = typeof error === 'object' && error !== null && 'path' in error && typeof error.path === 'string'
   if (isOfFile && code !== undefined) return code
-  return columnText(reasonOf(error).replace(directories, ''), maxReasonLength)
+  return fitTextToColumn(errorReason(error).replace(directories, ''), maxReasonLength)
 }
 
 const tree = {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
 import { SettingsTrial } from '@plinth/kernel/host'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
@@ -50,22 +50,28 @@ const isInstalled = { 'platform.install.installed': true }
 
 t.test('the root path leads to the installation as the keys say', async (t) => {
   const observe = seen(page('/'))
-  const switches = await effectOf(t, 'platform.install.{enabled,root-route.enabled}', { changed: false, observe })
+  const switches = await assertKeyEffect(t, 'platform.install.{enabled,root-route.enabled}', {
+    changed: false,
+    observe,
+  })
   for (const { before, after } of switches) t.same([before, after], ['302 /install/', '200'])
-  const [mode] = await effectOf(t, 'platform.install.mode', { changed: 'disabled', observe })
+  const [mode] = await assertKeyEffect(t, 'platform.install.mode', { changed: 'disabled', observe })
   t.equal(mode?.after, '200')
-  const [forward] = await effectOf(t, 'platform.install.root-route.mode', { changed: 'forward', observe })
+  const [forward] = await assertKeyEffect(t, 'platform.install.root-route.mode', { changed: 'forward', observe })
   t.equal(forward?.after, '200')
-  const [target] = await effectOf(t, 'platform.install.root-route.target', { changed: '/welcome/', observe })
+  const [target] = await assertKeyEffect(t, 'platform.install.root-route.target', { changed: '/welcome/', observe })
   t.equal(target?.after, '302 /welcome/')
-  const [root] = await effectOf(t, 'platform.view.root.enabled', { changed: false, observe })
+  const [root] = await assertKeyEffect(t, 'platform.view.root.enabled', { changed: false, observe })
   t.equal(root?.after, '404')
 })
 
 t.test('pages are served before the installation as the keys say', async (t) => {
-  const [own] = await effectOf(t, 'platform.install.page.enabled', { changed: false, observe: seen(page('/install/')) })
+  const [own] = await assertKeyEffect(t, 'platform.install.page.enabled', {
+    changed: false,
+    observe: seen(page('/install/')),
+  })
   t.match(own, { before: '200', after: '503' })
-  const [others] = await effectOf(t, 'platform.install.access-protection-enabled', {
+  const [others] = await assertKeyEffect(t, 'platform.install.access-protection-enabled', {
     changed: true,
     observe: seen(page('/admin/')),
   })
@@ -73,22 +79,22 @@ t.test('pages are served before the installation as the keys say', async (t) => 
 })
 
 t.test('an installed product is closed and leads on as the keys say', async (t) => {
-  const [installed] = await effectOf(t, 'platform.install.installed', {
+  const [installed] = await assertKeyEffect(t, 'platform.install.installed', {
     changed: true,
     observe: seen(page('/admin/'), { 'platform.install.access-protection-enabled': true }),
   })
   t.match(installed, { before: '302 /install/', after: '404' })
-  const [again] = await effectOf(t, 'platform.install.allow-reinstall', {
+  const [again] = await assertKeyEffect(t, 'platform.install.allow-reinstall', {
     changed: true,
     observe: seen(page('/install/'), isInstalled),
   })
   t.match(again, { before: '302 /', after: '200' })
-  const [target] = await effectOf(t, 'platform.view.root.target', {
+  const [target] = await assertKeyEffect(t, 'platform.view.root.target', {
     changed: '/shop/',
     observe: seen(page('/'), isInstalled),
   })
   t.match(target, { before: '200', after: '302 /shop/' })
-  const [entries] = await effectOf(t, 'platform.view.entries', {
+  const [entries] = await assertKeyEffect(t, 'platform.view.entries', {
     changed: ['pc', 'app'],
     observe: seen(async ({ look }) => (await look('entries')).data.entries, isInstalled),
   })
@@ -97,19 +103,22 @@ t.test('an installed product is closed and leads on as the keys say', async (t) 
 
 t.test('a caller may install as the keys say', async (t) => {
   const withToken = { 'platform.install.token': token }
-  const [required] = await effectOf(t, 'platform.install.token', { changed: `other-${token}`, observe: seen(check) })
+  const [required] = await assertKeyEffect(t, 'platform.install.token', {
+    changed: `other-${token}`,
+    observe: seen(check),
+  })
   t.match(required, { before: isOpen, after: 'install.token.invalid' })
-  const [validity] = await effectOf(t, 'platform.install.token-ttl', {
+  const [validity] = await assertKeyEffect(t, 'platform.install.token-ttl', {
     changed: '90s',
     observe: seen(check, withToken),
   })
   t.match(validity, { before: 'install.token.valid 1800000', after: 'install.token.valid 90000' })
-  const closed = await effectOf(t, 'platform.install.{cidr-check-enabled,require-https}', {
+  const closed = await assertKeyEffect(t, 'platform.install.{cidr-check-enabled,require-https}', {
     changed: true,
     observe: seen(check),
   })
   for (const { before, after } of closed) t.same([before, after], [isOpen, isClosed])
-  const [networks] = await effectOf(t, 'platform.install.allowed-cidrs', {
+  const [networks] = await assertKeyEffect(t, 'platform.install.allowed-cidrs', {
     changed: ['192.0.2.0/24'],
     observe: seen(check, { 'platform.install.cidr-check-enabled': true }),
   })
@@ -117,7 +126,7 @@ t.test('a caller may install as the keys say', async (t) => {
 })
 
 t.test('the embedded database can be forbidden', async (t) => {
-  const [findings] = await effectOf(t, 'platform.install.allow-lite', {
+  const [findings] = await assertKeyEffect(t, 'platform.install.allow-lite', {
     changed: false,
     observe: seen(async ({ install, form }) => {
       const { checks } = (await install('config/validate', { body: form })).data
@@ -136,14 +145,17 @@ t.test('the installation writes the configured files', async (t) => {
     return files.filter((name) => existsSync(join(root, name)))
   }
   const [settings, own, log, ownLog] = files
-  const [config] = await effectOf(t, 'platform.install.config-file', { changed: 'shop.env', observe })
+  const [config] = await assertKeyEffect(t, 'platform.install.config-file', { changed: 'shop.env', observe })
   t.match(config, { before: [settings, log], after: [own, log] })
-  const [logs] = await effectOf(t, 'platform.install.execution-log-file', { changed: 'data/own/run.log', observe })
+  const [logs] = await assertKeyEffect(t, 'platform.install.execution-log-file', {
+    changed: 'data/own/run.log',
+    observe,
+  })
   t.match(logs, { before: [settings, log], after: [settings, ownLog] })
 })
 
 t.test('the next start tries a new connection as long as configured', { skip: skipRedis }, async (t) => {
-  const [patience] = await effectOf(t, 'platform.install.connection-trial', {
+  const [patience] = await assertKeyEffect(t, 'platform.install.connection-trial', {
     changed: '30s',
     observe: async (config) => {
       const { install, form, root } = await start(config)

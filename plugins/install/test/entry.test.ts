@@ -1,7 +1,7 @@
 /** Tests who has access to the installer, and what callers without access learn. */
 
 import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { FailedAttempts } from '../src/entry/install-token.ts'
@@ -103,7 +103,7 @@ t.test('I-020 I-085 I-086 I-087 I-088 I-092 no token configured, or blanks alone
 t.test('I-023 I-089 I-090 I-094 token check', async (t) => {
   const { install, clock } = await start(t, { config: tokenOf })
   const verify = async (body: object, sent?: string) =>
-    (await install('token/verify', defined({ body, token: sent }))).data
+    (await install('token/verify', omitUndefined({ body, token: sent }))).data
   const good = await verify({ token })
   t.hasStrict(good, { valid: true, tokenConfigured: true, reason: 'install.token.valid' })
   t.equal(Date.parse(good.expiresAt) - clock.now(), 30 * 60_000, 'I-023 30 minutes')

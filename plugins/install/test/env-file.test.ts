@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { systemClock } from '@plinth/kernel'
-import { manualClock, outcomeOf, rejectsWith, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until, waitForProcessEnd } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { EnvFileError, inspectEnvFile, readEnvFile, writeEnvFile } from '../src/env-file/env-file.ts'
 import type { EnvFileOperations } from '../src/env-file/env-file-lock.ts'
@@ -200,7 +200,7 @@ async function writeInProcess(path: string, changes: object, rename?: string) {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const { signal, stdout } = await outcomeOf(child)
+  const { signal, stdout } = await waitForProcessEnd(child)
   return { signal, code: stdout.trim() }
 }
 

@@ -1,9 +1,9 @@
 import {
   type ChannelCheck,
-  type ConfigNeeds,
   type DeliveryOutcome,
   extensionPoint,
   type LocalizedText,
+  type NeededConfigKeys,
   service,
   shape,
 } from '@plinth/kernel'
@@ -68,7 +68,7 @@ export interface Mail {
   /** Codes of the loaded drivers that can send. */
   readonly drivers: readonly string[]
   /** Configuration keys that this plugin and the configured driver need. */
-  needs(): ConfigNeeds
+  needs(): NeededConfigKeys
   /** Sends a mail. A failed delivery is returned, never thrown. Takes at most `platform.mail.send-deadline`. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**
@@ -99,7 +99,7 @@ export interface MailDriver {
   /** Returns false while a required key is empty. */
   isConfigured(): boolean
   /** Configuration keys that the driver needs. Absent if it has no required keys. */
-  needs?(): ConfigNeeds
+  needs?(): NeededConfigKeys
   /**
    * Sends a mail and returns a result for each address. If the signal aborts, it closes its connections immediately and
    * returns the results that are known.

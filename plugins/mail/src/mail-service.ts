@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { bilingual, ChannelError, type Clock, type ConfigNeeds, type Logger } from '@plinth/kernel'
+import { bilingual, ChannelError, type Clock, type Logger, type NeededConfigKeys } from '@plinth/kernel'
 import { isAddress, isHeaderText, type Sender, senderOf } from './address.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
 import { failedAll } from './drivers/failures.ts'
@@ -123,7 +123,7 @@ export class MailService implements Mail {
     return sending.finally(() => this.#inFlight.delete(sending))
   }
 
-  needs(): ConfigNeeds {
+  needs(): NeededConfigKeys {
     const { drivers, settings } = this.#parts
     const { driver, from } = settings()
     const own = drivers.get(driver)?.needs?.() ?? { keys: [], missingKeys: [] }

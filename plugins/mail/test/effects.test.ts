@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineProduct } from '@plinth/kernel'
-import { effectOf, freePort, type KeyValues, manualClock, startForTest, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, freePort, type KeyValues, manualClock, startForTest, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import mailPlugin, { mail } from '../src/index.ts'
 import { selfSigned, startMailServer } from './fixtures/mail-server.ts'
@@ -45,20 +45,20 @@ const observeAt =
 
 t.test('a mail is sent from the configured sender by the configured driver', async (t) => {
   const server = await startMailServer(t)
-  const [senders] = await effectOf(t, 'platform.mail.from', {
+  const [senders] = await assertKeyEffect(t, 'platform.mail.from', {
     compared: 'one@shop.example',
     changed: 'other@shop.example',
     observe: observeAt(server),
   })
   t.hasStrict(senders, { before: { from: 'one@shop.example' }, after: { from: 'other@shop.example' } })
-  const [drivers] = await effectOf(t, 'platform.mail.driver', {
+  const [drivers] = await assertKeyEffect(t, 'platform.mail.driver', {
     compared: 'smtp',
     changed: 'log',
     observe: observeAt(server),
   })
   t.hasStrict(drivers, { before: { driver: 'smtp', from: 'Shop <noreply@shop.example>' }, after: { driver: 'log' } })
   const at = t.testdir()
-  const [directories] = await effectOf(t, 'platform.mail.file.directory', {
+  const [directories] = await assertKeyEffect(t, 'platform.mail.file.directory', {
     compared: join(at, 'one'),
     changed: join(at, 'other'),
     observe: async (values) => {
@@ -71,13 +71,13 @@ t.test('a mail is sent from the configured sender by the configured driver', asy
 
 t.test('a mail goes to the configured server', async (t) => {
   const server = await startMailServer(t)
-  const [hosts] = await effectOf(t, 'platform.mail.smtp.host', {
+  const [hosts] = await assertKeyEffect(t, 'platform.mail.smtp.host', {
     compared: '127.0.0.1',
     changed: '127.0.0.9',
     observe: observeAt(server),
   })
   t.hasStrict(hosts, { before: { outcome: 'accepted' }, after: { errorCode: 'mail.unreachable' } })
-  const [ports] = await effectOf(t, 'platform.mail.smtp.port', {
+  const [ports] = await assertKeyEffect(t, 'platform.mail.smtp.port', {
     compared: server.port,
     changed: await freePort(),
     observe: observeAt(server),
@@ -90,25 +90,25 @@ t.test('a product signs in at a trusted server alone', async (t) => {
   const server = await startMailServer(t, { key, cert, disabledCommands: [], allowInsecureAuth: false })
   const trusted = { 'platform.mail.smtp.security': 'auto', 'platform.mail.smtp.ca': cert }
   const account = { 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': 'planted-secret' }
-  const [trust] = await effectOf(t, 'platform.mail.smtp.ca', {
+  const [trust] = await assertKeyEffect(t, 'platform.mail.smtp.ca', {
     changed: cert,
     observe: observeAt(server, { 'platform.mail.smtp.security': 'auto' }),
   })
   t.hasStrict(trust, { before: { errorCode: 'mail.tls-failed' }, after: { outcome: 'accepted' } })
-  const [names] = await effectOf(t, 'platform.mail.smtp.username', {
+  const [names] = await assertKeyEffect(t, 'platform.mail.smtp.username', {
     compared: 'shop',
     changed: 'other',
     observe: observeAt(server, { ...trusted, ...account }),
   })
   t.hasStrict(names, { before: { signIn: { username: 'shop' } }, after: { signIn: { username: 'other' } } })
-  const [passwords] = await effectOf(t, 'platform.mail.smtp.password', {
+  const [passwords] = await assertKeyEffect(t, 'platform.mail.smtp.password', {
     compared: 'planted-secret',
     changed: 'other-secret',
     observe: observeAt(server, { ...trusted, ...account }),
   })
   t.match(passwords?.after.signIn, { username: 'shop', password: 'other-secret' })
   const plain = await startMailServer(t)
-  const [security] = await effectOf(t, 'platform.mail.smtp.security', {
+  const [security] = await assertKeyEffect(t, 'platform.mail.smtp.security', {
     compared: 'opportunistic',
     changed: 'starttls',
     observe: observeAt(plain),
@@ -129,7 +129,7 @@ t.test('a mail is signed for the domain with the selector and the key', async (t
     'platform.mail.dkim.selector': 's1',
     'platform.mail.dkim.private-key': privateKey(),
   }
-  const [domains] = await effectOf(t, 'platform.mail.dkim.domain', {
+  const [domains] = await assertKeyEffect(t, 'platform.mail.dkim.domain', {
     compared: 'shop.example',
     changed: 'other.example',
     observe: observeAt(server, dkim),
@@ -141,14 +141,14 @@ t.test('a mail is signed for the domain with the selector and the key', async (t
       ['other.example', 's1'],
     ],
   )
-  const [selectors] = await effectOf(t, 'platform.mail.dkim.selector', {
+  const [selectors] = await assertKeyEffect(t, 'platform.mail.dkim.selector', {
     compared: 's1',
     changed: 's2',
     observe: observeAt(server, dkim),
   })
   t.same(selectors?.after.signature, ['shop.example', 's2'])
   const { 'platform.mail.dkim.private-key': _key, ...withoutKey } = dkim
-  const [keys] = await effectOf(t, 'platform.mail.dkim.private-key', {
+  const [keys] = await assertKeyEffect(t, 'platform.mail.dkim.private-key', {
     changed: privateKey(),
     observe: (values) =>
       observeAt(
@@ -163,7 +163,7 @@ t.test('a mail is signed for the domain with the selector and the key', async (t
 })
 
 t.test('sessions are bounded in number and in mails', async (t) => {
-  const [messages] = await effectOf(t, 'platform.mail.smtp.max-messages', {
+  const [messages] = await assertKeyEffect(t, 'platform.mail.smtp.max-messages', {
     changed: 2,
     observe: async (values) => {
       const server = await startMailServer(t)
@@ -173,7 +173,7 @@ t.test('sessions are bounded in number and in mails', async (t) => {
     },
   })
   t.hasStrict(messages, { before: { mails: 4, sessions: 1 }, after: { mails: 2, sessions: 2 } })
-  const [connections] = await effectOf(t, 'platform.mail.smtp.max-connections', {
+  const [connections] = await assertKeyEffect(t, 'platform.mail.smtp.max-connections', {
     compared: 3,
     changed: 2,
     observe: async (values, key) => {
@@ -191,7 +191,7 @@ t.test('sessions are bounded in number and in mails', async (t) => {
 })
 
 t.test('a mail is cancelled at its deadline', async (t) => {
-  const [outcomes] = await effectOf(t, 'platform.mail.send-deadline', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.mail.send-deadline', {
     changed: '5s',
     observe: async (values) => {
       const server = await startMailServer(t)

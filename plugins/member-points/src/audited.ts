@@ -1,4 +1,4 @@
-import { type AuditEntry, type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
+import { type AuditEntry, type AuditedRequest, auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
 
 /** Writes an audit entry in the current transaction. */
 export type AccessAudit = (
@@ -8,4 +8,4 @@ export type AccessAudit = (
 export const auditedBy =
   (kernel: Pick<Kernel, 'contributions'>, request: AuditedRequest, action: string): AccessAudit =>
   (what) =>
-    audit(kernel, { ...auditCaller(request), ...what, action })
+    writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), ...what, action })

@@ -1,7 +1,7 @@
 import { adminPages, charts, labelSources } from '@plinth/admin'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
-import { auditedKinds, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { adjustmentRoutes } from './admin/adjustment-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -35,7 +35,7 @@ export default definePlugin({
   requires,
   provides: [memberPoints],
   contributes: [
-    auditedKinds,
+    auditTexts,
     personalData,
     ledgerAssets,
     ledgerKinds,
@@ -56,7 +56,7 @@ export default definePlugin({
     const parts = wire<Parts>()({ ...services, db, config, clock, log }, resolvers)
     const { calendar, days, expiry, isConfirmedAsset, lots, orders, rewards } = parts
 
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(ledgerAssets, defaultAsset, {
       displayName: { en: 'Points', 'zh-CN': '积分' },
       scale: 0,

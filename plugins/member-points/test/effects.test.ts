@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of member points. */
 import { createDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
-import { applyValues, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import { day, reasonOf, startPoints } from './fixtures/product.ts'
@@ -14,10 +14,10 @@ async function start(config: KeyValues = {}, clock = manualClock(Date.UTC(2026, 
 
 t.test('a check-in belongs to the day of the time zone', async (t) => {
   const { running, member } = await start()
-  const [days] = await effectOf(t, 'platform.member-points.time-zone', {
+  const [days] = await assertKeyEffect(t, 'platform.member-points.time-zone', {
     changed: 'Asia/Shanghai',
     async observe(values, key) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       const { call } = await member(`member-of-${values[key] ?? 'site'}`.toLowerCase().replace('/', '-'))
       return (await call('POST', 'member-points/users/me/check-in')).data.date
     },
@@ -29,10 +29,10 @@ t.test('the record of a finished scan is stored as long as its retention', async
   const { running, clock, points, rows } = await start()
   const tasks = running.service(declaredTasks).scheduledTasks
   const purge = tasks.find(({ name }) => name === 'member-points.purge')
-  const [isStored] = await effectOf(t, 'platform.member-points.expire.retention', {
+  const [isStored] = await assertKeyEffect(t, 'platform.member-points.expire.retention', {
     changed: '30d',
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       await points.expire()
       clock.shiftWallClock(31 * day)
       await purge?.run(new AbortController().signal)
@@ -43,7 +43,7 @@ t.test('the record of a finished scan is stored as long as its retention', async
 })
 
 t.test('the scheduled scan has the configured name', async (t) => {
-  const [reasons] = await effectOf(t, 'platform.member-points.expire.task-name', {
+  const [reasons] = await assertKeyEffect(t, 'platform.member-points.expire.task-name', {
     changed: 'member-points.nightly',
     observe: async (config) => {
       const { running } = await start(config)

@@ -2,7 +2,7 @@ import { adminPages, amountUnits, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { auditedKinds, bilingual, definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditTexts, bilingual, definePlugin, optional, personalData } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
@@ -42,7 +42,7 @@ export default definePlugin({
   provides: [ledger, reconciliations],
   extensionPoints: [ledgerAssets, ledgerKinds],
   contributes: [
-    auditedKinds,
+    auditTexts,
     personalData,
     ledgerKinds,
     optional(adminPages),
@@ -76,7 +76,7 @@ export default definePlugin({
 
     http?.addRoutes(ledgerRoutes, { ledger: books })
     const pages = tasks === undefined ? ledgerPages : [...ledgerPages, ...reconciliationPages]
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'money', ledgerTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(ledgerLabels(db, books))) contribute(labelSources, kind, source)

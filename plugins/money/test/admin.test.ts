@@ -7,7 +7,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import idempotency from '@plinth/idempotency'
-import { defined, defineProduct, systemClock } from '@plinth/kernel'
+import { defineProduct, omitUndefined, systemClock } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
 import { assertMembers, manualClock, until } from '@plinth/kernel/testing'
 import money, { ledger } from '@plinth/money'
@@ -65,9 +65,9 @@ async function start(t: Test, at: TestDatabase) {
   const call = async (method: string, path: string, token?: string, body?: object) => {
     const response = await fetch(
       `${base}${path}`,
-      defined({
+      omitUndefined({
         method,
-        headers: defined({
+        headers: omitUndefined({
           authorization: token === undefined ? undefined : `Bearer ${token}`,
           'content-type': body === undefined ? undefined : 'application/json',
         }),

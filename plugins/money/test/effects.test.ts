@@ -3,13 +3,13 @@ import { createDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
 import t from 'tap'
 import { reasonOf, startLedger, user } from './fixtures/product.ts'
 
 t.test('a reconciliation is stored as long as its retention', async (t) => {
-  const [stored] = await effectOf(t, 'platform.money.reconcile.retention', {
+  const [stored] = await assertKeyEffect(t, 'platform.money.reconcile.retention', {
     changed: '30d',
     observe: async (config) => {
       const at = await createDatabase('sqlite')
@@ -60,9 +60,9 @@ t.test('a recharge fills the wallet asset, which the back office shows with its 
     return wallets
   }
   const [unknown, none] = ['400 money.asset-unknown', undefined]
-  const [asset] = await effectOf(t, 'platform.money.payments.wallet-asset', { changed: 'wallet:eur', observe })
+  const [asset] = await assertKeyEffect(t, 'platform.money.payments.wallet-asset', { changed: 'wallet:eur', observe })
   t.same(asset?.before, { 'wallet:cny': [2, 1_500], 'wallet:eur': [none, unknown] })
   t.same(asset?.after, { 'wallet:cny': [none, unknown], 'wallet:eur': [2, 1_500] })
-  const [scale] = await effectOf(t, 'platform.money.payments.wallet-scale', { changed: 3, observe })
+  const [scale] = await assertKeyEffect(t, 'platform.money.payments.wallet-scale', { changed: 3, observe })
   t.same(scale?.after, { ...asset?.before, 'wallet:cny': [3, 1_500] })
 })

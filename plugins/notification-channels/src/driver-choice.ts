@@ -1,10 +1,10 @@
 import {
   type ChannelCheck,
-  type ChannelCondition,
-  type ConfigNeeds,
+  type ChannelReadiness,
   channelChecks,
   type DeliveryOutcome,
   key,
+  type NeededConfigKeys,
   type NotificationChannel,
 } from '@plinth/kernel'
 import {
@@ -99,7 +99,7 @@ export class DriverChoice {
    * @param own keys of the channel
    * @param facility condition of the single driver that is configured outside the channel
    */
-  condition(own: readonly string[], facility: ConfigNeeds): ChannelCondition {
+  condition(own: readonly string[], facility: NeededConfigKeys): ChannelReadiness {
     const rests = this.#candidates().map((driver) => this.#choice.restsFor(driver))
     const keys = [...facility.keys, ...own]
     if (rests.length === 0) return { keys, missingKeys: facility.missingKeys }

@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of channels with drivers. */
 import { defineProduct } from '@plinth/kernel'
-import { effectOf, type KeyValues, manualClock, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin, { notification } from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
@@ -73,7 +73,7 @@ async function start(config: KeyValues) {
 const channelOf = (key: string) => key.split('.')[3] as keyof typeof messages
 
 t.test('a channel that is switched off sends nothing', async (t) => {
-  const found = await effectOf(t, 'platform.notification.channels.{sms,mail,log,memory}.enabled', {
+  const found = await assertKeyEffect(t, 'platform.notification.channels.{sms,mail,log,memory}.enabled', {
     compared: true,
     changed: false,
     observe: async (config, key) => (await start(config)).send(channelOf(key)),
@@ -100,7 +100,7 @@ t.test('a message takes the drivers that the keys choose', async (t) => {
       return [first, await send(channel)].join(' ')
     }
   const failover = { strategy: 'failover' }
-  const rests = await effectOf(t, 'platform.notification.channels.{sms,mail}.driver-rest', {
+  const rests = await assertKeyEffect(t, 'platform.notification.channels.{sms,mail}.driver-rest', {
     changed: '5s',
     observe: driversWith(failover),
   })
@@ -111,7 +111,7 @@ t.test('a message takes the drivers that the keys choose', async (t) => {
       ['log log', 'log smtp'],
     ],
   )
-  const strategies = await effectOf(t, 'platform.notification.channels.{sms,mail}.strategy', {
+  const strategies = await assertKeyEffect(t, 'platform.notification.channels.{sms,mail}.strategy', {
     changed: 'failover',
     observe: driversWith({}),
   })
@@ -119,7 +119,7 @@ t.test('a message takes the drivers that the keys choose', async (t) => {
     strategies.map(({ after }) => after),
     ['log log', 'log log'],
   )
-  const orders = await effectOf(t, 'platform.notification.channels.{sms,mail}.drivers-order', {
+  const orders = await assertKeyEffect(t, 'platform.notification.channels.{sms,mail}.drivers-order', {
     changed: ['log', 'unknown'],
     observe: async (values, key) => {
       const channel = channelOf(key)
@@ -134,7 +134,7 @@ t.test('a message takes the drivers that the keys choose', async (t) => {
 })
 
 t.test('the memory channel stores the newest messages', async (t) => {
-  const [counts] = await effectOf(t, 'platform.notification.channels.memory.capacity', {
+  const [counts] = await assertKeyEffect(t, 'platform.notification.channels.memory.capacity', {
     changed: 2,
     observe: async (config) => {
       const { running, send } = await start(config)

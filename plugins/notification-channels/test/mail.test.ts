@@ -7,7 +7,7 @@ import iamPlugin, { accounts } from '@plinth/iam'
 import inboxPlugin, { notificationPreferences } from '@plinth/inbox'
 import { definePlugin, defineProduct, type JsonValue, notificationChannel, type Plugin } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { applyValues, assertMembers, effectOf, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin, { notification } from '@plinth/notification'
 import mailChannel from '@plinth/notification-channels/mail'
@@ -248,7 +248,7 @@ t.test('links that end mails are signed with the keys', async (t) => {
     await facade.send({ content: 'Buy', attributes: { module: 'marketing' }, recipients })
     return /<https:\/\/shop\.example(\/.*)>/.exec(server.received[0]?.headers['list-unsubscribe'] ?? '')?.[1]
   }
-  const [links] = await effectOf(t, 'platform.notification.channels.mail.unsubscribe-key', {
+  const [links] = await assertKeyEffect(t, 'platform.notification.channels.mail.unsubscribe-key', {
     changed: 'k'.repeat(32),
     observe: async (values) => (await linkOf(await start(t, { ...site, ...values }))) !== undefined,
   })
@@ -264,10 +264,10 @@ t.test('links that end mails are signed with the keys', async (t) => {
   }
   const product = await start(t, config, { at, others: [sharedStore, systemConfig] })
   const url = (await linkOf(product)) ?? ''
-  const [statuses] = await effectOf(t, 'platform.notification.channels.mail.unsubscribe-secret', {
+  const [statuses] = await assertKeyEffect(t, 'platform.notification.channels.mail.unsubscribe-secret', {
     changed: other,
     async observe(values) {
-      await applyValues(product.running, values)
+      await applyLiveValues(product.running, values)
       return (await product.web.inject(url)).statusCode
     },
   })

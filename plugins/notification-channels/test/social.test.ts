@@ -4,7 +4,7 @@ import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { applyValues, assertMembers, effectOf, startForTest, until } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, startForTest, until } from '@plinth/kernel/testing'
 import notificationPlugin, { type MessageDraft, notification } from '@plinth/notification'
 import socialChannel from '@plinth/notification-channels/social'
 import outgoingHttp from '@plinth/outgoing-http'
@@ -214,10 +214,10 @@ t.test('N-043 the channel is off until it is switched on', async (t) => {
   t.teardown(() => at.drop())
   const wechat = await startWechat(t)
   const { send, product } = await start(t, at, wechat.config, {})
-  const [results] = await effectOf(t, 'platform.notification.channels.social.enabled', {
+  const [results] = await assertKeyEffect(t, 'platform.notification.channels.social.enabled', {
     changed: true,
     async observe(values) {
-      await applyValues(product, values)
+      await applyLiveValues(product, values)
       const { success, skipped, errorCode } = await send(template)
       return { success, skipped, errorCode, posts: wechat.posts.length }
     },
@@ -233,7 +233,7 @@ t.test('messages go from the configured accounts to the configured address', asy
   const hosts = 'platform.outgoing-http.allowed-hosts'
   const config = { ...wechat.config, [hosts]: [...wechat.config[hosts], ...other.config[hosts]] }
   const { 'platform.social.accounts': accounts, ...withoutAccounts } = config
-  const [outcomes] = await effectOf(t, 'platform.social.accounts', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.social.accounts', {
     changed: accounts,
     async observe(values) {
       const { send, product } = await start(t, at, { ...withoutAccounts, ...values })
@@ -243,7 +243,7 @@ t.test('messages go from the configured accounts to the configured address', asy
     },
   })
   t.match(outcomes, { before: 'social.account-unknown', after: 'sent' })
-  const [posts] = await effectOf(t, 'platform.social.endpoint', {
+  const [posts] = await assertKeyEffect(t, 'platform.social.endpoint', {
     compared: config['platform.social.endpoint'],
     changed: other.config['platform.social.endpoint'],
     async observe(values) {
@@ -264,10 +264,10 @@ t.test('a shared access token is read with the key alone that it was stored with
   const [key = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const { send, product } = await start(t, at, { ...wechat.config, 'platform.social.token-key': key })
   t.match(await send(template), { success: true })
-  const [issued] = await effectOf(t, 'platform.social.token-key', {
+  const [issued] = await assertKeyEffect(t, 'platform.social.token-key', {
     changed: other,
     async observe(values) {
-      await applyValues(product, values)
+      await applyLiveValues(product, values)
       const before = wechat.tokens.length
       t.match(await send(template), { success: true })
       return wechat.tokens.length - before

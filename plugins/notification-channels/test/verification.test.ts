@@ -6,7 +6,7 @@ import databasePlugin from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
-import { defined, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
+import { defineProduct, type JsonValue, omitUndefined, type Plugin } from '@plinth/kernel'
 import { assertMembers, manualClock, startForTest, until } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin from '@plinth/notification'
@@ -55,7 +55,7 @@ async function start(t: Test, { config, plugins }: Started) {
   t.teardown(() => running.stop('test ended'))
   const ask = async (method: 'GET' | 'POST', path: string, language: string, payload?: object) => {
     const answer = await running.service(http).inject(
-      defined({
+      omitUndefined({
         method,
         url: `/api/v1/admin/notification/channels${path}`,
         headers: { 'accept-language': language },

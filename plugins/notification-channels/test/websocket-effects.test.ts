@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of the realtime channel. */
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { type Client, Refused, startWebsocket } from './fixtures/websocket-product.ts'
 
@@ -35,17 +35,17 @@ t.test('connections are accepted as the keys say', async (t) => {
     for (let index = 0; index < count; index++) found.push(await reasonOf(connect(options)))
     return found.join(' ')
   }
-  const [switches] = await effectOf(t, 'platform.notification.channels.websocket.enabled', {
+  const [switches] = await assertKeyEffect(t, 'platform.notification.channels.websocket.enabled', {
     changed: false,
     observe: connectAs(true, 1),
   })
   t.same([switches?.before, switches?.after], ['connected', 'notification-websocket.switched-off'])
-  const [guests] = await effectOf(t, 'platform.notification.channels.websocket.guests.enabled', {
+  const [guests] = await assertKeyEffect(t, 'platform.notification.channels.websocket.guests.enabled', {
     changed: true,
     observe: connectAs(false, 1),
   })
   t.same([guests?.before, guests?.after], ['notification-websocket.credential-missing', 'connected'])
-  const limits = await effectOf(
+  const limits = await assertKeyEffect(
     t,
     'platform.notification.channels.websocket.{max-sockets,max-sockets-per-user,max-sockets-per-address}',
     { changed: 2, observe: connectAs(true, 3) },
@@ -66,12 +66,12 @@ t.test('groups are joined as the keys say', async (t) => {
       for (const group of groups) found.push(await ask(client, { type: 'subscribe', group }))
       return found.join(' ')
     }
-  const [groups] = await effectOf(t, 'platform.notification.channels.websocket.public-groups', {
+  const [groups] = await assertKeyEffect(t, 'platform.notification.channels.websocket.public-groups', {
     changed: ['news'],
     observe: join({}, 'news', 'secrets'),
   })
   t.same([groups?.before, groups?.after], ['group-forbidden group-forbidden', 'subscribed group-forbidden'])
-  const [counts] = await effectOf(t, 'platform.notification.channels.websocket.max-groups', {
+  const [counts] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-groups', {
     changed: 2,
     observe: join({ 'platform.notification.channels.websocket.public-groups': ['a', 'b', 'c'] }, 'a', 'b', 'c'),
   })
@@ -86,14 +86,14 @@ t.test('a client that sends too much is closed', async (t) => {
     const ended = await settled(client)
     return ended === undefined ? 'open' : ended[0]
   }
-  const [rates] = await effectOf(t, 'platform.notification.channels.websocket.max-message-rate', {
+  const [rates] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-message-rate', {
     changed: 3,
     observe: closeCodeAfter((client) => {
       for (let message = 0; message < 5; message++) client.translate({ type: 'ping' })
     }),
   })
   t.same([rates?.before, rates?.after], ['open', 4429])
-  const [sizes] = await effectOf(t, 'platform.notification.channels.websocket.max-message-size', {
+  const [sizes] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-message-size', {
     changed: '256',
     observe: closeCodeAfter((client) => client.translate({ type: 'ping', rest: 'x'.repeat(300) })),
   })
@@ -113,7 +113,7 @@ t.test('a client that does not answer pings, or whose login has ended, is closed
     await closed
     return result
   }
-  const [pings] = await effectOf(t, 'platform.notification.channels.websocket.heartbeat', {
+  const [pings] = await assertKeyEffect(t, 'platform.notification.channels.websocket.heartbeat', {
     changed: '10s',
     observe: async (config) => {
       const { user, connect, clock } = await start(config)
@@ -128,7 +128,7 @@ t.test('a client that does not answer pings, or whose login has ended, is closed
     },
   })
   t.match(pings, { before: false, after: true })
-  const [checks] = await effectOf(t, 'platform.notification.channels.websocket.session-check', {
+  const [checks] = await assertKeyEffect(t, 'platform.notification.channels.websocket.session-check', {
     changed: '3s',
     observe: async (config) => {
       const { user, connect, clock } = await start(config)
@@ -145,7 +145,7 @@ t.test('a client that does not answer pings, or whose login has ended, is closed
 })
 
 t.test('a client that reads nothing is closed when more than the limit waits for it', async (t) => {
-  const [closes] = await effectOf(t, 'platform.notification.channels.websocket.max-buffered', {
+  const [closes] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-buffered', {
     changed: '64MiB',
     observe: async (config) => {
       const { user, connect, channel } = await start(config)

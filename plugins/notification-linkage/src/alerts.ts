@@ -30,7 +30,7 @@ import {
   virtualStockLow,
   virtualStockOut,
 } from '@plinth/events'
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import type { RaisedEvent } from '@plinth/notification-rules'
 import { isDealtWith } from './notices.ts'
 
@@ -67,7 +67,7 @@ const maxKeyLength = 200
 
 /** Replaces control characters, because dedupe keys must not contain them. The key may contain names of users. */
 const dedupeKeyOf = (code: string, key: string | number) =>
-  columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, maxKeyLength)
+  fitTextToColumn(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, maxKeyLength)
 
 /** Default values for optional payload fields that are inserted into texts. */
 const defaultVariables = { preview: '' }

@@ -8,7 +8,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin, { i18n } from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct, type NotificationMessage, notificationChannel, type Plugin } from '@plinth/kernel'
-import { effectOf, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin from '@plinth/notification'
 import linkage from '@plinth/notification-linkage'
 import rulesPlugin from '@plinth/notification-rules'
@@ -192,7 +192,7 @@ onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices and no aler
     sent.map(({ recipients: [first] }) => (first?.kind === 'user' ? first.userId : 0)).sort((a, b) => a - b)
   t.same(receivers(await reported(facts.forumReportStatusChanged, report)), [bob, moderator])
   t.same(receivers(await reported(facts.forumReportStatusChanged, { ...report, status: 'pending' })), [], 'N-167')
-  const [notified] = await effectOf(t, 'platform.forum.notifications.enabled', {
+  const [notified] = await assertKeyEffect(t, 'platform.forum.notifications.enabled', {
     changed: false,
     async observe(values) {
       await set(values[forumKey] !== false)
@@ -208,7 +208,7 @@ onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices and no aler
 
 onSqlite(t, 'N-014 the switch of conversations stops their notices alone', async (t, at) => {
   const { reported, set } = await start(t, at)
-  await effectOf(t, 'platform.conversation.enabled', {
+  await assertKeyEffect(t, 'platform.conversation.enabled', {
     changed: false,
     async observe(values) {
       await set(values['platform.conversation.enabled'] !== false, 'platform.conversation.enabled')

@@ -6,7 +6,7 @@ import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
 import { notificationPreferences } from '@plinth/inbox'
-import { auditedKinds, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { notification } from '@plinth/notification'
 import { rulePages, rulesNeedAttention } from './admin-pages.ts'
 import { AlertSender } from './alert-sender.ts'
@@ -46,7 +46,7 @@ export default definePlugin({
     preferences: optional(notificationPreferences),
   },
   provides: [notificationRules],
-  contributes: [auditedKinds, personalData, optional(adminPages), optional(attention)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(attention)],
   config: keys,
   permissions,
   migrations: [createRules, indexAlertCodes],
@@ -83,7 +83,7 @@ export default definePlugin({
     })
     provide(notificationRules, raised)
     tasks.handle(ruleExport, ruleExporter(rules, identity, i18n))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'notification.rules', ruleTables(db))
     for (const page of rulePages) contribute(adminPages, page.id, page)
     for (const one of rulesNeedAttention) contribute(attention, one.id, one)

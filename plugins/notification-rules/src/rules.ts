@@ -3,13 +3,13 @@ import { conflictData, type Database, findPage, type PageWindow } from '@plinth/
 import type { Identity, Operator, Principal } from '@plinth/iam'
 import {
   type AuditSummary,
-  audit,
-  auditCaller,
+  auditFieldsOfCaller,
   type BusinessError,
   type Clock,
-  defined,
   type Kernel,
-  nearest,
+  nearestName,
+  omitUndefined,
+  writeAuditEntry,
 } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import type { NotificationRule } from './contract.ts'
@@ -201,12 +201,12 @@ export class Rules {
   /** Writes an audit entry in the current transaction. */
   #record(operator: Operator, verb: string, { id, code }: Pick<RuleRow, 'id' | 'code'>, summary: AuditSummary) {
     const entry = {
-      ...auditCaller(operator),
+      ...auditFieldsOfCaller(operator),
       action: `notification-rule.${verb}`,
       subject: id,
       summary: { code, ...summary },
     }
-    return audit(this.#parts.kernel, entry)
+    return writeAuditEntry(this.#parts.kernel, entry)
   }
 
   /**
@@ -220,8 +220,12 @@ export class Rules {
       (code) => code !== inboxChannel && !loaded.includes(code) && !held.includes(code),
     )
     if (channel !== undefined) {
-      const near = nearest(channel, loaded)
-      const params: Readonly<Record<string, string>> = defined({ channel, loaded: loaded.join(', '), nearest: near })
+      const near = nearestName(channel, loaded)
+      const params: Readonly<Record<string, string>> = omitUndefined({
+        channel,
+        loaded: loaded.join(', '),
+        nearest: near,
+      })
       throw businessError('channel-unknown', { params, data: { channel, field: 'channels', loaded } })
     }
     if (principal.dataScope !== 'all' && recipientsOf(rule).length === 0) {

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { insertRows } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
-import { applyValues, effectOf, rejectsWith } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, rejectsWith } from '@plinth/kernel/testing'
 import type { RuleDecision } from '@plinth/notification-rules'
 import t from 'tap'
 import { AlertStateRow } from '../src/entities.ts'
@@ -85,10 +85,10 @@ onEachDatabase(
     t.equal((await raise({ code })).outcome, 'sent', 'after a day without an event it is another alert')
 
     let alerts = 0
-    const [later] = await effectOf(t, 'platform.notification.rules.quiet-period', {
+    const [later] = await assertKeyEffect(t, 'platform.notification.rules.quiet-period', {
       changed: '1h',
       async observe(values) {
-        await applyValues(running, values)
+        await applyLiveValues(running, values)
         const alert = { code: 'scheduler.task.failed', dedupeKey: `task:${++alerts}` }
         t.equal((await raise(alert)).outcome, 'sent')
         await pass(60 * minute)

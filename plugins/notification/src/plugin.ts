@@ -1,6 +1,6 @@
 import { adminPages, attention, charts, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
-import { auditedKinds, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
 import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
@@ -44,7 +44,7 @@ export default definePlugin({
   provides: [notification],
   extensionPoints: [notificationChannel],
   contributes: [
-    auditedKinds,
+    auditTexts,
     personalData,
     optional(verificationCodeSender),
     optional(adminPages),
@@ -128,7 +128,7 @@ export default definePlugin({
     })
 
     provide(notification, parts.notification)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     if (db !== undefined) contribute(personalData, 'notification', notificationTables(db))
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)

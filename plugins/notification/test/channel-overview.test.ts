@@ -3,11 +3,11 @@ import { http } from '@plinth/http'
 import { notificationPreferences } from '@plinth/inbox'
 import {
   ChannelError,
-  defined,
   definePlugin,
   key,
   type NotificationChannel,
   notificationChannel,
+  omitUndefined,
   type Plugin,
   type RecipientKind,
 } from '@plinth/kernel'
@@ -35,7 +35,7 @@ async function start(t: Test, at: TestDatabase, settings: Settings = {}) {
     const headers = { 'accept-language': language }
     const response = await running
       .service(http)
-      .inject(defined({ method, url: `${root}${path}`, headers, payload: body }))
+      .inject(omitUndefined({ method, url: `${root}${path}`, headers, payload: body }))
     return { status: response.statusCode, ...response.json() }
   }
   const row = async (code: string) => (await ask('GET')).data.find((one: { code: string }) => one.code === code)

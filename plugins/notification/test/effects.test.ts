@@ -1,6 +1,6 @@
 import { createDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
-import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 import { startSendLog } from './fixtures/send-log-product.ts'
@@ -37,19 +37,22 @@ t.test('a channel that is busy is asked again as the keys of retries say', async
   }
   const isOn = { [`${retry}.enabled`]: true }
   const isQuick = { ...isOn, [`${retry}.first-delay`]: '10s' }
-  const [enabled] = await effectOf(t, 'platform.notification.retry.enabled', {
+  const [enabled] = await assertKeyEffect(t, 'platform.notification.retry.enabled', {
     changed: true,
     observe: sendsWith({ [`${retry}.first-delay`]: '10s' }),
   })
   t.same([enabled?.before, enabled?.after], [[0], [0, 10, 30, 70, 150]])
-  const [attempts] = await effectOf(t, 'platform.notification.retry.max-attempts', {
+  const [attempts] = await assertKeyEffect(t, 'platform.notification.retry.max-attempts', {
     changed: 2,
     observe: sendsWith(isQuick),
   })
   t.same(attempts?.after, [0, 10])
-  const [factor] = await effectOf(t, 'platform.notification.retry.factor', { changed: 10, observe: sendsWith(isQuick) })
+  const [factor] = await assertKeyEffect(t, 'platform.notification.retry.factor', {
+    changed: 10,
+    observe: sendsWith(isQuick),
+  })
   t.same(factor?.after, [0, 10, 110])
-  const [longest] = await effectOf(t, 'platform.notification.retry.longest-delay', {
+  const [longest] = await assertKeyEffect(t, 'platform.notification.retry.longest-delay', {
     changed: '10s',
     observe: sendsWith({ ...isQuick, [`${retry}.factor`]: 10 }),
   })
@@ -60,7 +63,7 @@ t.test('a channel that is busy is asked again as the keys of retries say', async
       [0, 10, 20, 30, 40],
     ],
   )
-  const [first] = await effectOf(t, 'platform.notification.retry.first-delay', {
+  const [first] = await assertKeyEffect(t, 'platform.notification.retry.first-delay', {
     changed: '10s',
     observe: sendsWith(isOn),
   })

@@ -9,7 +9,7 @@ import {
   type Plugin,
   type SendContext,
 } from '@plinth/kernel'
-import { applyValues, effectOf, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as facadeRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
@@ -346,27 +346,27 @@ t.test('a message is sent as the keys say', async (t) => {
   })
   const { facade, clock, running, stop } = await start([patient])
   t.teardown(stop)
-  const [channels] = await effectOf(t, 'platform.notification.default-channel', {
+  const [channels] = await assertKeyEffect(t, 'platform.notification.default-channel', {
     changed: 'memory',
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       return (await facade.send({ content: 'Hi' })).map(({ channel }) => channel)
     },
   })
   t.match(channels, { before: ['log'], after: ['memory'] })
-  const [errors] = await effectOf(t, 'platform.notification.enabled', {
+  const [errors] = await assertKeyEffect(t, 'platform.notification.enabled', {
     changed: false,
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       const [result] = await facade.send({ content: 'Hi' }, { channels: ['memory'] })
       return result?.errorCode
     },
   })
   t.match(errors, { before: undefined, after: 'notification.disabled' })
-  const [isEnded] = await effectOf(t, 'platform.notification.send-deadline', {
+  const [isEnded] = await assertKeyEffect(t, 'platform.notification.send-deadline', {
     changed: '2s',
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       const sending = facade.send({ content: 'Hi' }, { channels: ['patient'] })
       await clock.advance(2_000)
       const isEnded = contexts.at(-1)?.signal.aborted

@@ -5,7 +5,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { applyValues, assertMembers, effectOf, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as notificationRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
@@ -177,18 +177,18 @@ t.test('N-026 with validate-before-send off nothing is checked', async (t) => {
 t.test('variables that a message lacks are treated as the keys say', async (t) => {
   const { running, save, send, lines } = await start(t)
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} EUR' })
-  const [codes] = await effectOf(t, 'platform.notification.template.fail-on-missing-variables', {
+  const [codes] = await assertKeyEffect(t, 'platform.notification.template.fail-on-missing-variables', {
     changed: true,
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       return (await send({ template: 'bill' })).code
     },
   })
   t.match(codes, { before: '200', after: '503' })
-  const [logged] = await effectOf(t, 'platform.notification.template.validate-before-send', {
+  const [logged] = await assertKeyEffect(t, 'platform.notification.template.validate-before-send', {
     changed: false,
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       lines.splice(0)
       await send({ template: 'bill' })
       return lines.filter(({ msg }) => msg === 'a message lacks variables of its template').length

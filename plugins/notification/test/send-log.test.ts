@@ -1,7 +1,7 @@
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { metrics } from '@plinth/http'
 import iam, { accounts } from '@plinth/iam'
-import { applyValues, assertMembers, effectOf, rejectsWith } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { accept } from './fixtures/channel.ts'
 import { configuredSecret, reject, startSendLog } from './fixtures/send-log-product.ts'
@@ -393,10 +393,10 @@ onEachDatabase(t, 'A11 rows past their retention are removed, in portions', asyn
 onSqlite(t, 'a row of the send log is stored as long as its retention', async (t, at) => {
   const { facade, running, clock, summary } = await startSendLog(t, at)
   const purge = running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')
-  const [isStored] = await effectOf(t, 'platform.notification.send-log.retention', {
+  const [isStored] = await assertKeyEffect(t, 'platform.notification.send-log.retention', {
     changed: '30d',
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       await facade.send({ content: 'Hi' })
       await clock.advance(31 * dayMs)
       await purge?.run(new AbortController().signal)

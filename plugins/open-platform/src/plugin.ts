@@ -1,6 +1,6 @@
 import { adminPages, labelSources } from '@plinth/admin'
 import { openKeyAbnormal, openRateLimited } from '@plinth/events'
-import { auditedKinds, definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
 import { PluginKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
@@ -30,7 +30,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [openScopes],
-  contributes: [auditedKinds, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { 'open-platform': { en: 'Open platform', 'zh-CN': '开放平台' } },
   permissions,
@@ -78,7 +78,7 @@ export default definePlugin({
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
     http.guard(quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'open-platform', openPlatformTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)

@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the open platform. */
 import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { outcome, startOpen } from './fixtures/product.ts'
 
@@ -14,7 +14,7 @@ async function sqlite() {
 t.test('secrets of applications are encrypted with the key', async (t) => {
   const key = 'platform.open-platform.security.secret-key'
   const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
-  const [found] = await effectOf(t, 'platform.open-platform.security.secret-key', {
+  const [found] = await assertKeyEffect(t, 'platform.open-platform.security.secret-key', {
     compared: one,
     changed: other,
     observe: async (config) => {
@@ -30,7 +30,7 @@ t.test('secrets of applications are encrypted with the key', async (t) => {
 })
 
 t.test('an application without its own limit has the default one', async (t) => {
-  const [codes] = await effectOf(t, 'platform.open-platform.security.default-rate-limit-per-minute', {
+  const [codes] = await assertKeyEffect(t, 'platform.open-platform.security.default-rate-limit-per-minute', {
     changed: 2,
     observe: async (config) => {
       const { adminToken, createApp, signed } = await startOpen(t, await sqlite(), { config })
@@ -60,8 +60,11 @@ t.test('calls are written after the interval, and stored as long as their retent
     await purge?.run(new AbortController().signal)
     return { soon, late: await stored() }
   }
-  const [intervals] = await effectOf(t, 'platform.open-platform.metering.flush-interval', { changed: '1m', observe })
+  const [intervals] = await assertKeyEffect(t, 'platform.open-platform.metering.flush-interval', {
+    changed: '1m',
+    observe,
+  })
   t.match(intervals, { before: { soon: 1 }, after: { soon: 0 } })
-  const [retention] = await effectOf(t, 'platform.open-platform.metering.retention', { changed: '1d', observe })
+  const [retention] = await assertKeyEffect(t, 'platform.open-platform.metering.retention', { changed: '1d', observe })
   t.match(retention, { before: { late: 1 }, after: { late: 0 } })
 })

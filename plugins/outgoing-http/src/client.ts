@@ -1,7 +1,7 @@
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type Clock, codeOf, Deadlines, defined } from '@plinth/kernel'
+import { type Clock, Deadlines, errorCodeOf, omitUndefined } from '@plinth/kernel'
 import { Agent, type Dispatcher } from 'undici'
 import { AddressRules, type AddressSettings, type CheckedAddress } from './address-rules.ts'
 import {
@@ -200,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     try {
       const { origin, path } = this.#address
       agent.dispatch(
-        defined({
+        omitUndefined({
           origin,
           path,
           method,
@@ -291,7 +291,7 @@ class Exchange implements Dispatcher.DispatchHandler {
  */
 function failureFor(error: unknown, origin: string, started: boolean): OutgoingHttpError {
   if (error instanceof OutgoingHttpError) return new OutgoingHttpError(error.code, error.message, origin)
-  const code = codeOf(error) ?? ''
+  const code = errorCodeOf(error) ?? ''
   const known = failureOf[code]
   const make = (failure: OutgoingFailure, text: string) => new OutgoingHttpError(failure, text, origin, started)
   if (known !== undefined) return make(...known)

@@ -1,4 +1,4 @@
-import type { Consumer } from '@plinth/kernel'
+import type { ConsumingPlugin } from '@plinth/kernel'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from './contract.ts'
 
@@ -22,7 +22,7 @@ export function outgoingMetrics(registry: Registry) {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   })
-  const measured = async ({ id: plugin }: Consumer, work: () => Promise<OutgoingResponse>) => {
+  const measured = async ({ id: plugin }: ConsumingPlugin, work: () => Promise<OutgoingResponse>) => {
     const end = seconds.startTimer({ plugin })
     try {
       const response = await work()
@@ -36,7 +36,7 @@ export function outgoingMetrics(registry: Registry) {
     }
   }
   return {
-    measuring: (client: OutgoingHttp, consumer: Consumer): OutgoingHttp => ({
+    measuring: (client: OutgoingHttp, consumer: ConsumingPlugin): OutgoingHttp => ({
       request: (request) => measured(consumer, () => client.request(request)),
       check: (url) => client.check(url),
       reach: (request) => client.reach(request),

@@ -7,7 +7,7 @@ import {
   manifestEntries,
   optional,
   type Plugin,
-  refOf,
+  unwrapOptional,
 } from '@plinth/kernel'
 import { OutgoingHttpClient } from './client.ts'
 import { keys } from './config.ts'
@@ -63,7 +63,9 @@ export const hostsOf = (plugins: readonly Plugin[], id: string): readonly string
 export const hostEntries = (plugins: readonly Plugin[]): ManifestEntries =>
   new Map(
     plugins
-      .filter(({ requires = {} }) => Object.values(requires).some((need) => refOf(need).id === outgoingHttp.id))
+      .filter(({ requires = {} }) =>
+        Object.values(requires).some((need) => unwrapOptional(need).id === outgoingHttp.id),
+      )
       .map(({ id }) => [id, hostsOf(plugins, id)]),
   )
 

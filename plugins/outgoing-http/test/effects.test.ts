@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { effectOf, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import outgoingPlugin, { isOutgoingHttpError, outgoingHttp } from '@plinth/outgoing-http'
 import t, { type Test } from 'tap'
 import { OutgoingHttpClient } from '../src/client.ts'
@@ -51,13 +51,13 @@ t.test('a private address is reached only as the keys allow', async (t) => {
   const observeWith = (config: Readonly<Record<string, JsonValue>>) => async (values: KeyValues) =>
     (await startClient(t, { ...config, ...values }))(url)
   const proofs = [
-    await effectOf(t, 'platform.outgoing-http.allow-http', { changed: true, observe: observeWith(hosts) }),
-    await effectOf(t, 'platform.outgoing-http.allowed-hosts', { changed: [host], observe: observeWith(http) }),
-    await effectOf(t, 'platform.outgoing-http.allowed-ports', {
+    await assertKeyEffect(t, 'platform.outgoing-http.allow-http', { changed: true, observe: observeWith(hosts) }),
+    await assertKeyEffect(t, 'platform.outgoing-http.allowed-hosts', { changed: [host], observe: observeWith(http) }),
+    await assertKeyEffect(t, 'platform.outgoing-http.allowed-ports', {
       changed: [String(port)],
       observe: observeWith({ ...http, ...cidrs }),
     }),
-    await effectOf(t, 'platform.outgoing-http.allowed-cidrs', {
+    await assertKeyEffect(t, 'platform.outgoing-http.allowed-cidrs', {
       changed: ['127.0.0.0/8'],
       observe: observeWith({ ...http, ...ports }),
     }),
@@ -76,7 +76,7 @@ t.test('a private address is reached only as the keys allow', async (t) => {
 t.test('a response is read up to the largest size', async (t) => {
   const { server, host, url } = await startServer(t)
   server.on('request', (_, response: ServerResponse) => response.end('x'.repeat(100_000)))
-  const [sizes] = await effectOf(t, 'platform.outgoing-http.max-response-size', {
+  const [sizes] = await assertKeyEffect(t, 'platform.outgoing-http.max-response-size', {
     changed: '1KiB',
     observe: async (values) => (await startClient(t, { ...allowing(host), ...values }))(url),
   })
@@ -85,7 +85,7 @@ t.test('a response is read up to the largest size', async (t) => {
 
 t.test('a request without a response ends at the deadline', async (t) => {
   const { host, url, responseTo } = await startServer(t)
-  const [errors] = await effectOf(t, 'platform.outgoing-http.deadline', {
+  const [errors] = await assertKeyEffect(t, 'platform.outgoing-http.deadline', {
     changed: '2s',
     observe: async (values) => {
       const clock = manualClock()
@@ -130,7 +130,7 @@ t.test('a connection without a handshake is given up at its timeout', async (t) 
     silent.close()
   })
   const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`
-  const [errors] = await effectOf(t, 'platform.outgoing-http.connect-timeout', {
+  const [errors] = await assertKeyEffect(t, 'platform.outgoing-http.connect-timeout', {
     compared: '1m',
     changed: '100ms',
     observe: async (values) => {
@@ -156,12 +156,12 @@ t.test('a server that is silent for too long gets no more time', async (t) => {
     response.end('late')
     return String(await request).split(' ')[0]
   }
-  const [headers] = await effectOf(t, 'platform.outgoing-http.header-timeout', {
+  const [headers] = await assertKeyEffect(t, 'platform.outgoing-http.header-timeout', {
     changed: '100ms',
     observe: observeAfter(() => {}),
   })
   t.match(headers, { before: '4', after: 'answer-timeout' })
-  const [body] = await effectOf(t, 'platform.outgoing-http.body-timeout', {
+  const [body] = await assertKeyEffect(t, 'platform.outgoing-http.body-timeout', {
     changed: '100ms',
     observe: observeAfter((response) => response.writeHead(200).write('begun ')),
   })

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { kernel, PlinthError } from '@plinth/kernel'
-import { applyValues, assertMembers, effectOf } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { knownModules } from '../src/module-view.ts'
@@ -272,10 +272,10 @@ onEachDatabase(t, 'I-002 two runs at once remove once', async (t: Test, db) => {
 
 onSqlite(t, 'I-015 I-182 the switch', async (t: Test, db) => {
   const { running, call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {} } })
-  const [codes] = await effectOf(t, 'platform.install.quickstart-cleanup.enabled', {
+  const [codes] = await assertKeyEffect(t, 'platform.install.quickstart-cleanup.enabled', {
     changed: false,
     async observe(values) {
-      await applyValues(running, values)
+      await applyLiveValues(running, values)
       return (await call('GET')).code
     },
   })

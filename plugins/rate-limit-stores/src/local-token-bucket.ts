@@ -1,12 +1,12 @@
 import {
   type Clock,
   checkRateLimitRequest,
+  createTickClock,
   definePlugin,
   type RateLimitDecision,
   type RateLimitRequest,
   type RateLimitStore,
   rateLimitStore,
-  turnTime,
 } from '@plinth/kernel'
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
 import { compactKey, IdleSweep, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
@@ -44,7 +44,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
 
   constructor({ clock, cleanupInterval, maxKeys, onHeld }: LocalStoreOptions) {
     this.#clock = clock
-    this.#monotonic = turnTime(clock)
+    this.#monotonic = createTickClock(clock)
     this.#pace = new PurgePace(cleanupInterval)
     this.#maxKeys = maxKeys
     this.#onHeld = onHeld

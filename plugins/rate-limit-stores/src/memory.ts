@@ -1,12 +1,12 @@
 import {
   type Clock,
   checkRateLimitRequest,
+  createTickClock,
   definePlugin,
   type RateLimitDecision,
   type RateLimitRequest,
   type RateLimitStore,
   rateLimitStore,
-  turnTime,
 } from '@plinth/kernel'
 import { compactKey, IdleSweep, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 import { cleanupIntervalKey, maxKeysKey, providerKey } from './store-keys.ts'
@@ -55,7 +55,7 @@ export class MemoryStore implements RateLimitStore, Swept {
 
   constructor({ clock, cleanupInterval, maxKeys, onHeld }: LocalStoreOptions) {
     this.#clock = clock
-    this.#monotonic = turnTime(clock)
+    this.#monotonic = createTickClock(clock)
     this.#pace = new PurgePace(cleanupInterval)
     this.#maxKeys = maxKeys
     this.#onHeld = onHeld

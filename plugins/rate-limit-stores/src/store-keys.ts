@@ -1,4 +1,4 @@
-import { defined, key } from '@plinth/kernel'
+import { key, omitUndefined } from '@plinth/kernel'
 
 /** Configuration keys that several stores declare, by the name of the store. */
 
@@ -22,7 +22,7 @@ type Text = Parameters<typeof key.integer>[0]['description']
 
 export const cleanupIntervalKey = (description: Text) =>
   key.integer(
-    defined({
+    omitUndefined({
       title: { en: 'Calls between purges', 'zh-CN': '两次清理之间的调用次数' },
       description,
       default: 1024,
@@ -33,7 +33,7 @@ export const cleanupIntervalKey = (description: Text) =>
 /** The upper limit is the maximum size of a Map. */
 export const maxKeysKey = (description: Text) =>
   key.integer(
-    defined({
+    omitUndefined({
       title: { en: 'Maximum keys', 'zh-CN': '最大键数' },
       description,
       default: 1_000_000,

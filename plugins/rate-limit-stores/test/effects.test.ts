@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the stores, through the limiter of a product with the store. */
 import databasePlugin from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { effectOf, manualClock, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, manualClock, startForTest } from '@plinth/kernel/testing'
 import rateLimitPlugin, { rateLimiter } from '@plinth/rate-limit'
 import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/local-token-bucket'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
@@ -33,7 +33,7 @@ const localStores = {
 const localStoreOf = (key: string) => (key.includes('.memory.') ? 'memory' : 'local-token-bucket')
 
 t.test('a local store has room for so many keys', async (t) => {
-  const found = await effectOf(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.max-keys', {
+  const found = await assertKeyEffect(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.max-keys', {
     changed: 2,
     observe: async (values, key) => {
       const name = localStoreOf(key)
@@ -52,7 +52,7 @@ t.test('a local store has room for so many keys', async (t) => {
 })
 
 t.test('a local store removes expired keys after so many calls', async (t) => {
-  const found = await effectOf(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.cleanup-interval', {
+  const found = await assertKeyEffect(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.cleanup-interval', {
     changed: 1,
     observe: async (values, key) => {
       const name = localStoreOf(key)
@@ -88,7 +88,7 @@ const plugins: Readonly<Record<string, Plugin>> = {
 }
 
 t.test('a store can be left out', async (t) => {
-  const outcomes = await effectOf(
+  const outcomes = await assertKeyEffect(
     t,
     'platform.rate-limit.stores.{local-token-bucket,shared-window,shared-bucket}.enabled',
     {
@@ -109,7 +109,7 @@ t.test('a store can be left out', async (t) => {
 })
 
 t.test('the provider of a store is the store itself', async (t) => {
-  const outcomes = await effectOf(
+  const outcomes = await assertKeyEffect(
     t,
     'platform.rate-limit.stores.{local-token-bucket,memory,shared-window,shared-bucket}.provider',
     {

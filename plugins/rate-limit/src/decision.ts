@@ -1,11 +1,11 @@
 import type { FailurePolicy } from '@plinth/http'
 import {
   type Clock,
+  createTickClock,
   didYouMean,
   type RateLimitDecision,
   type RateLimitRequest,
   type RateLimitStore,
-  turnTime,
 } from '@plinth/kernel'
 import type { LimitRule, RateLimitResult } from './contract.ts'
 import { rateLimitError, storeUnavailable } from './declarations.ts'
@@ -143,7 +143,7 @@ export class Decider {
     this.#parts = parts
     this.#watch = parts.watch
     this.#denials = parts.denials
-    this.#monotonic = turnTime(parts.clock)
+    this.#monotonic = createTickClock(parts.clock)
     this.#keys = new CompleteKeys(parts.settings.keyPrefix)
   }
 

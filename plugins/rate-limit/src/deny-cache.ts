@@ -1,4 +1,4 @@
-import { type Clock, type RateLimitDecision, type RateLimitRequest, turnTime } from '@plinth/kernel'
+import { type Clock, createTickClock, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
 
 interface Denial {
   readonly request: RateLimitRequest
@@ -25,7 +25,7 @@ export class DenyCache {
   readonly #byStore = new Map<string, Map<string, Denial>>()
 
   constructor(clock: Clock, ttlMs: () => number) {
-    this.#monotonic = turnTime(clock)
+    this.#monotonic = createTickClock(clock)
     this.#ttlMs = ttlMs
   }
 

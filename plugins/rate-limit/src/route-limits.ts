@@ -1,5 +1,5 @@
 import { type KeyStrategy, type RateLimited, type RouteInfo, rateLimitedAnnotation } from '@plinth/http'
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import type { LimitRule, RouteLimits } from './contract.ts'
 import { rateLimitError } from './declarations.ts'
 import { checkCost, checkRule } from './request-rules.ts'
@@ -109,7 +109,7 @@ export class RouteLimitRegistry implements RouteLimits {
       checkCost(limit.cost)
       if (limit.store) this.#checkStore(limit.store)
     } catch (cause) {
-      throw declarationError(place, reasonOf(cause), cause)
+      throw declarationError(place, errorReason(cause), cause)
     }
   }
 }

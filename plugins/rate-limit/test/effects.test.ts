@@ -1,5 +1,5 @@
 /** Tests the effect of each configuration key of the limiter. */
-import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t from 'tap'
@@ -12,7 +12,7 @@ const withoutPrefix = (values: KeyValues) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key.replace(prefix, ''), value]))
 
 t.test('a denial is remembered for a time', async (t) => {
-  await effectOf(t, 'platform.rate-limit.deny-cache.ttl', {
+  await assertKeyEffect(t, 'platform.rate-limit.deny-cache.ttl', {
     changed: '5s',
     observe: async (values) => {
       const clock = manualClock()
@@ -37,15 +37,15 @@ t.test('all keys begin with the prefix, and a limit without numbers takes the de
     const { key, allowed, limit, resetAt } = await limiter.consume({ key: 'orders' })
     return { key, allowed, limit, resetInMs: Number(resetAt) - clock.now() }
   }
-  const [named] = await effectOf(t, 'platform.rate-limit.key-prefix', { changed: 'mall', observe })
+  const [named] = await assertKeyEffect(t, 'platform.rate-limit.key-prefix', { changed: 'mall', observe })
   t.equal(named?.after.key, 'mall:orders')
-  const [limited] = await effectOf(t, 'platform.rate-limit.default-max-attempts', { changed: 3, observe })
+  const [limited] = await assertKeyEffect(t, 'platform.rate-limit.default-max-attempts', { changed: 3, observe })
   t.equal(limited?.after.limit, 3)
-  await effectOf(t, 'platform.rate-limit.default-window', { changed: '5s', observe })
+  await assertKeyEffect(t, 'platform.rate-limit.default-window', { changed: '5s', observe })
 })
 
 t.test('a store has the time of its deadline, and a store that fails follows the policy', async (t) => {
-  const [waits] = await effectOf(t, 'platform.rate-limit.store-deadline', {
+  const [waits] = await assertKeyEffect(t, 'platform.rate-limit.store-deadline', {
     changed: '5s',
     observe: async (values) => {
       const clock = manualClock()
@@ -70,7 +70,7 @@ t.test('a store has the time of its deadline, and a store that fails follows the
       ['pending', '503'],
     ],
   )
-  const [policies] = await effectOf(t, 'platform.rate-limit.failure-policy', {
+  const [policies] = await assertKeyEffect(t, 'platform.rate-limit.failure-policy', {
     compared: 'open',
     changed: 'closed',
     observe: async (values) => {
@@ -89,7 +89,7 @@ t.test('a store has the time of its deadline, and a store that fails follows the
 })
 
 t.test('the default store counts', async (t) => {
-  const [counts] = await effectOf(t, 'platform.rate-limit.default-store', {
+  const [counts] = await assertKeyEffect(t, 'platform.rate-limit.default-store', {
     changed: 'other',
     observe: async (values) => {
       const other = storePlugin('other', allow)
@@ -116,14 +116,17 @@ t.test('routes are limited as the keys say', async (t) => {
       limit: direct.limit,
     }
   }
-  const [all] = await effectOf(t, 'platform.rate-limit.enabled', { changed: false, observe })
+  const [all] = await assertKeyEffect(t, 'platform.rate-limit.enabled', { changed: false, observe })
   t.match(all, { before: { codes: '200 429 429', limit: 7 }, after: { codes: '200 200 200', limit: 0 } })
-  const [declared] = await effectOf(t, 'platform.rate-limit.annotation.enabled', { changed: false, observe })
+  const [declared] = await assertKeyEffect(t, 'platform.rate-limit.annotation.enabled', { changed: false, observe })
   t.match(declared, { before: { codes: '200 429 429', limit: 7 }, after: { codes: '200 200 200', limit: 7 } })
-  const [shadow] = await effectOf(t, 'platform.rate-limit.annotation.shadow', { changed: true, observe })
+  const [shadow] = await assertKeyEffect(t, 'platform.rate-limit.annotation.shadow', { changed: true, observe })
   t.match(shadow, { before: { codes: '200 429 429' }, after: { codes: '200 200 200' } })
-  const [draft] = await effectOf(t, 'platform.rate-limit.annotation.draft-headers', { changed: true, observe })
+  const [draft] = await assertKeyEffect(t, 'platform.rate-limit.annotation.draft-headers', { changed: true, observe })
   t.match(draft, { before: { hasDraft: false }, after: { hasDraft: true } })
-  const [prefixes] = await effectOf(t, 'platform.rate-limit.annotation.key-prefix', { changed: 'shop-front', observe })
+  const [prefixes] = await assertKeyEffect(t, 'platform.rate-limit.annotation.key-prefix', {
+    changed: 'shop-front',
+    observe,
+  })
   t.match(prefixes, { before: { prefix: 'rate-limit:web' }, after: { prefix: 'rate-limit:shop-front' } })
 })

@@ -1,5 +1,5 @@
 import type { FailurePolicy } from '@plinth/http'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
@@ -236,7 +236,9 @@ t.test('an insurance that has no room refuses', async (t) => {
 t.test('joint limits: stores that fail are replaced, and one closed limit refuses them all', async (t) => {
   const { limiter, remote, counted, clock } = await startRemote(t)
   const pair = (policies: readonly (FailurePolicy | undefined)[]) =>
-    policies.map((failurePolicy, index) => defined<ConsumeRequest>({ key: `k${index}`, maxAttempts: 2, failurePolicy }))
+    policies.map((failurePolicy, index) =>
+      omitUndefined<ConsumeRequest>({ key: `k${index}`, maxAttempts: 2, failurePolicy }),
+    )
   const local = { key: 'local', maxAttempts: 9, store: 'memory' }
   remote.become('failing')
   // Tests a failure that is found during the call, and a failure that is known before it.

@@ -1,7 +1,7 @@
 import { adminAttention, adminDetail } from '@plinth/admin'
 import type { Database } from '@plinth/database'
 import { count, instant, nullable, routesWith, Type } from '@plinth/http'
-import { audit, auditCaller, type Kernel, bilingual as text } from '@plinth/kernel'
+import { auditFieldsOfCaller, type Kernel, bilingual as text, writeAuditEntry } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { businessError, permissionCodes } from './declarations.ts'
 
@@ -113,7 +113,7 @@ export const clockRoutes = [
       if (problem === undefined) throw businessError('clock-agrees')
       const summary = { state: problem.kind, differenceMs: problem.differenceMs }
       // The confirmation runs outside of a transaction, so the audit record is written first.
-      await audit(product, { ...auditCaller(request), action: 'database-clock.confirm', summary })
+      await writeAuditEntry(product, { ...auditFieldsOfCaller(request), action: 'database-clock.confirm', summary })
       await db.clock.confirm()
       return viewOfClock(parts)
     },

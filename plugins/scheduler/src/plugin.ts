@@ -3,7 +3,7 @@ import { engineOf, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/c
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { auditedKinds, definePlugin, healthCheck, instanceName, kernel, optional, pluginData } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, instanceName, kernel, optional, pluginData } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
@@ -39,14 +39,7 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [scheduler],
-  contributes: [
-    auditedKinds,
-    healthCheck,
-    pluginData,
-    optional(adminPages),
-    optional(attention),
-    optional(labelSources),
-  ],
+  contributes: [auditTexts, healthCheck, pluginData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   configGroups: { scheduler: { en: 'Schedules', 'zh-CN': '定时任务' } },
   permissions,
@@ -70,7 +63,7 @@ export default definePlugin({
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
     services.events?.declarePublished(scheduledTaskFailed)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'scheduler.task', taskLabels(tasks))

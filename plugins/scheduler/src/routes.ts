@@ -12,7 +12,7 @@ import {
   rowsAs,
   Type,
 } from '@plinth/http'
-import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
+import { auditFieldsOfCaller, type Kernel, localize, writeAuditEntry } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { runCauses, runOutcomes, type TaskRun, type TaskState } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
@@ -134,8 +134,8 @@ function actRoute(action: string, summary: string, method: 'runNow' | 'pause' | 
     reasons: ['scheduler.task-running', 'scheduler.task-unknown'],
     async handler(request, { scheduler, product }) {
       const { name } = request.params
-      const entry = { ...auditCaller(request), action: `scheduled-task.${action}`, subject: name }
-      return viewOfTask(await scheduler[method](name, () => audit(product, entry)), request.locale)
+      const entry = { ...auditFieldsOfCaller(request), action: `scheduled-task.${action}`, subject: name }
+      return viewOfTask(await scheduler[method](name, () => writeAuditEntry(product, entry)), request.locale)
     },
   })
 }

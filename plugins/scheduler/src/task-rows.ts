@@ -1,7 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { type RowClaim, RowLeases } from '@plinth/coordination'
 import { type Database, insertRows } from '@plinth/database'
-import type { Clock, PluginData } from '@plinth/kernel'
+import type { Clock, PluginDataStore } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { RunCause, RunOutcome } from './contract.ts'
 import { RunRow, TaskRow } from './entities.ts'
@@ -136,7 +136,7 @@ export class TaskRows {
 }
 
 /** Finds and removes the state and the runs of the tasks of a plugin, for the removal of the plugin. */
-export function taskData(db: Database, tasks: readonly BoundScheduledTask[]): PluginData {
+export function taskData(db: Database, tasks: readonly BoundScheduledTask[]): PluginDataStore {
   const namesOf = (plugin: string) => tasks.filter((task) => task.plugin === plugin).map(({ name }) => name)
   return {
     async find({ id }) {

@@ -1,7 +1,7 @@
 import { LeasedRun, LeasedRuns, type LeaseTimes } from '@plinth/coordination'
 import { type Database, type DatabaseClock, exactInteger } from '@plinth/database'
 import type { Events } from '@plinth/events'
-import { columnText, type Logger, reasonOf } from '@plinth/kernel'
+import { errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type RunOutcome, scheduledTaskFailed } from './contract.ts'
@@ -150,14 +150,14 @@ export class TaskRunner {
       return end('succeeded')
     } catch (error) {
       log.error({ task: task.name, err: error }, 'scheduled task failed')
-      return end('failed', columnText(redact(reasonOf(error)), maxErrorLength))
+      return end('failed', fitTextToColumn(redact(errorReason(error)), maxErrorLength))
     }
   }
 
   async #trim(task: string): Promise<void> {
     const { rows, historySize, log } = this.#parts
     await rows.trim(task, historySize()).catch((error: unknown) => {
-      log.warn({ task, reason: reasonOf(error) }, 'old runs of a scheduled task could not be removed')
+      log.warn({ task, reason: errorReason(error) }, 'old runs of a scheduled task could not be removed')
     })
   }
 }

@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of the scheduler. */
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Probe, probePlugin } from './fixtures/probe-task.ts'
 import { startScheduler } from './fixtures/products.ts'
@@ -21,7 +21,7 @@ async function startProbe(config: KeyValues) {
 }
 
 t.test('a worker polls at the interval', async (t) => {
-  const [polls] = await effectOf(t, 'platform.scheduler.poll-interval', {
+  const [polls] = await assertKeyEffect(t, 'platform.scheduler.poll-interval', {
     changed: '432ms',
     observe: async (config) => {
       const { sleeps } = await startProbe(config)
@@ -33,7 +33,7 @@ t.test('a worker polls at the interval', async (t) => {
 })
 
 t.test('a run renews its lease', async (t) => {
-  const [beats] = await effectOf(t, 'platform.scheduler.lease', {
+  const [beats] = await assertKeyEffect(t, 'platform.scheduler.lease', {
     changed: '8s',
     observe: async (config) => {
       const { clock, db, probe } = await startProbe(config)
@@ -50,7 +50,7 @@ t.test('a run renews its lease', async (t) => {
 })
 
 t.test('the newest runs of a task are stored', async (t) => {
-  const [counts] = await effectOf(t, 'platform.scheduler.history.size', {
+  const [counts] = await assertKeyEffect(t, 'platform.scheduler.history.size', {
     changed: 10,
     observe: async (config) => {
       const { clock, db, probe, scheduler } = await startProbe(config)
@@ -69,7 +69,7 @@ t.test('the newest runs of a task are stored', async (t) => {
 })
 
 t.test('the configured engine runs the tasks', async (t) => {
-  const [engines] = await effectOf(t, 'platform.scheduler.engine', {
+  const [engines] = await assertKeyEffect(t, 'platform.scheduler.engine', {
     changed: 'bullmq',
     observe: (config) =>
       startProbe(config).then(

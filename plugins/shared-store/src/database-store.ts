@@ -3,10 +3,10 @@ import type { Database } from '@plinth/database'
 import {
   type Clock,
   checkRateLimitRequest,
+  errorReason,
   type Logger,
   type RateLimitDecision,
   type RateLimitRequest,
-  reasonOf,
 } from '@plinth/kernel'
 import {
   type Counted,
@@ -264,7 +264,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
         await this.#entries.sweep(signal)
         await this.#messages.sweep()
       } catch (error) {
-        log.error({ err: error }, `expired entries could not be removed: ${reasonOf(error)}`)
+        log.error({ err: error }, `expired entries could not be removed: ${errorReason(error)}`)
       }
     }
   }

@@ -1,4 +1,4 @@
-import { codeOf, errorTable, hostAndPort, type Logger, type PlinthError, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason, errorTable, hostAndPort, type Logger, type PlinthError } from '@plinth/kernel'
 import { Command, Redis, type RedisOptions } from 'ioredis'
 import type { SharedStoreConfig } from './config.ts'
 import type { Script } from './redis-scripts.ts'
@@ -212,7 +212,7 @@ export class RedisConnection {
     const parameters = [keys.length, ...keys, ...rest]
     return this.send((redis) =>
       sendTo(redis, 'evalsha', [script.sha, ...parameters], texts).catch((error: unknown) => {
-        if (!reasonOf(error).startsWith('NOSCRIPT')) throw error
+        if (!errorReason(error).startsWith('NOSCRIPT')) throw error
         return sendTo(redis, 'eval', [script.text, ...parameters], texts)
       }),
     )
@@ -231,7 +231,7 @@ export class RedisConnection {
    */
   async inspect(): Promise<readonly string[]> {
     const info = await this.send((redis) => redis.info()).catch((error: unknown) => {
-      if (codeOf(error) === 'PLINTH_SHARED_STORE_REFUSED') return ''
+      if (errorCodeOf(error) === 'PLINTH_SHARED_STORE_REFUSED') return ''
       throw error
     })
     const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
@@ -252,7 +252,7 @@ export class RedisConnection {
     const isRejection = error instanceof Error && error.name === 'ReplyError'
     const code = isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
     // If a host has several addresses, the error of Node.js has an empty message.
-    const reported = reasonOf(error) || String(codeOf(error))
+    const reported = errorReason(error) || String(errorCodeOf(error))
     const [, reason = reported] = plainReasons.find(([start]) => reported.startsWith(start)) ?? []
     return sharedStoreError(code, { place: this.#place, reason }, error)
   }

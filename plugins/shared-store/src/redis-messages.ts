@@ -1,4 +1,4 @@
-import { codeOf, type Logger, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason, type Logger } from '@plinth/kernel'
 import type { Redis } from 'ioredis'
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
 
@@ -100,7 +100,7 @@ export class RedisMessages {
     try {
       await this.#connection.send((redis) => redis.unsubscribe(channel))
     } catch (error) {
-      if (codeOf(error) !== 'PLINTH_SHARED_STORE_UNAVAILABLE') throw error
+      if (errorCodeOf(error) !== 'PLINTH_SHARED_STORE_UNAVAILABLE') throw error
     }
   }
 
@@ -121,7 +121,7 @@ export class RedisMessages {
     } catch (error) {
       // If the connection was lost again, the next one subscribes. If Redis rejected the command, the operator must
       // know.
-      this.#log.warn({ err: error }, `messages cannot be received at the moment: ${reasonOf(error)}`)
+      this.#log.warn({ err: error }, `messages cannot be received at the moment: ${errorReason(error)}`)
       return
     }
     this.#listeners.tellGap()

@@ -1,4 +1,4 @@
-import { hostAndPort, reasonOf } from '@plinth/kernel'
+import { errorReason, hostAndPort } from '@plinth/kernel'
 import { Redis } from 'ioredis'
 import type { RedisTarget } from './contract.ts'
 import { noResponse, type RedisLogin, sharedStoreError } from './redis-connection.ts'
@@ -39,7 +39,7 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   } catch (error) {
     const cause = received ?? error
     const isRejection = cause instanceof Error && cause.name === 'ReplyError'
-    const details = { place: hostAndPort(server.host, server.port), reason: reasonOf(cause) }
+    const details = { place: hostAndPort(server.host, server.port), reason: errorReason(cause) }
     throw sharedStoreError(
       isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE',
       details,

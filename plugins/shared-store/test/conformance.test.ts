@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { judgeKit, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, testConformanceKit } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/shared-store/conformance'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
@@ -126,7 +126,7 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
 })
 
 t.test('the kit refuses faulty shared stores', async (t) => {
-  const { faults, share, ...result } = await judgeKit(sharedStoreKit, faultySharedStores)
+  const { faults, share, ...result } = await testConformanceKit(sharedStoreKit, faultySharedStores)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 25 && share >= 0.95, `refuses ${(100 * share).toFixed(1)} % of ${faults}`)
   for (const [what, { reason }] of Object.entries(faultySharedStores.survivors))

@@ -8,7 +8,7 @@ import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import {
-  effectOf,
+  assertKeyEffect,
   freePort,
   type KeyValues,
   manualClock,
@@ -85,25 +85,25 @@ t.test('where, as whom and under which names the product uses Redis', { skip: sk
     return { places, keys, users: found(/user=(\w+)/), addresses: found(/laddr=([\d.]+)/) }
   }
   const byDefault = { places: ['db0'], keys: ['plinth'], users: 'shop', addresses: '127.0.0.3' }
-  const [enabled] = await effectOf(t, 'platform.cache.enabled', { changed: true, compared: false, observe })
+  const [enabled] = await assertKeyEffect(t, 'platform.cache.enabled', { changed: true, compared: false, observe })
   t.match(enabled, { before: { places: null, users: '' }, after: byDefault })
-  const [hosts] = await effectOf(t, 'platform.cache.host', { compared: host, changed: '127.0.0.4', observe })
+  const [hosts] = await assertKeyEffect(t, 'platform.cache.host', { compared: host, changed: '127.0.0.4', observe })
   t.match(hosts, { before: byDefault, after: { addresses: '127.0.0.4' } })
-  const [places] = await effectOf(t, 'platform.cache.database', { changed: 5, observe })
+  const [places] = await assertKeyEffect(t, 'platform.cache.database', { changed: 5, observe })
   t.match(places, { before: byDefault, after: { places: ['db5'] } })
-  const [prefixes] = await effectOf(t, 'platform.cache.key-prefix', { changed: 'mall', observe })
+  const [prefixes] = await assertKeyEffect(t, 'platform.cache.key-prefix', { changed: 'mall', observe })
   t.match(prefixes, { before: byDefault, after: { keys: ['mall'] } })
-  const [users] = await effectOf(t, 'platform.cache.username', { compared: 'shop', changed: 'stock', observe })
+  const [users] = await assertKeyEffect(t, 'platform.cache.username', { compared: 'shop', changed: 'stock', observe })
   t.match(users, { before: byDefault, after: { users: 'stock' } })
 
   const outcome = (values: KeyValues) => outcomeOf(t, { ...config, ...access, ...values })
-  const [passwords] = await effectOf(t, 'platform.cache.password', {
+  const [passwords] = await assertKeyEffect(t, 'platform.cache.password', {
     compared: 'shop-password',
     changed: 'other',
     observe: outcome,
   })
   t.match(passwords, { before: 'stored', after: 'WRONGPASS' })
-  const [ports] = await effectOf(t, 'platform.cache.port', {
+  const [ports] = await assertKeyEffect(t, 'platform.cache.port', {
     compared: port,
     changed: await freePort(host),
     observe: outcome,
@@ -144,7 +144,7 @@ t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
     `tls-ca-cert-file ${certificate}`,
   ])
   const observe = (values: KeyValues) => outcomeOf(t, { ...config, ...values })
-  const [outcomes] = await effectOf(t, 'platform.cache.tls', { compared: 'encrypt', changed: 'verify', observe })
+  const [outcomes] = await assertKeyEffect(t, 'platform.cache.tls', { compared: 'encrypt', changed: 'verify', observe })
   t.match(outcomes, { before: 'stored', after: 'certificate' }, 'no authority has signed the certificate')
   t.not(await observe({ 'platform.cache.tls': 'off' }), 'stored')
 })
@@ -157,7 +157,7 @@ t.test('a connection that takes too long is closed', async (t) => {
   t.teardown(() => mute.close())
   const { port } = mute.address() as { port: number }
   const config = { 'platform.cache.enabled': true, 'platform.cache.port': port, 'platform.cache.tls': 'encrypt' }
-  const [states] = await effectOf(t, 'platform.cache.connect-timeout', {
+  const [states] = await assertKeyEffect(t, 'platform.cache.connect-timeout', {
     changed: '150ms',
     async observe(values) {
       const connected = once(mute, 'connection') as Promise<[Socket]>
@@ -178,7 +178,7 @@ t.test('a connection that takes too long is closed', async (t) => {
 t.test('a call that Redis does not answer fails in time', { skip: skipOwnRedis }, async (t) => {
   const redis = await ownRedis()
   t.teardown(() => redis.drop())
-  const [states] = await effectOf(t, 'platform.cache.command-timeout', {
+  const [states] = await assertKeyEffect(t, 'platform.cache.command-timeout', {
     compared: '1s',
     changed: '30s',
     async observe(values) {
@@ -196,7 +196,7 @@ t.test('a call that Redis does not answer fails in time', { skip: skipOwnRedis }
 })
 
 t.test('without Redis, the database stores the entries until they are removed', async (t) => {
-  const [rows] = await effectOf(t, 'platform.shared-store.database.sweep-interval', {
+  const [rows] = await assertKeyEffect(t, 'platform.shared-store.database.sweep-interval', {
     changed: '7m',
     async observe(values) {
       const { clock, running, store } = await start(t, values)
@@ -256,7 +256,7 @@ t.test('without Redis, an instance polls for messages of others', async (t) => {
 })
 
 t.test('a message of another instance is received after the polling interval', async (t) => {
-  const [received] = await effectOf(t, 'platform.shared-store.database.poll-interval', {
+  const [received] = await assertKeyEffect(t, 'platform.shared-store.database.poll-interval', {
     changed: '4s',
     async observe(values) {
       const clock = manualClock()

@@ -1,6 +1,6 @@
 /** Tests the name, address and time zone of the site. */
 import { defineProduct } from '@plinth/kernel'
-import { effectOf, type KeyValues, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import sitePlugin, { site } from '../src/index.ts'
@@ -78,22 +78,22 @@ t.test('E11 what is no time zone and no address is refused', async (t) => {
 
 t.test('the site has the configured name, title, address and time zone', async (t) => {
   const siteWith = async (values: KeyValues) => (await startSite(t, values as Record<string, string>)).own
-  const [names] = await effectOf(t, 'platform.site.name', {
+  const [names] = await assertKeyEffect(t, 'platform.site.name', {
     changed: 'Acme',
     observe: async (values) => (await siteWith(values)).name,
   })
   t.same([names?.before, names?.after], ['Test shop', 'Acme'])
-  const [titles] = await effectOf(t, 'platform.site.title', {
+  const [titles] = await assertKeyEffect(t, 'platform.site.title', {
     changed: 'Acme',
     observe: async (values) => (await siteWith(values)).title,
   })
   t.same([titles?.before, titles?.after], ['Test shop', 'Acme'])
-  const [urls] = await effectOf(t, 'platform.site.url', {
+  const [urls] = await assertKeyEffect(t, 'platform.site.url', {
     changed: 'https://acme.example/shop',
     observe: async (values) => (await siteWith(values)).url,
   })
   t.same([urls?.before, urls?.after], ['', 'https://acme.example/shop'])
-  const [days] = await effectOf(t, 'platform.site.time-zone', {
+  const [days] = await assertKeyEffect(t, 'platform.site.time-zone', {
     changed: 'Asia/Shanghai',
     observe: async (values) => (await siteWith(values)).dayOf(new Date('2026-01-30T16:00Z')),
   })

@@ -1,4 +1,4 @@
-import { type ConfigView, defined, key } from '@plinth/kernel'
+import { type ConfigView, key, omitUndefined } from '@plinth/kernel'
 
 const url = (company: string, at: string) =>
   key.url({
@@ -9,7 +9,7 @@ const url = (company: string, at: string) =>
 
 const text = (en: string, zh: string, description?: { readonly en: string; readonly 'zh-CN': string }) =>
   key.string(
-    defined({
+    omitUndefined({
       title: { en, 'zh-CN': zh },
       description,
       default: '',

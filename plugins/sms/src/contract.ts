@@ -1,9 +1,9 @@
 import {
   type ChannelCheck,
-  type ConfigNeeds,
   type DeliveryOutcome,
   extensionPoint,
   type LocalizedText,
+  type NeededConfigKeys,
   service,
   shape,
 } from '@plinth/kernel'
@@ -45,7 +45,7 @@ export interface SmsDriver {
   /** Returns false while a required key is empty. */
   isConfigured(): boolean
   /** Configuration keys that the driver needs. Absent if it has no required keys. */
-  needs?(): ConfigNeeds
+  needs?(): NeededConfigKeys
   /**
    * Checks the account without sending. The result and the errors are those of `NotificationChannel.verify`. Absent if
    * the provider offers no check.
@@ -75,7 +75,7 @@ export interface Sms {
   readonly isReady: boolean
   readonly drivers: readonly string[]
   /** Configuration keys that this plugin and the configured driver need. */
-  needs(): ConfigNeeds
+  needs(): NeededConfigKeys
   /**
    * Checks whether a driver can send, if its provider offers a check. The result and the errors are those of
    * `NotificationChannel.verify`.

@@ -3,12 +3,12 @@ import {
   type ChannelCheck,
   ChannelError,
   type Clock,
-  type ConfigNeeds,
-  columnText,
   type DeliveryOutcome,
-  defined,
+  errorReason,
+  fitTextToColumn,
   type Logger,
-  reasonOf,
+  type NeededConfigKeys,
+  omitUndefined,
 } from '@plinth/kernel'
 import type { CompanyNames } from './config.ts'
 import type { Sms, SmsDriver, SmsMessage, SmsRequest } from './contract.ts'
@@ -58,7 +58,7 @@ export class SmsService implements Sms {
     return [...this.#parts.drivers].filter(([, driver]) => driver.isConfigured()).map(([code]) => code)
   }
 
-  needs(): ConfigNeeds {
+  needs(): NeededConfigKeys {
     const { drivers, driver } = this.#parts
     const own = drivers.get(driver())?.needs?.() ?? { keys: [], missingKeys: [] }
     const missing = drivers.has(driver()) ? [] : ['platform.sms.driver']
@@ -93,11 +93,11 @@ export class SmsService implements Sms {
     if (signal.aborted)
       return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }
     const { content, params = {} } = message
-    const reference = columnText(message.reference, maxReferenceLength)
+    const reference = fitTextToColumn(message.reference, maxReferenceLength)
     try {
       return await driver.send({ to, content, params, reference, ...this.#namesAt(code, driver, message) }, signal)
     } catch (error) {
-      log.error({ driver: code, reference, reason: reasonOf(error) }, 'an SMS driver threw an error')
+      log.error({ driver: code, reference, reason: errorReason(error) }, 'an SMS driver threw an error')
       const errorMessage = 'The SMS driver failed; the log says why'
       return { outcome: 'unknown', errorCode: 'sms.driver-failed', errorMessage, provider: code }
     }
@@ -118,7 +118,7 @@ export class SmsService implements Sms {
     const known = mapped.find((name) => name !== undefined) ?? named.find((name) => templateCodes.test(name))
     const signatures = ownMember(signNames(), signName)
     const signature = signatures === undefined ? signName : ownMember(signatures, code)
-    return defined({
+    return omitUndefined({
       templateCode: known,
       signName: signature,
     })

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineProduct } from '@plinth/kernel'
-import { effectOf, type KeyValues, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { type SmsMessage, sms } from '@plinth/sms'
 import t from 'tap'
@@ -69,22 +69,22 @@ const otherUrl = company.url.replace('127.0.0.1', 'localhost')
 t.test('Aliyun is asked with the configured account', async (t) => {
   const query = ({ path }: { path: string }) => new URL(path, company.url).searchParams
   const proofs = [
-    await effectOf(t, 'platform.sms.aliyun.endpoint', {
+    await assertKeyEffect(t, 'platform.sms.aliyun.endpoint', {
       compared: company.url,
       changed: otherUrl,
       observe: partOf('aliyun', ({ headers }) => headers.host?.split(':')[0]),
     }),
-    await effectOf(t, 'platform.sms.aliyun.sign-name', {
+    await assertKeyEffect(t, 'platform.sms.aliyun.sign-name', {
       compared: 'One',
       changed: 'Other',
       observe: partOf('aliyun', (request) => query(request).get('SignName')),
     }),
-    await effectOf(t, 'platform.sms.aliyun.access-key-id', {
+    await assertKeyEffect(t, 'platform.sms.aliyun.access-key-id', {
       compared: 'one-id',
       changed: 'other-id',
       observe: partOf('aliyun', ({ headers }) => /Credential=([\w-]+)/.exec(headers.authorization ?? '')?.[1]),
     }),
-    await effectOf(t, 'platform.sms.aliyun.access-key-secret', {
+    await assertKeyEffect(t, 'platform.sms.aliyun.access-key-secret', {
       compared: secret,
       changed: 'other-secret',
       observe: partOf('aliyun', (request) => signatureIn(request) === aliyunSignature(request, secret)),
@@ -103,31 +103,31 @@ t.test('Aliyun is asked with the configured account', async (t) => {
 
 t.test('Tencent Cloud is asked with the configured account', async (t) => {
   const proofs = [
-    await effectOf(t, 'platform.sms.tencent.endpoint', {
+    await assertKeyEffect(t, 'platform.sms.tencent.endpoint', {
       compared: company.url,
       changed: otherUrl,
       observe: partOf('tencent', ({ headers }) => headers.host?.split(':')[0]),
     }),
-    await effectOf(t, 'platform.sms.tencent.region', {
+    await assertKeyEffect(t, 'platform.sms.tencent.region', {
       changed: 'ap-beijing',
       observe: partOf('tencent', ({ headers }) => headers['x-tc-region']),
     }),
-    await effectOf(t, 'platform.sms.tencent.sign-name', {
+    await assertKeyEffect(t, 'platform.sms.tencent.sign-name', {
       compared: 'One',
       changed: 'Other',
       observe: partOf('tencent', ({ body }) => JSON.parse(body).SignName),
     }),
-    await effectOf(t, 'platform.sms.tencent.app-id', {
+    await assertKeyEffect(t, 'platform.sms.tencent.app-id', {
       compared: '1400000001',
       changed: '1400000002',
       observe: partOf('tencent', ({ body }) => JSON.parse(body).SmsSdkAppId),
     }),
-    await effectOf(t, 'platform.sms.tencent.secret-id', {
+    await assertKeyEffect(t, 'platform.sms.tencent.secret-id', {
       compared: 'one-id',
       changed: 'other-id',
       observe: partOf('tencent', ({ headers }) => /Credential=([\w-]+)/.exec(headers.authorization ?? '')?.[1]),
     }),
-    await effectOf(t, 'platform.sms.tencent.secret-key', {
+    await assertKeyEffect(t, 'platform.sms.tencent.secret-key', {
       compared: secret,
       changed: 'other-secret',
       observe: partOf('tencent', (request) => signatureIn(request) === tencentSignature(request, secret)),
@@ -151,27 +151,27 @@ t.test('Twilio is asked with the configured account', async (t) => {
   const basic = ({ headers }: (typeof company.asked)[number]) =>
     Buffer.from(headers.authorization?.replace('Basic ', '') ?? '', 'base64').toString()
   const proofs = [
-    await effectOf(t, 'platform.sms.twilio.endpoint', {
+    await assertKeyEffect(t, 'platform.sms.twilio.endpoint', {
       compared: company.url,
       changed: otherUrl,
       observe: partOf('twilio', ({ headers }) => headers.host?.split(':')[0]),
     }),
-    await effectOf(t, 'platform.sms.twilio.account-sid', {
+    await assertKeyEffect(t, 'platform.sms.twilio.account-sid', {
       compared: 'AC1',
       changed: 'AC2',
       observe: partOf('twilio', ({ path }) => path),
     }),
-    await effectOf(t, 'platform.sms.twilio.auth-token', {
+    await assertKeyEffect(t, 'platform.sms.twilio.auth-token', {
       compared: 'one-token',
       changed: 'other-token',
       observe: partOf('twilio', basic),
     }),
-    await effectOf(t, 'platform.sms.twilio.from', {
+    await assertKeyEffect(t, 'platform.sms.twilio.from', {
       compared: '+15005550006',
       changed: '+15005550007',
       observe: partOf('twilio', (request) => form(request).get('From')),
     }),
-    await effectOf(t, 'platform.sms.twilio.status-callback', {
+    await assertKeyEffect(t, 'platform.sms.twilio.status-callback', {
       changed: 'https://shop.example.com/base',
       observe: partOf('twilio', (request) => form(request).get('StatusCallback')),
     }),
@@ -189,9 +189,9 @@ t.test('Twilio is asked with the configured account', async (t) => {
 })
 
 t.test('the driver, the country, templates and signatures are those of the configuration', async (t) => {
-  const [drivers] = await effectOf(t, 'platform.sms.driver', { changed: 'log', observe: sendBy(undefined) })
+  const [drivers] = await assertKeyEffect(t, 'platform.sms.driver', { changed: 'log', observe: sendBy(undefined) })
   t.hasStrict(drivers, { before: { errorCode: 'sms.driver-missing' }, after: { provider: 'log' } })
-  const [numbers] = await effectOf(t, 'platform.sms.country-code', {
+  const [numbers] = await assertKeyEffect(t, 'platform.sms.country-code', {
     changed: '49',
     observe: async (values) => {
       const { request } = await sendBy('twilio', { to: '1701234567' })(values)
@@ -199,7 +199,7 @@ t.test('the driver, the country, templates and signatures are those of the confi
     },
   })
   t.same([numbers?.before, numbers?.after], ['+861701234567', '+491701234567'])
-  const [templates] = await effectOf(t, 'platform.sms.templates', {
+  const [templates] = await assertKeyEffect(t, 'platform.sms.templates', {
     changed: { 'order.shipped': { twilio: contentSid } },
     observe: async (values) => {
       const { request } = await sendBy('twilio', { template: 'order.shipped' })(values)
@@ -207,14 +207,14 @@ t.test('the driver, the country, templates and signatures are those of the confi
     },
   })
   t.match(templates, { before: null, after: contentSid })
-  const [signs] = await effectOf(t, 'platform.sms.sign-names', {
+  const [signs] = await assertKeyEffect(t, 'platform.sms.sign-names', {
     changed: { Shop: { tencent: 'Registered' } },
     observe: async (values) =>
       JSON.parse((await sendBy('tencent', { signName: 'Shop' })(values)).request?.body ?? '{}').SignName,
   })
   t.same([signs?.before, signs?.after], ['Shop', 'Registered'])
   const at = t.testdir()
-  const [directories] = await effectOf(t, 'platform.sms.file.directory', {
+  const [directories] = await assertKeyEffect(t, 'platform.sms.file.directory', {
     compared: join(at, 'one'),
     changed: join(at, 'other'),
     observe: async (values) => {

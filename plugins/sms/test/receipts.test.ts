@@ -2,7 +2,7 @@ import databasePlugin from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
-import { defined, definePlugin, defineProduct } from '@plinth/kernel'
+import { definePlugin, defineProduct, omitUndefined } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { smsReceipt } from '@plinth/sms'
@@ -39,7 +39,7 @@ t.test('a receipt of Twilio is believed with its signature alone, and published'
     product.service(http).inject({
       method: 'POST',
       url: path,
-      headers: defined({ 'content-type': type, 'x-twilio-signature': signature }),
+      headers: omitUndefined({ 'content-type': type, 'x-twilio-signature': signature }),
       payload: new URLSearchParams(form).toString(),
     })
   const signed = (form: Record<string, string>) => twilioSignature(token, `https://shop.example.com/base${path}`, form)

@@ -1,4 +1,4 @@
-import { type ChannelCheck, type ConfigNeeds, type DeliveryOutcome, service } from '@plinth/kernel'
+import { type ChannelCheck, type DeliveryOutcome, type NeededConfigKeys, service } from '@plinth/kernel'
 
 /** Message types (document 2 of the specification, "Attributes of the `social` channel"). */
 export const socialMessageTypes = ['official-template', 'official-kefu-text', 'miniapp-subscribe'] as const
@@ -35,7 +35,7 @@ export interface SocialMessage {
 export interface Social {
   /** Codes of the configured accounts. */
   readonly accounts: readonly string[]
-  needs(): ConfigNeeds
+  needs(): NeededConfigKeys
   /**
    * Checks that every account has a valid token or can get one. Sends nothing. The errors are those of
    * `NotificationChannel.verify`. They contain the code of the account.

@@ -1,5 +1,5 @@
 import { type Database, findPage, type PageWindow } from '@plinth/database'
-import { type Clock, columnText, type DeliveryOutcome, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, type DeliveryOutcome, errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
 import type { SocialMessage } from './contract.ts'
 import { OutboundRow } from './entities.ts'
 
@@ -32,20 +32,20 @@ export class OutboundLog {
     try {
       await db.fork().insert(OutboundRow, {
         id: db.newId(),
-        accountCode: columnText(message.accountCode, 64),
-        messageType: columnText(message.messageType, 32),
+        accountCode: fitTextToColumn(message.accountCode, 64),
+        messageType: fitTextToColumn(message.messageType, 32),
         toUser: `***${message.toUser.slice(-4)}`,
-        templateId: message.templateId === undefined ? null : columnText(message.templateId, 128),
-        clientMessageId: columnText(message.clientMessageId, 200),
+        templateId: message.templateId === undefined ? null : fitTextToColumn(message.templateId, 128),
+        clientMessageId: fitTextToColumn(message.clientMessageId, 200),
         outcome: outcome.outcome,
         providerMessageId: 'messageId' in outcome ? (outcome.messageId ?? null) : null,
         providerCode: outcome.providerCode ?? null,
-        providerMessage: said === null ? null : columnText(redact(said, [message.toUser]), 500),
+        providerMessage: said === null ? null : fitTextToColumn(redact(said, [message.toUser]), 500),
         createdAt: new Date(clock.now()),
       })
     } catch (error) {
       log.error(
-        { outcome: outcome.outcome, reason: reasonOf(error) },
+        { outcome: outcome.outcome, reason: errorReason(error) },
         'a message could not be stored in the outbound log',
       )
     }

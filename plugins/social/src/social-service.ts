@@ -1,4 +1,4 @@
-import { bilingual, type ChannelCheck, ChannelError, type ConfigNeeds, type DeliveryOutcome } from '@plinth/kernel'
+import { bilingual, type ChannelCheck, ChannelError, type DeliveryOutcome, type NeededConfigKeys } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SocialAccount } from './config.ts'
 import { type Social, type SocialMessage, type SocialMessageType, socialMessageTypes } from './contract.ts'
@@ -43,7 +43,7 @@ export class SocialService implements Social {
     return Object.keys(this.#parts.accounts())
   }
 
-  needs(): ConfigNeeds {
+  needs(): NeededConfigKeys {
     const keys = ['platform.social.accounts', 'platform.social.endpoint']
     return { keys, missingKeys: this.accounts.length === 0 ? keys.slice(0, 1) : [] }
   }

@@ -3,7 +3,7 @@ import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { applyValues, effectOf, manualClock, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, manualClock, startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import sharedStore from '@plinth/shared-store'
 import socialPlugin, { type SocialMessage, social } from '@plinth/social'
@@ -74,10 +74,10 @@ onEachDatabase(
 
     const purge = () =>
       running.scheduledTasks.find(({ name }) => name === 'social.outbound.purge')?.run(new AbortController().signal)
-    const [stored] = await effectOf(t, 'platform.social.outbound.retention', {
+    const [stored] = await assertKeyEffect(t, 'platform.social.outbound.retention', {
       changed: '10d',
       async observe(values) {
-        await applyValues(running, values)
+        await applyLiveValues(running, values)
         await purge()
         return (await list('count=exact')).total
       },

@@ -14,7 +14,7 @@ import {
   unlink,
 } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { type Clock, codeOf, makePrivateDirectory } from '@plinth/kernel'
+import { type Clock, errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { assertSpace } from './disk-reports.ts'
@@ -43,7 +43,7 @@ async function openRegular(file: string): Promise<RegularFile | undefined> {
   try {
     handle = await open(file, flags)
   } catch (error) {
-    if (noFile.has(codeOf(error) ?? '')) return undefined
+    if (noFile.has(errorCodeOf(error) ?? '')) return undefined
     throw error
   }
   let isKept = false
@@ -72,7 +72,7 @@ const attempts = 100
 /** System codes for a directory in place of a file, or a file in place of a directory. */
 const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
 
-const isMissing = (error: unknown) => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
+const isMissing = (error: unknown) => errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR'
 
 /** True if `real` is the root or is below it. Both arguments must be real paths. */
 const isWithin = (root: string, real: string) =>
@@ -216,7 +216,7 @@ export class DirectoryDisk implements Disk {
         await rename(draft, file)
         return await syncDirectory(directory)
       } catch (error) {
-        const code = codeOf(error)
+        const code = errorCodeOf(error)
         if (code === 'ENOENT') continue
         throw code !== undefined && inTheWay.has(code) ? businessError('path-taken') : error
       }

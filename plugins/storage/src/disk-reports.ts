@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { type Clock, codeOf, isPlinthError, type PlinthError, reasonOf, withinDeadline } from '@plinth/kernel'
+import { type Clock, errorCodeOf, errorReason, isPlinthError, type PlinthError, withinDeadline } from '@plinth/kernel'
 import type { Disk, DiskInfo, Storage } from './contract.ts'
 import { storageError } from './declarations.ts'
 
@@ -14,8 +14,8 @@ const misplaced: ReadonlySet<unknown> = new Set(['ENOTDIR', 'EEXIST', 'EACCES', 
 
 /** Returns `PLINTH_STORAGE_DISK_DIRECTORY` if the directory of the disk is wrong, undefined for other errors. */
 export function directoryFailure(disk: string, error: unknown): PlinthError | undefined {
-  if (isPlinthError(error) || !misplaced.has(codeOf(error))) return undefined
-  return storageError('PLINTH_STORAGE_DISK_DIRECTORY', { disk, reason: reasonOf(error) }, error)
+  if (isPlinthError(error) || !misplaced.has(errorCodeOf(error))) return undefined
+  return storageError('PLINTH_STORAGE_DISK_DIRECTORY', { disk, reason: errorReason(error) }, error)
 }
 
 /** A disk with fewer free bytes counts as full. */
@@ -23,8 +23,8 @@ const minFreeBytes = 1024 * 1024
 
 /** Returns `PLINTH_STORAGE_DISK_UNAVAILABLE` if the disk cannot be used now, undefined for other errors. */
 export function diskOutage(disk: string, error: unknown): PlinthError | undefined {
-  if (isPlinthError(error) || !unusable.has(codeOf(error))) return undefined
-  return storageError('PLINTH_STORAGE_DISK_UNAVAILABLE', { disk, reason: reasonOf(error) }, error)
+  if (isPlinthError(error) || !unusable.has(errorCodeOf(error))) return undefined
+  return storageError('PLINTH_STORAGE_DISK_UNAVAILABLE', { disk, reason: errorReason(error) }, error)
 }
 
 /**
@@ -118,7 +118,7 @@ export class DiskReports {
       await this.#inTime(async (signal) => this.#parts.disks.get(disk.name)?.verify(signal))
       return { ...disk, state: 'ready', fault: null }
     } catch (error) {
-      return { ...disk, state: 'failing', fault: codeOf(error) ?? null }
+      return { ...disk, state: 'failing', fault: errorCodeOf(error) ?? null }
     }
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, codeOf } from '@plinth/kernel'
+import { type Clock, errorCodeOf } from '@plinth/kernel'
 import { storageError } from './declarations.ts'
 
 /**
@@ -16,7 +16,7 @@ const beatMs = 10_000
  */
 const leaseMs = 120_000
 
-const isMissing = (error: unknown) => codeOf(error) === 'ENOENT'
+const isMissing = (error: unknown) => errorCodeOf(error) === 'ENOENT'
 
 /**
  * Unfinished files, in a separate directory. The writer of each file holds a lease and renews it with a heartbeat file.

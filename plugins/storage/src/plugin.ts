@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { adminPages, attention } from '@plinth/admin'
 import { http } from '@plinth/http'
-import { type Clock, definePlugin, healthCheck, optional, reasonOf, service } from '@plinth/kernel'
+import { type Clock, definePlugin, errorReason, healthCheck, optional, service } from '@plinth/kernel'
 import { adminRoutes, needsAttention, pages } from './admin-routes.ts'
 import { keys } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
@@ -99,7 +99,7 @@ export default definePlugin({
     context.onStop(() => stopped.abort())
     context.onReady(async () => {
       await files.sweep(stopped.signal).catch((error: unknown) => {
-        log.warn({ reason: reasonOf(error) }, 'incomplete files of dead processes could not be removed')
+        log.warn({ reason: errorReason(error) }, 'incomplete files of dead processes could not be removed')
       })
     })
   },

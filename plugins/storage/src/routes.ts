@@ -1,5 +1,5 @@
 import { routesWith, Type } from '@plinth/http'
-import { defined, isBusinessError } from '@plinth/kernel'
+import { isBusinessError, omitUndefined } from '@plinth/kernel'
 import { maxNameLength, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
 import type { UrlSigner } from './url-signer.ts'
 
@@ -81,7 +81,7 @@ export const routes = [
       const { expires, name, grant, signature } = request.query
       await signer.verify({ disk, path, expires, name, grant }, signature)
       await storage.checkGrant(grant, { disk, path }, request)
-      return storage.send(request, reply, defined({ disk, path, name }))
+      return storage.send(request, reply, omitUndefined({ disk, path, name }))
     },
   }),
 ]

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Clock, codeOf, makePrivateDirectory, reasonOf } from '@plinth/kernel'
+import { type Clock, errorCodeOf, errorReason, makePrivateDirectory } from '@plinth/kernel'
 import { storageError } from './declarations.ts'
 
 const minKeyLength = 32
@@ -60,7 +60,7 @@ export class SigningKeys {
     try {
       text = await readFile(this.#file, 'utf8')
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined
+      if (errorCodeOf(error) === 'ENOENT') return undefined
       throw this.#unusable(error)
     }
     const lines = text.split('\n').map((line) => line.trim())
@@ -96,7 +96,7 @@ export class SigningKeys {
       await link(draft, this.#file)
     } catch (error) {
       // Another process has created the file first, so its key is used.
-      if (codeOf(error) !== 'EEXIST') throw this.#unusable(error)
+      if (errorCodeOf(error) !== 'EEXIST') throw this.#unusable(error)
     } finally {
       await rm(draft, { force: true })
     }
@@ -104,7 +104,7 @@ export class SigningKeys {
   }
 
   #unusable(error: unknown) {
-    const reason = codeOf(error) ?? reasonOf(error)
+    const reason = errorCodeOf(error) ?? errorReason(error)
     return storageError('PLINTH_STORAGE_SIGNING_KEY_FILE', { file: this.#file, reason }, error)
   }
 }

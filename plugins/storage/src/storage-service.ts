@@ -4,10 +4,10 @@ import { addAbortSignal, Readable } from 'node:stream'
 import {
   type Clock,
   type ConfigView,
-  columnText,
-  defined,
-  FailureLog,
+  fitTextToColumn,
   type Logger,
+  omitUndefined,
+  RepeatedFailureLog,
   withinDeadline,
 } from '@plinth/kernel'
 import type { keys } from './config.ts'
@@ -102,7 +102,7 @@ export class StorageService implements Storage {
   readonly #parts: StorageParts
   readonly #urlGuards = new Map<string, UrlGuard>()
   /** Failure logs by disk, for disks that have failed before. */
-  readonly #failures = new Map<string, FailureLog>()
+  readonly #failures = new Map<string, RepeatedFailureLog>()
   /** Name of the required guard, by directory. */
   readonly #guardOf = new Map<string, string>()
   readonly publicDisk: string
@@ -160,13 +160,13 @@ export class StorageService implements Storage {
   async resolveUrl(disk: string, path: string, options: UrlOptions = {}): Promise<string> {
     const { config, signer } = this.#parts
     const target = this.#disk(disk, path)
-    const name = options.name === undefined ? undefined : columnText(options.name, maxNameLength)
+    const name = options.name === undefined ? undefined : fitTextToColumn(options.name, maxNameLength)
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
     const { grant } = options
     if (grant !== undefined) this.#assertGrant(grant)
     // A URL that the disk creates itself would bypass the guard.
     if (target.url !== undefined && grant === undefined) {
-      return target.url(path, defined({ expiresInMs, name }))
+      return target.url(path, omitUndefined({ expiresInMs, name }))
     }
     const base = config.get('platform.storage.base-url')
     if (disk === 'public' && name === undefined && grant === undefined) {
@@ -269,7 +269,7 @@ export class StorageService implements Storage {
       const outage = diskOutage(disk, error)
       if (outage === undefined) throw error
       const { log, clock } = this.#parts
-      const failures = this.#failures.get(disk) ?? new FailureLog(log, failureTexts, { clock, ms: quietMs })
+      const failures = this.#failures.get(disk) ?? new RepeatedFailureLog(log, failureTexts, { clock, ms: quietMs })
       this.#failures.set(disk, failures)
       failures.failed(outage, { disk })
       throw outage

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { businessError } from './declarations.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -29,7 +29,7 @@ export class UrlSigner {
     const expires = Math.ceil((this.#clock.now() + lifetimeMs) / 1000)
     const key = await this.#keys.signing()
     return new URLSearchParams(
-      defined({
+      omitUndefined({
         expires: String(expires),
         name: file.name,
         grant: file.grant,

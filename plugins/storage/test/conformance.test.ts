@@ -1,7 +1,7 @@
 /** Tests that the kit for disks accepts the disks of the product and rejects each faulty disk. */
 import { join } from 'node:path'
 import { systemClock } from '@plinth/kernel'
-import { judgeKit } from '@plinth/kernel/testing'
+import { testConformanceKit } from '@plinth/kernel/testing'
 import { storageDiskCases } from '@plinth/storage/conformance'
 import t from 'tap'
 import { DirectoryDisk } from '../src/directory-disk.ts'
@@ -21,7 +21,7 @@ for (const visibility of ['public', 'private'] as const) {
 }
 
 t.test('the kit rejects faulty disks', async (t) => {
-  const { faults, share, ...result } = await judgeKit(diskKit, faultyDisks)
+  const { faults, share, ...result } = await testConformanceKit(diskKit, faultyDisks)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 24, `${faults} faulty disks`)
   t.ok(share >= 0.95)

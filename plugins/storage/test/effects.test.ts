@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of storage. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { ownDirectory, startStorage } from './fixtures/product.ts'
@@ -14,14 +14,14 @@ t.test('a public file and a signed address live as long as the keys say', async 
     const address = new URL(await storage.resolveUrl('local', 'a.png'), 'http://test')
     return { cached, lifetimeMs: Number(address.searchParams.get('expires')) * 1000 - clock.now() }
   }
-  const [cached] = await effectOf(t, 'platform.storage.disks.public.max-age', { changed: '7m', observe })
+  const [cached] = await assertKeyEffect(t, 'platform.storage.disks.public.max-age', { changed: '7m', observe })
   t.equal(cached?.after.cached, 'public, max-age=420')
-  const [lifetime] = await effectOf(t, 'platform.storage.signed-url.lifetime', { changed: '90s', observe })
+  const [lifetime] = await assertKeyEffect(t, 'platform.storage.signed-url.lifetime', { changed: '90s', observe })
   t.equal(lifetime?.after.lifetimeMs, 90_000)
 })
 
 t.test('a disk that is switched off stores nothing', async (t) => {
-  const outcomes = await effectOf(t, 'platform.storage.disks.{local,public}.enabled', {
+  const outcomes = await assertKeyEffect(t, 'platform.storage.disks.{local,public}.enabled', {
     changed: false,
     observe: async (config, key) => {
       const { storage } = await startStorage(t, { config })
@@ -37,7 +37,7 @@ t.test('a disk that is switched off stores nothing', async (t) => {
 })
 
 t.test('a file is stored up to the largest size', async (t) => {
-  const [outcomes] = await effectOf(t, 'platform.storage.max-file-size', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.storage.max-file-size', {
     changed: '1KiB',
     observe: async (config) => {
       const { storage } = await startStorage(t, { config })
@@ -52,7 +52,7 @@ t.test('a file is stored up to the largest size', async (t) => {
 
 t.test('files are stored in the directory', async (t) => {
   const [one, other] = [ownDirectory(t), ownDirectory(t)]
-  const [places] = await effectOf(t, 'platform.storage.root', {
+  const [places] = await assertKeyEffect(t, 'platform.storage.root', {
     compared: one,
     changed: other,
     observe: async (config) => {
@@ -78,8 +78,8 @@ t.test('addresses begin with the configured one, and are signed with the key', a
     return (await storage.resolveUrl(disk, 'a.png')).split('?')[0]
   }
   const proofs = [
-    await effectOf(t, 'platform.storage.base-url', { changed: '/shop', observe: addressOf('public') }),
-    await effectOf(t, 'platform.storage.disks.public.base-url', {
+    await assertKeyEffect(t, 'platform.storage.base-url', { changed: '/shop', observe: addressOf('public') }),
+    await assertKeyEffect(t, 'platform.storage.disks.public.base-url', {
       changed: 'https://cdn.example.com',
       observe: addressOf('public'),
     }),
@@ -92,7 +92,7 @@ t.test('addresses begin with the configured one, and are signed with the key', a
     ],
   )
   const [one, other] = ['first-key-'.repeat(4), 'second-key-'.repeat(4)]
-  const [isServed] = await effectOf(t, 'platform.storage.signing-key', {
+  const [isServed] = await assertKeyEffect(t, 'platform.storage.signing-key', {
     compared: one,
     changed: other,
     observe: async (config) => {
@@ -114,7 +114,7 @@ t.test('other disks take the place of the usual ones', async (t) => {
     const { storage } = await startStorage(t, { plugins: [disk], config })
     return isPublic ? storage.publicDisk : storage.localDisk
   }
-  const found = await effectOf(t, 'platform.storage.{public,local}-disk', { changed: 'memory', observe })
+  const found = await assertKeyEffect(t, 'platform.storage.{public,local}-disk', { changed: 'memory', observe })
   t.same(
     found.map(({ before, after }) => [before, after]),
     [

@@ -5,12 +5,12 @@ import type { database } from '@plinth/database'
 import {
   BusinessError,
   type CommandDeclaration,
-  codeOf,
+  errorCodeOf,
   isBusinessError,
   type JsonValue,
   type PlinthError,
 } from '@plinth/kernel'
-import { type PluginRuntime, readText } from '@plinth/kernel/host'
+import { type PluginRuntime, parseValueText } from '@plinth/kernel/host'
 import { readDocument } from './changes/transfer.ts'
 import {
   type ConfigChange,
@@ -168,14 +168,18 @@ async function textOfFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw usage(`${file} cannot be read: ${codeOf(error)}.`)
+    throw usage(`${file} cannot be read: ${errorCodeOf(error)}.`)
   }
 }
 
-function valueFromText(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
+function valueFromText(
+  declaration: Parameters<typeof parseValueText>[0] | undefined,
+  key: string,
+  text: string,
+): JsonValue {
   // No plugin declares the key. The config centre rejects the change.
   if (declaration === undefined) return text
-  const read = readText(declaration, text)
+  const read = parseValueText(declaration, text)
   if (!read.ok) throw usage(`${key} ${read.message}`)
   return read.value
 }

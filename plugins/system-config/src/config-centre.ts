@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type AuditEntry, type Clock, type JsonValue, type Logger, nearest, reasonOf } from '@plinth/kernel'
+import { type AuditEntry, type Clock, errorReason, type JsonValue, type Logger, nearestName } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
 import { Destinations, entriesAfter, type Settled, withheldText } from './changes/destinations.ts'
@@ -172,7 +172,7 @@ export class StoredConfigCentre implements ConfigCentre {
       if (version !== before.version) database.afterCommit(() => announce('values'))
       // The changes are stored. If reading them fails, the next poll applies them.
       await this.#read().catch((error: unknown) =>
-        log.warn({ reason: reasonOf(error) }, 'changes are saved but not applied in this instance yet'),
+        log.warn({ reason: errorReason(error) }, 'changes are saved but not applied in this instance yet'),
       )
       return { version, effects: this.#effects.happened(settled, before) }
     })
@@ -385,7 +385,7 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   #unknown(key: string) {
-    const near = nearest(key, this.#declarations.keys())
+    const near = nearestName(key, this.#declarations.keys())
     return businessError('key-unknown', { params: { key }, data: near === undefined ? {} : { nearest: near } })
   }
 

@@ -1,6 +1,6 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
 import { type JsonValue, service } from '@plinth/kernel'
-import type { BoundDestination, CatalogueEntry, Explanation } from '@plinth/kernel/host'
+import type { CatalogueEntry, ConfigExplanation, Fingerprints } from '@plinth/kernel/host'
 
 /** Who makes a change, for the history. */
 export interface Actor {
@@ -25,7 +25,7 @@ export type ConfigChange = {
        * For a secret from the history: the destination for which it was entered, or `undefined` if unknown. If absent,
        * the secret is new and belongs to the destination after the changes.
        */
-      readonly enteredFor?: { readonly destination: BoundDestination | undefined }
+      readonly enteredFor?: { readonly destination: Fingerprints | undefined }
     }
   | { readonly action: 'reset' }
 )
@@ -105,7 +105,7 @@ export interface ConfigItem {
   /** `undefined` for an orphaned value, which no loaded plugin declares. */
   readonly declaration: CatalogueEntry | undefined
   /** Effective value and all sources on this instance. `undefined` for an orphaned value. */
-  readonly explanation: Explanation | undefined
+  readonly explanation: ConfigExplanation | undefined
   readonly stored: StoredState | undefined
   /**
    * Why the stored value is not effective: it violates its rule, cannot be decrypted, or is a secret for another

@@ -1,12 +1,12 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import {
   defineBusinessErrors,
+  errorReason,
   errorTable,
   isBusinessError,
   isUnavailable,
   type Logger,
   type PermissionDeclaration,
-  reasonOf,
 } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -64,7 +64,7 @@ export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): P
 
 /** Omits the stack if the database is unavailable, because the driver has already reported this. */
 const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
-  isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }
+  isUnavailable(error) ? { reason: errorReason(error) } : { err: error }
 
 /** Access rules of the routes. */
 export const permissions = {

@@ -5,14 +5,14 @@ import { PollLoop } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import {
   type AuditEntry,
-  audit,
-  auditedKinds,
+  auditTexts,
   definePlugin,
+  errorReason,
   kernel,
   optional,
   personalData,
   pluginData,
-  reasonOf,
+  writeAuditEntry,
 } from '@plinth/kernel'
 import { configAdmin } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
@@ -42,7 +42,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [auditedKinds, personalData, pluginData],
+  contributes: [auditTexts, personalData, pluginData],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
@@ -65,7 +65,7 @@ export default definePlugin({
     }
     const { kernel, configAdmin, database } = services
     const parts = { product: kernel.product.name, configAdmin, database, masterKeys, instances, clock, log }
-    const record = (entry: AuditEntry) => audit(kernel, entry)
+    const record = (entry: AuditEntry) => writeAuditEntry(kernel, entry)
     const centre = new StoredConfigCentre({ ...parts, announce, audit: record, isCommand: !isServer })
     const poll = new PollLoop({
       pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
@@ -86,7 +86,7 @@ export default definePlugin({
       log,
     })
     ctx.provide(configCentre, centre)
-    for (const [kind, words] of Object.entries(audited)) ctx.contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) ctx.contribute(auditTexts, kind, words)
     ctx.contribute(personalData, 'system-config', configTables(ctx.services.database))
     ctx.contribute(pluginData, 'stored-values', valueData(centre))
     ctx.onStop(() => announcements.settled())
@@ -99,7 +99,7 @@ export default definePlugin({
         const message = isMissingTable(error)
           ? 'stored configuration is not there yet; run `plinth migrate`'
           : 'stored configuration cannot be read'
-        log.warn({ reason: reasonOf(error) }, message)
+        log.warn({ reason: errorReason(error) }, message)
       })
     }
     if (!isServer) return
@@ -121,7 +121,7 @@ export default definePlugin({
       await instances
         .leave()
         .catch((error: unknown) =>
-          log.warn({ reason: reasonOf(error) }, 'the row of this instance could not be removed'),
+          log.warn({ reason: errorReason(error) }, 'the row of this instance could not be removed'),
         )
     })
   },

@@ -3,7 +3,7 @@ import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
-import { BusinessError, defined, definePlugin } from '@plinth/kernel'
+import { BusinessError, definePlugin, omitUndefined } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
@@ -49,7 +49,7 @@ async function start(t: Test, set: Record<string, string> = {}) {
     headers: Record<string, string> = {},
   ) => {
     const response = await running.service(httpRef).inject(
-      defined({
+      omitUndefined({
         method,
         url: `/api/v1/admin/system-config/${path}`,
         headers: { 'x-permissions': everything, 'x-trace-id': 'trace-of-the-test', ...headers },

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type Clock, definePlugin, type JsonValue, systemClock } from '@plinth/kernel'
-import { assertMembers, outcomeOf, until } from '@plinth/kernel/testing'
+import { assertMembers, until, waitForProcessEnd } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import type { ConfigChange } from '@plinth/system-config'
@@ -93,7 +93,7 @@ t.test('K-008 a command in another process is heard of over Redis', { skip: skip
   })
   const program = resolve('@plinth/kernel').replace('index.ts', 'cli/main.ts')
   const child = spawn(process.execPath, [program, 'config', 'set', limit, '77'], { cwd: directory })
-  const { code, stderr } = await outcomeOf(child)
+  const { code, stderr } = await waitForProcessEnd(child)
   t.equal(code, 0, stderr)
   await until(() => server.limits.at(-1) === 77, 'the value of the command is in force')
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { CommandInvocation, PlinthError } from '@plinth/kernel'
-import { outcomeOf, programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment, waitForProcessEnd } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { commands } from '../src/commands.ts'
 import { startOn } from './fixtures/products.ts'
@@ -120,7 +120,7 @@ t.test('the program shows the commands in their groups, and takes a secret from 
   const plinth = async (args: readonly string[], input = '') => {
     const child = spawn(process.execPath, [program, ...args], { cwd: directory, env: programEnvironment() })
     child.stdin.end(input)
-    const { code, stdout: out, stderr: err } = await outcomeOf(child)
+    const { code, stdout: out, stderr: err } = await waitForProcessEnd(child)
     return { out, err, code }
   }
   const help = await plinth(['config', '--help'])

@@ -1,6 +1,6 @@
 import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { BusinessError, defined, definePlugin, key, type PlinthError } from '@plinth/kernel'
+import { BusinessError, definePlugin, key, omitUndefined, type PlinthError } from '@plinth/kernel'
 import { StartRejectedError } from '@plinth/kernel/host'
 import { assertMembers, rejectsWith, until } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
@@ -10,7 +10,7 @@ import { ConfigRow } from '../src/entities.ts'
 import { operator, sample, samplePlugin, startOn } from './fixtures/products.ts'
 
 const set = (name: string, value: string | number | boolean, expectedVersion?: number): ConfigChange =>
-  defined({
+  omitUndefined({
     key: `platform.sample.${name}`,
     action: 'set',
     value,

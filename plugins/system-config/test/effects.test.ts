@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { operator, startOn, startWithClock } from './fixtures/products.ts'
 
@@ -17,7 +17,7 @@ async function sqlite() {
 }
 
 t.test('an instance polls for changes at the interval', async (t) => {
-  const [polls] = await effectOf(t, 'platform.system-config.poll-interval', {
+  const [polls] = await assertKeyEffect(t, 'platform.system-config.poll-interval', {
     changed: '4321ms',
     observe: async (config) => {
       const clock = manualClock()
@@ -38,7 +38,7 @@ t.test('an instance polls for changes at the interval', async (t) => {
 t.test('secrets are sealed with the master key', async (t) => {
   const [one, other] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
   const withKey = (key: string) => ({ environment: { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: key } })
-  const [outcomes] = await effectOf(t, 'platform.system-config.master-key', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.system-config.master-key', {
     compared: one,
     changed: other,
     observe: async (values, key) => {
@@ -56,7 +56,7 @@ t.test('secrets are sealed with the master key', async (t) => {
   t.match(outcomes?.after, { isReadable: false })
 
   const [file, elsewhere] = [join(t.testdir(), 'one.key'), join(t.testdir(), 'other.key')]
-  const [files] = await effectOf(t, 'platform.system-config.master-key-file', {
+  const [files] = await assertKeyEffect(t, 'platform.system-config.master-key-file', {
     compared: file,
     changed: elsewhere,
     observe: async (config) => {

@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { BusinessError, defined, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
+import { BusinessError, definePlugin, type JsonValue, key, omitUndefined, service } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
 import t from 'tap'
@@ -34,7 +34,7 @@ const setupPlugin = definePlugin({
 const plugins = [setupPlugin, samplePlugin]
 
 const set = (name: string, value: JsonValue, expectedVersion?: number): ConfigChange =>
-  defined({
+  omitUndefined({
     key: name,
     action: 'set',
     value,

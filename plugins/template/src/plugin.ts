@@ -2,7 +2,7 @@ import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { auditedKinds, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
 import { Compiler } from './compile/compiler.ts'
@@ -25,7 +25,7 @@ export default definePlugin({
   businessErrors: [businessError],
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
-  contributes: [auditedKinds, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
   permissions,
@@ -40,7 +40,7 @@ export default definePlugin({
     provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'template', templateTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'template.code', templateLabels(db))

@@ -22,7 +22,7 @@ import {
   visibleOperator,
 } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import type { Compiler } from './compile/compiler.ts'
 import { htmlFormats, sourceLimits } from './compile/source.ts'
@@ -306,5 +306,5 @@ type Viewed = Pick<GuardedRequest, 'principal'>
 const authorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>): Author => {
   const { principal, clientIp, traceId, reason } = request
   const { username } = requirePrincipal({ principal })
-  return defined({ principal, clientIp, traceId, username, reason })
+  return omitUndefined({ principal, clientIp, traceId, username, reason })
 }

@@ -1,7 +1,14 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { SampleUse } from '@plinth/admin'
 import { conflictData, type Database } from '@plinth/database'
-import { type AuditedRequest, audit, auditCaller, type BusinessError, type Clock, type Kernel } from '@plinth/kernel'
+import {
+  type AuditedRequest,
+  auditFieldsOfCaller,
+  type BusinessError,
+  type Clock,
+  type Kernel,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
 import { usesOf } from './compile/variables.ts'
@@ -181,11 +188,11 @@ export class TemplateAdmin {
   /** Writes an audit entry in the current transaction. */
   #record(verb: string, { id, code, channel, locale }: TemplateName & { readonly id: number }, author: Author) {
     const entry = {
-      ...auditCaller(author),
+      ...auditFieldsOfCaller(author),
       action: `template.${verb}`,
       subject: id,
       summary: { code, channel, locale },
     }
-    return audit(this.#parts.kernel, entry)
+    return writeAuditEntry(this.#parts.kernel, entry)
   }
 }

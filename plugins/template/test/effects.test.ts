@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of templates. */
 import { database } from '@plinth/database'
 import { createDatabase, watchStatements } from '@plinth/database/testing'
-import { effectOf, type KeyValues, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { path, startTemplates } from './fixtures/product.ts'
 
@@ -12,7 +12,7 @@ async function start(t: Test, values: KeyValues) {
 }
 
 t.test('a compiled template stays in memory while there is room', async (t) => {
-  const [reads] = await effectOf(t, 'platform.template.cache-size', {
+  const [reads] = await assertKeyEffect(t, 'platform.template.cache-size', {
     changed: '1',
     observe: async (values) => {
       const { save, templates, running } = await start(t, values)
@@ -35,7 +35,7 @@ t.test('a template that takes too long to compile is rejected', async (t) => {
     subject: 's',
     content: 'c',
   }
-  const [reasons] = await effectOf(t, 'platform.template.compile-deadline', {
+  const [reasons] = await assertKeyEffect(t, 'platform.template.compile-deadline', {
     changed: '2s',
     observe: async (values) => {
       const { call, clock } = await start(t, values)

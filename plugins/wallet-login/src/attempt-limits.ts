@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { abuseSuspected, type Events } from '@plinth/events'
 import type { LoginGuard } from '@plinth/iam'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { ConsumeRequest, RateLimiter } from '@plinth/rate-limit'
 import type { SharedStore } from '@plinth/shared-store'
 import type { WalletLoginConfig } from './config.ts'
@@ -31,11 +31,11 @@ export class UnusualAttempts {
   /** For each step: monotonic time in milliseconds until which no other alert is sent. */
   readonly #quietUntil = new Map<LimitedStep, number>()
   readonly #underWay = new Set<Promise<void>>()
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
 
   constructor(parts: UnusualParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'operators are not alerted of unusual wallet logins, because the store or the outbox fails',
       over: 'operators are alerted of unusual wallet logins again',
     })

@@ -2,7 +2,7 @@
 import { createDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'
@@ -23,16 +23,19 @@ t.test('a challenge has the configured lifetime, statement and chain', async (t)
     const { statement, chainId } = parseSiweMessage((await challenge(anna.address)).data.message)
     return { statement, chainId }
   }
-  const [statements] = await effectOf(t, 'platform.wallet-login.statement', { changed: 'Come in', observe: messageOf })
+  const [statements] = await assertKeyEffect(t, 'platform.wallet-login.statement', {
+    changed: 'Come in',
+    observe: messageOf,
+  })
   t.equal(statements?.after.statement, 'Come in')
-  const [chains] = await effectOf(t, 'platform.wallet-login.chain-id', { changed: 137, observe: messageOf })
+  const [chains] = await assertKeyEffect(t, 'platform.wallet-login.chain-id', { changed: 137, observe: messageOf })
   t.same([chains?.before.chainId, chains?.after.chainId], [1, 137])
-  const [required] = await effectOf(t, 'platform.wallet-login.chain-required', {
+  const [required] = await assertKeyEffect(t, 'platform.wallet-login.chain-required', {
     changed: true,
     observe: async (config) => outcome(await (await startOnSqlite(config)).challenge(anna.address, { chainId: 10 })),
   })
   t.same([required?.before, required?.after], ['200', '400 wallet-login.chain-refused'])
-  const [logins] = await effectOf(t, 'platform.wallet-login.challenge-lifetime', {
+  const [logins] = await assertKeyEffect(t, 'platform.wallet-login.challenge-lifetime', {
     changed: '30s',
     observe: async (config) => {
       const { challenge, login, clock } = await startOnSqlite(config)
@@ -46,7 +49,7 @@ t.test('a challenge has the configured lifetime, statement and chain', async (t)
 })
 
 t.test('a wallet without an account signs in only where registration is enabled', async (t) => {
-  const [logins] = await effectOf(t, 'platform.wallet-login.registration-enabled', {
+  const [logins] = await assertKeyEffect(t, 'platform.wallet-login.registration-enabled', {
     changed: false,
     observe: async (config) => outcome(await (await startOnSqlite(config)).signIn(anna)),
   })
@@ -71,9 +74,9 @@ t.test('challenges are limited per network', async (t) => {
     return limitOf(() => challenge(anna.address))
   }
   const few = { 'platform.wallet-login.rate-limit.ip-max-attempts': 5 }
-  const [counts] = await effectOf(t, 'platform.wallet-login.rate-limit.ip-max-attempts', { changed: 5, observe })
+  const [counts] = await assertKeyEffect(t, 'platform.wallet-login.rate-limit.ip-max-attempts', { changed: 5, observe })
   t.equal(counts?.after.count, 5)
-  const [windows] = await effectOf(t, 'platform.wallet-login.rate-limit.ip-window', {
+  const [windows] = await assertKeyEffect(t, 'platform.wallet-login.rate-limit.ip-window', {
     changed: '40s',
     observe: (config) => observe({ ...few, ...config }),
   })
@@ -92,9 +95,12 @@ t.test('failed proofs are limited per wallet', async (t) => {
     return limitOf(() => login({ challengeId: 'none', address: anna.address, signature: `0x${'11'.repeat(65)}` }))
   }
   const few = { 'platform.wallet-login.rate-limit.address-max-attempts': 3 }
-  const [counts] = await effectOf(t, 'platform.wallet-login.rate-limit.address-max-attempts', { changed: 3, observe })
+  const [counts] = await assertKeyEffect(t, 'platform.wallet-login.rate-limit.address-max-attempts', {
+    changed: 3,
+    observe,
+  })
   t.equal(counts?.after.count, 3)
-  const [windows] = await effectOf(t, 'platform.wallet-login.rate-limit.address-window', {
+  const [windows] = await assertKeyEffect(t, 'platform.wallet-login.rate-limit.address-window', {
     changed: '20s',
     observe: (config) => observe({ ...few, ...config }),
   })
@@ -108,7 +114,7 @@ t.test('failed proofs are limited per wallet', async (t) => {
 })
 
 t.test('operators are alerted above a number of attempts', async (t) => {
-  const [alerts] = await effectOf(t, 'platform.wallet-login.rate-limit.alert-attempts', {
+  const [alerts] = await assertKeyEffect(t, 'platform.wallet-login.rate-limit.alert-attempts', {
     changed: 5,
     observe: async (config) => {
       const published: unknown[] = []

@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -106,7 +106,7 @@ t.test(
       return result
     }
     const act = (kind: string, method: string, url: string, body?: unknown) =>
-      attack(kind, call(method, url, defined({ token, body })))
+      attack(kind, call(method, url, omitUndefined({ token, body })))
     /** Attempts to sign in with invalid signatures of every length, for every wallet and every chain of a challenge. */
     const signInAttempts = async (kind: string) => {
       for (const address of [anna.address, contract, fresh]) {

@@ -1,7 +1,7 @@
 import { adminPages, attention, labelSources } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
 import { settlementFailed } from '@plinth/events'
-import { auditedKinds, definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { audited } from './audited-kinds.ts'
@@ -33,7 +33,7 @@ export default definePlugin({
   requires,
   provides: [settlementWork, orderSettlements],
   contributes: [
-    auditedKinds,
+    auditTexts,
     personalData,
     approvalWorkflow,
     optional(adminPages),
@@ -55,7 +55,7 @@ export default definePlugin({
 
     events.declarePublished(settlementFailed)
     contribute(approvalWorkflow, reviewWorkflow, settlementWorkflow)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'web3-settlement', settlementTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)

@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of the audit of settled orders. */
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { paidBy } from './fixtures/doubles.ts'
 import { type RunningSettlement, startSettlement } from './fixtures/product.ts'
@@ -41,19 +41,28 @@ const auditOf =
 
 t.test('the audit looks at the orders that the keys describe', async (t) => {
   const proofs = [
-    await effectOf(t, 'platform.money.web3.settlement.audit.enabled', { changed: false, observe: auditOf({}) }),
-    await effectOf(t, 'platform.money.web3.settlement.audit.chain-name', { changed: 'other', observe: auditOf({}) }),
-    await effectOf(t, 'platform.money.web3.settlement.audit.provider', { changed: 'alipay', observe: auditOf({}) }),
-    await effectOf(t, 'platform.money.web3.settlement.audit.limit', { changed: 2, observe: auditOf({}, {}, {}) }),
-    await effectOf(t, 'platform.money.web3.settlement.audit.older-than-minutes', {
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.enabled', { changed: false, observe: auditOf({}) }),
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.chain-name', {
+      changed: 'other',
+      observe: auditOf({}),
+    }),
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.provider', {
+      changed: 'alipay',
+      observe: auditOf({}),
+    }),
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.limit', {
+      changed: 2,
+      observe: auditOf({}, {}, {}),
+    }),
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.older-than-minutes', {
       changed: 5,
       observe: auditOf({ agoMs: 4 * minute }, { agoMs: 6 * minute }, { agoMs: day }),
     }),
-    await effectOf(t, 'platform.money.web3.settlement.audit.required-confirmations', {
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.required-confirmations', {
       changed: 4,
       observe: auditOf({ change: {}, order: { requiredConfirmations: 3 } }),
     }),
-    await effectOf(t, 'platform.money.web3.settlement.audit.only-risky', {
+    await assertKeyEffect(t, 'platform.money.web3.settlement.audit.only-risky', {
       changed: false,
       observe: auditOf({ change: {} }),
     }),
@@ -70,7 +79,7 @@ t.test('the audit looks at the orders that the keys describe', async (t) => {
       ['', 'order-1'],
     ],
   )
-  const [requested] = await effectOf(t, 'platform.money.web3.settlement.audit.final-confirmations', {
+  const [requested] = await assertKeyEffect(t, 'platform.money.web3.settlement.audit.final-confirmations', {
     changed: 100,
     observe: async (config) => {
       const product = await start(config)
@@ -101,17 +110,17 @@ t.test('operators are told of a risk that the audit finds', async (t) => {
     }
   }
   const root = 'platform.money.web3.settlement.audit.risk-notification'
-  const [switches] = await effectOf(t, 'platform.money.web3.settlement.audit.risk-notification.enabled', {
+  const [switches] = await assertKeyEffect(t, 'platform.money.web3.settlement.audit.risk-notification.enabled', {
     changed: false,
     observe,
   })
   t.match(switches, { before: { log: { length: 1 } }, after: { log: { length: 0 } } })
-  const [channels] = await effectOf(t, 'platform.money.web3.settlement.audit.risk-notification.channels', {
+  const [channels] = await assertKeyEffect(t, 'platform.money.web3.settlement.audit.risk-notification.channels', {
     changed: ['mail'],
     observe,
   })
   t.match(channels, { before: { mail: { length: 0 } }, after: { log: { length: 0 }, mail: { length: 1 } } })
-  const [subjects] = await effectOf(t, 'platform.money.web3.settlement.audit.risk-notification.subject', {
+  const [subjects] = await assertKeyEffect(t, 'platform.money.web3.settlement.audit.risk-notification.subject', {
     changed: 'Risk!',
     observe: (config) => observe({ [`${root}.channels`]: ['mail'], ...config }),
   })
@@ -119,7 +128,7 @@ t.test('operators are told of a risk that the audit finds', async (t) => {
 })
 
 t.test('logs are stored as long as their retention', async (t) => {
-  const [counts] = await effectOf(t, 'platform.money.web3.settlement.retention', {
+  const [counts] = await assertKeyEffect(t, 'platform.money.web3.settlement.retention', {
     changed: '30d',
     observe: async (config) => {
       const product = await start(config)

@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of reviews and retries. */
 import { createDatabase } from '@plinth/database/testing'
-import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { hashNumber, paidBy } from './fixtures/doubles.ts'
 import { reviewPath, startSettlement } from './fixtures/product.ts'
@@ -35,27 +35,27 @@ t.test('overdue reviews are handled as the keys say', async (t) => {
       const { handled, executed, items } = await (await handledAfter(ms, count, config)).handle()
       return { handled, executed, actions: items.map(({ action }: { action: string }) => action) }
     }
-  const [switches] = await effectOf(t, 'platform.money.web3.settlement.review.auto.enabled', {
+  const [switches] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.auto.enabled', {
     changed: false,
     observe: observe(31 * minute),
   })
   t.match(switches, { before: { handled: 1 }, after: { handled: 0 } })
-  const [actions] = await effectOf(t, 'platform.money.web3.settlement.review.auto.action', {
+  const [actions] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.auto.action', {
     changed: 'auto-reject',
     observe: observe(31 * minute),
   })
   t.match(actions, { before: { actions: ['auto-approve'] }, after: { actions: ['auto-reject'] } })
-  const [executed] = await effectOf(t, 'platform.money.web3.settlement.review.auto.execute-approved', {
+  const [executed] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.auto.execute-approved', {
     changed: false,
     observe: observe(31 * minute),
   })
   t.match(executed, { before: { handled: 1, executed: 1 }, after: { handled: 1, executed: 0 } })
-  const [limits] = await effectOf(t, 'platform.money.web3.settlement.review.auto.limit', {
+  const [limits] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.auto.limit', {
     changed: 2,
     observe: observe(31 * minute, 3),
   })
   t.match(limits, { before: { handled: 3 }, after: { handled: 2 } })
-  const [timeouts] = await effectOf(t, 'platform.money.web3.settlement.review.auto.timeout', {
+  const [timeouts] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.auto.timeout', {
     changed: '10m',
     observe: observe(11 * minute),
   })
@@ -72,30 +72,46 @@ t.test('operators are told when an overdue review was not settled', async (t) =>
     const shown = [log, mail].map(({ sent }) => sent.map(({ subject, recipients }) => ({ subject, recipients })))
     return { log: shown[0] ?? [], mail: shown[1] ?? [] }
   }
-  const [switches] = await effectOf(t, 'platform.money.web3.settlement.review.auto.failure-notification.enabled', {
-    changed: false,
-    observe,
-  })
+  const [switches] = await assertKeyEffect(
+    t,
+    'platform.money.web3.settlement.review.auto.failure-notification.enabled',
+    {
+      changed: false,
+      observe,
+    },
+  )
   t.match(switches, { before: { log: { length: 1 } }, after: { log: { length: 0 } } })
-  const [channels] = await effectOf(t, 'platform.money.web3.settlement.review.auto.failure-notification.channels', {
-    changed: ['mail'],
-    observe,
-  })
+  const [channels] = await assertKeyEffect(
+    t,
+    'platform.money.web3.settlement.review.auto.failure-notification.channels',
+    {
+      changed: ['mail'],
+      observe,
+    },
+  )
   t.match(channels, { before: { mail: { length: 0 } }, after: { log: { length: 0 }, mail: { length: 1 } } })
-  const [subjects] = await effectOf(t, 'platform.money.web3.settlement.review.auto.failure-notification.subject', {
-    changed: 'Look here',
-    observe,
-  })
+  const [subjects] = await assertKeyEffect(
+    t,
+    'platform.money.web3.settlement.review.auto.failure-notification.subject',
+    {
+      changed: 'Look here',
+      observe,
+    },
+  )
   t.match(subjects?.after.log, [{ subject: 'Look here' }])
   const mailTo = { [`${root}.channels`]: ['mail'], [`${root}.recipient-type`]: 'email' }
   const address = { [`${root}.recipient-value`]: 'ops@example.org' }
-  const [kinds] = await effectOf(t, 'platform.money.web3.settlement.review.auto.failure-notification.recipient-type', {
-    compared: 'email',
-    changed: 'user',
-    observe: (config) => observe({ ...mailTo, [`${root}.recipient-value`]: '7', ...config }),
-  })
+  const [kinds] = await assertKeyEffect(
+    t,
+    'platform.money.web3.settlement.review.auto.failure-notification.recipient-type',
+    {
+      compared: 'email',
+      changed: 'user',
+      observe: (config) => observe({ ...mailTo, [`${root}.recipient-value`]: '7', ...config }),
+    },
+  )
   t.match(kinds?.before.mail, [{ recipients: [{ kind: 'email' }] }])
-  const [recipients] = await effectOf(
+  const [recipients] = await assertKeyEffect(
     t,
     'platform.money.web3.settlement.review.auto.failure-notification.recipient-value',
     {
@@ -122,14 +138,20 @@ t.test('a settlement that failed is tried again as the keys say', async (t) => {
     }
     return (await rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length
   }
-  const [attempts] = await effectOf(t, 'platform.money.web3.settlement.retry.max-attempts', { changed: 1, observe })
+  const [attempts] = await assertKeyEffect(t, 'platform.money.web3.settlement.retry.max-attempts', {
+    changed: 1,
+    observe,
+  })
   t.match(attempts, { before: 3, after: 1 })
-  const [switches] = await effectOf(t, 'platform.money.web3.settlement.retry.enabled', { changed: false, observe })
+  const [switches] = await assertKeyEffect(t, 'platform.money.web3.settlement.retry.enabled', {
+    changed: false,
+    observe,
+  })
   t.match(switches, { before: 3, after: 0 })
 })
 
 t.test('the tasks have the configured names', async (t) => {
-  const found = await effectOf(
+  const found = await assertKeyEffect(
     t,
     'platform.money.web3.settlement.{audit.task-name,retry.task-name,review.auto.task-name}',
     {
@@ -141,7 +163,7 @@ t.test('the tasks have the configured names', async (t) => {
 })
 
 t.test('a review waits for a person as the keys say', async (t) => {
-  const [codes] = await effectOf(t, 'platform.money.web3.settlement.review.four-eyes', {
+  const [codes] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.four-eyes', {
     changed: true,
     observe: async (config) => {
       const { paidOrder, save, settle, operator } = await start(config)
@@ -152,7 +174,7 @@ t.test('a review waits for a person as the keys say', async (t) => {
     },
   })
   t.match(codes, { before: '200', after: '403' })
-  const [states] = await effectOf(t, 'platform.money.web3.settlement.block-time-tolerance', {
+  const [states] = await assertKeyEffect(t, 'platform.money.web3.settlement.block-time-tolerance', {
     changed: '2m',
     observe: async (config) => {
       const { paidOrder, save, db, clock, world } = await start(config)

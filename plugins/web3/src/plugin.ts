@@ -1,7 +1,7 @@
 import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { auditedKinds, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { openScopes } from '@plinth/open-platform'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
@@ -31,7 +31,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
   provides: [walletVerifier, chains, tokens],
-  contributes: [auditedKinds, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
   entities,
@@ -64,7 +64,7 @@ export default definePlugin({
     provide(walletVerifier, verifier)
     provide(chains, collector)
     provide(tokens, new TokenFacts({ chains: collector, clock }))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditedKinds, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'web3', chainTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'web3.chain', chainLabels(registry))

@@ -1,6 +1,6 @@
 /** Tests that several providers must agree about a transaction before the product uses it. */
 import { systemClock } from '@plinth/kernel'
-import { effectOf } from '@plinth/kernel/testing'
+import { assertKeyEffect } from '@plinth/kernel/testing'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { configCentre } from '@plinth/system-config'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
@@ -63,7 +63,7 @@ onChain('the heights of facts that several agree about are the lowest of them', 
 onChain('a chain with fewer providers than must agree gives no facts', async (t, db) => {
   const { chains, create, provider, first, running } = await startProviders(t, db)
   await create('local', { providers: [provider('first', first)] })
-  const [facts] = await effectOf(t, 'platform.web3.rpc.agreement', {
+  const [facts] = await assertKeyEffect(t, 'platform.web3.rpc.agreement', {
     changed: 2,
     async observe(values, key) {
       const value = values[key]

@@ -1,7 +1,7 @@
 /** Tests contract wallets (EIP-1271) on a local chain. */
 import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import { systemClock } from '@plinth/kernel'
-import { effectOf, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, until } from '@plinth/kernel/testing'
 import { configCentre } from '@plinth/system-config'
 import { type Chain, type Hex, walletVerifier } from '@plinth/web3'
 import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/web3/testing'
@@ -75,7 +75,7 @@ onChain('contract wallets are off by default: no chain is asked, and only a key 
   t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
   t.match(await verify(anna.address), { valid: true, method: 'ecrecover' })
   t.same([first.requests, second.requests], [[], []])
-  const [results] = await effectOf(t, 'platform.web3.contract-wallets.chain', {
+  const [results] = await assertKeyEffect(t, 'platform.web3.contract-wallets.chain', {
     changed: 'local',
     async observe(values, key) {
       const value = values[key]

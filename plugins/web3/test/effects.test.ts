@@ -1,6 +1,6 @@
 import { createDatabase } from '@plinth/database/testing'
 import { definePlugin, key } from '@plinth/kernel'
-import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { OutgoingHttpError, type OutgoingRequest, outgoingHttp } from '@plinth/outgoing-http'
 import t from 'tap'
 import { startWeb3 } from './fixtures/product.ts'
@@ -55,20 +55,20 @@ t.test('requests to a provider keep to the keys of the plugin', async (t) => {
       isBatch: String(first?.body).startsWith('['),
     }
   }
-  const [deadline] = await effectOf(t, 'platform.web3.rpc.deadline', { changed: '2s', observe })
+  const [deadline] = await assertKeyEffect(t, 'platform.web3.rpc.deadline', { changed: '2s', observe })
   t.match(deadline, { before: { deadlineMs: 5000 }, after: { deadlineMs: 2000 } })
-  const [size] = await effectOf(t, 'platform.web3.rpc.max-response-size', { changed: '16KiB', observe })
+  const [size] = await assertKeyEffect(t, 'platform.web3.rpc.max-response-size', { changed: '16KiB', observe })
   t.match(size, { before: { maxResponseBytes: 8 * 1024 ** 2 }, after: { maxResponseBytes: 16 * 1024 } })
-  const [batch] = await effectOf(t, 'platform.web3.rpc.batch-size', { changed: 1, observe })
+  const [batch] = await assertKeyEffect(t, 'platform.web3.rpc.batch-size', { changed: 1, observe })
   t.match(batch, { before: { isBatch: true }, after: { isBatch: false } })
-  await effectOf(t, 'platform.web3.rpc.breaker.failures', { changed: 1, observe })
-  await effectOf(t, 'platform.web3.rpc.breaker.pause', { changed: '10ms', observe })
+  await assertKeyEffect(t, 'platform.web3.rpc.breaker.failures', { changed: 1, observe })
+  await assertKeyEffect(t, 'platform.web3.rpc.breaker.pause', { changed: '10ms', observe })
 })
 
 t.test('addresses of providers are sealed with the key', async (t) => {
   const secretKey = 'platform.web3.secret-key'
   const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
-  const [found] = await effectOf(t, 'platform.web3.secret-key', {
+  const [found] = await assertKeyEffect(t, 'platform.web3.secret-key', {
     compared: one,
     changed: other,
     observe: async (config) => {

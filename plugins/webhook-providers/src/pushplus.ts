@@ -1,4 +1,4 @@
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import {
   judgement,
   memberIs,
@@ -11,7 +11,7 @@ import {
 import { html, markdownWithHtml, titleOf } from './plain-texts.ts'
 
 const typed = (template: string, plain?: WebhookPlainText) =>
-  defined<WebhookMessageType>({
+  omitUndefined<WebhookMessageType>({
     body: (message: WebhookMessage) => {
       const { attributes, content, subject, token } = message
       if (token === undefined && attributes['token'] === undefined) {

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@plinth/kernel'
-import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import t from 'tap'
@@ -20,21 +20,21 @@ t.test('a message takes the provider that the keys of the channel choose', async
     await clock.advance(10_000)
     return [first, await send()].map(({ provider, errorCode }) => provider ?? errorCode)
   }
-  const [rest] = await effectOf(t, 'platform.notification.channels.webhook.provider-rest', {
+  const [rest] = await assertKeyEffect(t, 'platform.notification.channels.webhook.provider-rest', {
     changed: '5s',
     observe: providersWith(failover),
   })
   t.match(rest, { before: ['slack', 'slack'], after: ['slack', 'dingtalk'] })
-  const [strategy] = await effectOf(t, 'platform.notification.channels.webhook.strategy', {
+  const [strategy] = await assertKeyEffect(t, 'platform.notification.channels.webhook.strategy', {
     changed: 'failover',
     observe: providersWith({ [`${root}.providers-order`]: ['dingtalk', 'slack'] }),
   })
   t.match(strategy, { before: ['dingtalk', 'dingtalk'], after: ['slack', 'slack'] })
-  await effectOf(t, 'platform.notification.channels.webhook.providers-order', {
+  await assertKeyEffect(t, 'platform.notification.channels.webhook.providers-order', {
     changed: ['dingtalk', 'feishu'],
     observe: providersWith({ [`${root}.strategy`]: 'failover' }),
   })
-  await effectOf(t, 'platform.notification.channels.webhook.default-provider', {
+  await assertKeyEffect(t, 'platform.notification.channels.webhook.default-provider', {
     changed: 'slack',
     observe: providersWith({}),
   })
@@ -49,9 +49,13 @@ t.test('a message is sent in the configured form', async (t) => {
     return { success, isSigned: url.includes('sign='), type: JSON.parse(body).msgtype }
   }
   const proofs = [
-    await effectOf(t, 'platform.notification.channels.webhook.message-type', { changed: 'markdown', observe }),
-    await effectOf(t, 'platform.notification.channels.webhook.enabled', { compared: true, changed: false, observe }),
-    await effectOf(t, 'platform.notification.channels.webhook.signing-enabled', { changed: false, observe }),
+    await assertKeyEffect(t, 'platform.notification.channels.webhook.message-type', { changed: 'markdown', observe }),
+    await assertKeyEffect(t, 'platform.notification.channels.webhook.enabled', {
+      compared: true,
+      changed: false,
+      observe,
+    }),
+    await assertKeyEffect(t, 'platform.notification.channels.webhook.signing-enabled', { changed: false, observe }),
   ].flat()
   const plain = { success: true, isSigned: true, type: 'text' }
   t.same(
@@ -75,13 +79,13 @@ t.test('each provider has its own switch and its own endpoint', async (t) => {
     await stop()
     return { path: services.received[0]?.url.split(/[/?]/)[1], isOff: errorCode === 'webhook.provider-disabled' }
   }
-  const switches = await effectOf(
+  const switches = await assertKeyEffect(
     t,
     'platform.notification.channels.webhook.providers.{generic,dingtalk,wecom,feishu,lark,slack,mattermost,discord,bark,pushplus,serverchan,telegram,gotify,ntfy,teams,google-chat,rocketchat}.enabled',
     { changed: false, observe },
   )
   for (const { key, before, after } of switches) t.same([before.isOff, after], [false, { isOff: true }], key)
-  const endpoints = await effectOf(
+  const endpoints = await assertKeyEffect(
     t,
     'platform.notification.channels.webhook.providers.{generic,dingtalk,wecom,feishu,lark,slack,mattermost,discord,bark,pushplus,telegram,gotify,teams,google-chat,rocketchat}.endpoint',
     { changed: `${services.url}/elsewhere`, observe },
@@ -91,19 +95,23 @@ t.test('each provider has its own switch and its own endpoint', async (t) => {
 
 t.test('a public service is reached at its configured address', async (t) => {
   const [one, other] = [await startServices(t), await startServices(t)]
-  const found = await effectOf(t, 'platform.notification.channels.webhook.providers.{ntfy,serverchan}.endpoint', {
-    compared: `${one.url}/`,
-    changed: `${other.url}/`,
-    observe: async (values, key) => {
-      const code = key.split('.').at(-2) ?? ''
-      const allowed = { 'platform.outgoing-http.allowed-hosts': [one.host, other.host] }
-      const { send, stop } = await startWebhooks(t, one, { clock: manualClock(), config: { ...allowed, ...values } })
-      for (const { received } of [one, other]) received.length = 0
-      await send(through(code))
-      await stop()
-      return [one.received.length, other.received.length]
+  const found = await assertKeyEffect(
+    t,
+    'platform.notification.channels.webhook.providers.{ntfy,serverchan}.endpoint',
+    {
+      compared: `${one.url}/`,
+      changed: `${other.url}/`,
+      observe: async (values, key) => {
+        const code = key.split('.').at(-2) ?? ''
+        const allowed = { 'platform.outgoing-http.allowed-hosts': [one.host, other.host] }
+        const { send, stop } = await startWebhooks(t, one, { clock: manualClock(), config: { ...allowed, ...values } })
+        for (const { received } of [one, other]) received.length = 0
+        await send(through(code))
+        await stop()
+        return [one.received.length, other.received.length]
+      },
     },
-  })
+  )
   for (const { key, before, after } of found) {
     t.same(before, [1, 0], key)
     t.same(after, [0, 1], key)
@@ -128,20 +136,20 @@ t.test('the secret of a provider is sent or signs the message', async (t) => {
     }
   }
   const proofs = [
-    await effectOf(
+    await assertKeyEffect(
       t,
       'platform.notification.channels.webhook.providers.{dingtalk,wecom,feishu,lark,slack,mattermost,discord,bark,pushplus,gotify,ntfy,teams,google-chat,rocketchat}.secret',
       { changed: 'any-S3cret', observe },
     ),
-    await effectOf(t, 'platform.notification.channels.webhook.providers.serverchan.secret', {
+    await assertKeyEffect(t, 'platform.notification.channels.webhook.providers.serverchan.secret', {
       changed: 'SCTS3cret',
       observe,
     }),
-    await effectOf(t, 'platform.notification.channels.webhook.providers.telegram.secret', {
+    await assertKeyEffect(t, 'platform.notification.channels.webhook.providers.telegram.secret', {
       changed: '1:S3cret',
       observe,
     }),
-    await effectOf(t, 'platform.notification.channels.webhook.providers.generic.secret', {
+    await assertKeyEffect(t, 'platform.notification.channels.webhook.providers.generic.secret', {
       changed: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
       observe,
     }),
@@ -154,7 +162,7 @@ t.test('the secret of a provider is sent or signs the message', async (t) => {
 
 t.test('a provider sends the type of its key', async (t) => {
   const services = await startServices(t)
-  const found = await effectOf(
+  const found = await assertKeyEffect(
     t,
     'platform.notification.channels.webhook.providers.{generic,dingtalk,wecom,feishu,lark,slack,mattermost,discord,bark,pushplus,serverchan,telegram,gotify,ntfy,teams,google-chat,rocketchat}.message-type',
     {
@@ -177,7 +185,7 @@ t.test('a provider sends the type of its key', async (t) => {
 })
 
 t.test('a message names its own endpoint only as the key allows', async (t) => {
-  const [outcome] = await effectOf(t, 'platform.notification.channels.webhook.endpoint-attribute', {
+  const [outcome] = await assertKeyEffect(t, 'platform.notification.channels.webhook.endpoint-attribute', {
     changed: 'known-hosts',
     observe: async (config) => {
       const services = await startServices(t)
@@ -190,7 +198,7 @@ t.test('a message names its own endpoint only as the key allows', async (t) => {
 })
 
 t.test('a request ends at the deadline of the channel', async (t) => {
-  const [results] = await effectOf(t, 'platform.notification.channels.webhook.deadline', {
+  const [results] = await assertKeyEffect(t, 'platform.notification.channels.webhook.deadline', {
     changed: '2s',
     observe: async (config) => {
       const [services, clock] = [await startServices(t), manualClock()]
@@ -218,7 +226,7 @@ t.test('a request ends at the deadline of the channel', async (t) => {
 })
 
 t.test('the limits of providers apply unless they are switched off', async (t) => {
-  const [outcomes] = await effectOf(t, 'platform.notification.channels.webhook.rate-limit-enabled', {
+  const [outcomes] = await assertKeyEffect(t, 'platform.notification.channels.webhook.rate-limit-enabled', {
     changed: false,
     observe: async (values) => {
       const services = await startServices(t)

@@ -4,7 +4,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin } from '@plinth/kernel'
 import type { ConfigEntry } from '@plinth/kernel/host'
-import { boundEntries, manualClock } from '@plinth/kernel/testing'
+import { bindSecretsToDestinations, manualClock } from '@plinth/kernel/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
@@ -91,7 +91,7 @@ t.test('N-062 N-066 every setting of every provider counts while the product run
     await send(attributes)
     const unsigned = services.received[before]
     const store = (...more: ConfigEntry[]) =>
-      running.config.apply(boundEntries(running.config, [...rows, own('secret', secret), ...more]))
+      running.config.apply(bindSecretsToDestinations(running.config, [...rows, own('secret', secret), ...more]))
     await store()
     await send(attributes)
     const signed = services.last(code)

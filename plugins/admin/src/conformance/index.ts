@@ -5,10 +5,10 @@ import {
   type ConformanceCase,
   ConformanceError,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
   expectEqual,
   expectThat,
-  patience,
 } from '@plinth/kernel/conformance'
 import type { DetailPageDeclaration, ListPageDeclaration, PageDeclaration } from '../page-declaration.ts'
 
@@ -80,7 +80,7 @@ export function adminPageCases<Harness extends AdminPageHarness>(
   options: AdminPageCaseOptions = {},
 ): ConformanceCase[] {
   const { hasRows = true } = options
-  const { answer } = patience(options)
+  const { answer } = createCallTimeouts(options)
 
   const routeOf = ({ server }: Harness, operation: string) => {
     const route = server.routes.find(({ operationId }) => operationId === operation)
@@ -258,5 +258,5 @@ export function adminPageCases<Harness extends AdminPageHarness>(
       },
     ],
   }
-  return casesOver(create, cases, options)
+  return createCases(create, cases, options)
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { Publications } from './publications.ts'
 
@@ -80,7 +80,7 @@ const lateMs = 10_000
 export class ChangeFeed {
   readonly #parts: ChangeFeedParts
   readonly #own = randomUUID()
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   readonly #toBrowsers: MergedNames
   readonly #toOthers: MergedNames
   readonly #others: Publications<Message>
@@ -97,7 +97,7 @@ export class ChangeFeed {
     this.#parts = parts
     this.#toBrowsers = new MergedNames(tellMs, clock, tell)
     this.#toOthers = new MergedNames(publishMs, clock, (tables) => this.#others.send({ from: this.#own, tables }))
-    this.#failures = new FailureLog(log, {
+    this.#failures = new RepeatedFailureLog(log, {
       failing: 'changes do not reach the back office of other instances at once',
       over: 'changes reach the back office of other instances again',
     })

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { type Identity, isOperator, type Principal } from '@plinth/iam'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import type { PageRegistry } from './page-registry.ts'
 
@@ -38,14 +38,14 @@ interface Stream {
  */
 export class HintStreams {
   readonly #parts: HintStreamParts
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   readonly #streams = new Set<Stream>()
   readonly #stopped = new AbortController()
   #isKept = false
 
   constructor(parts: HintStreamParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'sessions behind open pages of the back office cannot be checked',
       over: 'sessions behind open pages of the back office are checked again',
     })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { MeasuredChart } from '@plinth/admin'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { type CountedStep, type MetricHistory, type Span, spans } from './metric-history.ts'
 import { Publications } from './publications.ts'
@@ -78,7 +78,7 @@ interface Asked {
 export class JoinedHistory {
   readonly #parts: JoinedHistoryParts
   readonly #own = randomUUID()
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   /** Other processes by id, with their name and the time of their last message. */
   readonly #others = new Map<string, { readonly instance: string; readonly receivedAt: number }>()
   readonly #asked = new Map<string, Asked>()
@@ -90,7 +90,7 @@ export class JoinedHistory {
 
   constructor(parts: JoinedHistoryParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'charts of the back office show this instance alone; the others cannot be asked',
       over: 'charts of the back office show all instances again',
     })

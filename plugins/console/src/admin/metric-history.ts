@@ -1,5 +1,5 @@
 import type { ChartDeclaration, MeasuredChart } from '@plinth/admin'
-import { type Clock, FailureLog, instanceName, type Logger, withinDeadline } from '@plinth/kernel'
+import { type Clock, instanceName, type Logger, RepeatedFailureLog, withinDeadline } from '@plinth/kernel'
 
 /** Time spans for which a process stores counts. The step of the day is a multiple of the step of the hour. */
 export const spans = {
@@ -81,7 +81,7 @@ export class MetricHistory {
   /** Name of this process among the instances of the product. */
   readonly instance = instanceName()
   readonly #parts: MetricHistoryParts
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   readonly #countsOfCharts = new Map<string, ChartCounts>()
   /** Monotonic end times of the steps. Corrections of the system time do not change their order. */
   readonly #ends = { hour: new Float64Array(spans.hour.steps), day: new Float64Array(spans.day.steps) }
@@ -90,7 +90,7 @@ export class MetricHistory {
 
   constructor(parts: MetricHistoryParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'metrics cannot be read for the charts of the back office; what they count now is shown later',
       over: 'metrics are read for the charts of the back office again',
     })

@@ -9,7 +9,7 @@ import {
   localize,
   type Plugin,
   quickstartCleanup,
-  refOf,
+  unwrapOptional,
 } from '@plinth/kernel'
 import { configAdmin, declaredTasks } from '@plinth/kernel/host'
 
@@ -103,7 +103,7 @@ export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes
   const routesOf = Map.groupBy(routes, ({ plugin }) => plugin)
   const linked = (needs: Plugin['contributes'] | readonly Required[], found: ReadonlyMap<string, string>) =>
     (needs ?? []).map((need) => {
-      const { id } = refOf(need as Required)
+      const { id } = unwrapOptional(need as Required)
       return { id, by: found.get(id) ?? null, optional: need.kind === 'optional' }
     })
   return {

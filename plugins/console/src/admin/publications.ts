@@ -1,11 +1,11 @@
-import type { FailureLog } from '@plinth/kernel'
+import type { RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
 interface PublicationParts {
   /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish'> | undefined
   readonly channel: string
-  readonly failures: FailureLog
+  readonly failures: RepeatedFailureLog
 }
 
 /** Sends messages to the other processes of the product. A lost message is only logged. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Job, Queue, Worker } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
 import type { Engine } from './engine.ts'
@@ -59,7 +59,7 @@ export class BullmqEngine implements Engine {
   readonly #options: BullmqOptions
   readonly #answerMs: number
   readonly #offers: Offers
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   /** All open connections, including those that BullMQ opens. */
   readonly #clients: Redis[] = []
   #connections: Connections | undefined
@@ -72,7 +72,7 @@ export class BullmqEngine implements Engine {
     this.#options = options
     this.#answerMs = Math.max(server.commandTimeoutMs, minAnswerMs)
     this.#offers = new Offers(clock, patienceMs)
-    this.#failures = new FailureLog(log, {
+    this.#failures = new RepeatedFailureLog(log, {
       failing: 'Redis takes no due runs: this instance begins them itself',
       over: 'Redis takes due runs again',
     })

@@ -1,4 +1,4 @@
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import { type KeptLease, keepLease, type LeaseTimes } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
@@ -58,14 +58,14 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   readonly #runs = new Map<K, R>()
   readonly #ends = new Set<Promise<void>>()
   /** Logs only the first failure and the recovery, because attempts repeat while the database is unavailable. */
-  readonly #begins: FailureLog
+  readonly #begins: RepeatedFailureLog
   readonly #stopped = new AbortController()
   #isDraining = false
 
   constructor(parts: LeasedRunsParts<K, R>) {
     this.#parts = parts
     const texts = { failing: `${parts.subject} could not be begun`, over: `${parts.subject} can be begun again` }
-    this.#begins = new FailureLog(parts.log, texts)
+    this.#begins = new RepeatedFailureLog(parts.log, texts)
   }
 
   find(key: K): R | undefined {
@@ -133,7 +133,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
    */
   async record<T>(key: K, write: () => Promise<T>): Promise<T | undefined> {
     const { subject, about, times, clock, log } = this.#parts
-    const failures = new FailureLog(log, {
+    const failures = new RepeatedFailureLog(log, {
       failing: `the end of a ${subject} cannot be recorded; trying again`,
       over: `the end of a ${subject} is recorded`,
     })

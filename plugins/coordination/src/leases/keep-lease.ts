@@ -1,4 +1,4 @@
-import type { Clock, FailureLog } from '@plinth/kernel'
+import type { Clock, RepeatedFailureLog } from '@plinth/kernel'
 
 /** Time limits of a lease in milliseconds. */
 export interface LeaseTimes {
@@ -68,7 +68,7 @@ export interface LeaseParts {
    * renewal is attempted again.
    */
   readonly renew: () => Promise<boolean>
-  readonly failures?: FailureLog
+  readonly failures?: RepeatedFailureLog
   /** Aborts when the lease is no longer needed, like calling `end`. */
   readonly over?: AbortSignal
 }

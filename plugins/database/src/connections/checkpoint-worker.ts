@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { codeOf, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason } from '@plinth/kernel'
 import Database from 'better-sqlite3'
 import { type CheckpointResult, type CheckpointTask, maxLogBytes } from './wal-checkpoints.ts'
 
@@ -24,7 +24,7 @@ function checkpoint(): CheckpointResult {
     if (logBytes() > maxLogBytes) truncate()
     return { isTooLong: logBytes() > maxLogBytes }
   } catch (error) {
-    return { failure: reasonOf(error) }
+    return { failure: errorReason(error) }
   }
 }
 
@@ -33,7 +33,7 @@ function truncate(): void {
   try {
     database.pragma('wal_checkpoint(TRUNCATE)')
   } catch (error) {
-    if (!String(codeOf(error)).startsWith('SQLITE_BUSY')) throw error
+    if (!String(errorCodeOf(error)).startsWith('SQLITE_BUSY')) throw error
   }
 }
 

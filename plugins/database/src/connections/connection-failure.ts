@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { codeOf, hostAndPort, type PlinthError, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason, hostAndPort, type PlinthError } from '@plinth/kernel'
 import { databaseError } from '../errors.ts'
 
 /**
@@ -25,7 +25,7 @@ async function exists(path: string): Promise<boolean> {
     await stat(path)
     return true
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false
+    if (errorCodeOf(error) === 'ENOENT') return false
     throw error
   }
 }
@@ -131,9 +131,9 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
     place: placeOf(settings),
     user: settings.type === 'sqlite' ? '' : settings.username,
     connections: settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections,
-    reason: reasonOf(error),
+    reason: errorReason(error),
   }
-  const code = String(codeOf(error))
+  const code = String(errorCodeOf(error))
   const fallback = settings.type === 'sqlite' ? 'PLINTH_DATABASE_FILE' : 'PLINTH_DATABASE_FAILED'
   const hasNoServer = noServer.test(details.reason)
   return databaseError(known[code] ?? (hasNoServer ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
@@ -143,7 +143,7 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
 export const notPrepared = (settings: ConnectionSettings, error: unknown): PlinthError =>
   databaseError(
     'PLINTH_DATABASE_NOT_PREPARED',
-    { type: settings.type, place: placeOf(settings), reason: reasonOf(error) },
+    { type: settings.type, place: placeOf(settings), reason: errorReason(error) },
     error,
   )
 
@@ -202,7 +202,7 @@ export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINT
 
 /** Returns the error for an unavailable database; `undefined` if the statement failed for another reason. */
 export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
-  const [code, reason] = [codeOf(error), reasonOf(error)]
+  const [code, reason] = [errorCodeOf(error), errorReason(error)]
   const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections
   const details = { type: settings.type, place: placeOf(settings), reason, connections }
   const [outage] = outages.find(([, codes]) => code !== undefined && codes.test(code)) ?? []

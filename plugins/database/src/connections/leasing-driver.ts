@@ -1,5 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import { codeOf, type FailureLog, isPlinthError, type PlinthError } from '@plinth/kernel'
+import { errorCodeOf, isPlinthError, type PlinthError, type RepeatedFailureLog } from '@plinth/kernel'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -64,7 +64,7 @@ export interface LeaseRules {
   /** Rules for sessions; undefined for SQLite, which has no sessions. */
   readonly session?: SessionRules
   /** Receives successful statements, timeouts and connection failures. */
-  readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
+  readonly log: Pick<RepeatedFailureLog, 'failed' | 'succeeded'>
   /** Receives the successes and failures of statements in the pool. */
   readonly pooledStatements: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
   /**
@@ -79,7 +79,7 @@ export interface LeaseRules {
   /** Returns true if the connection must be replaced after the error. */
   mustReconnect(error: PlinthError): boolean
   /** Receives successful writes. `isFailing` is true while writes fail. */
-  readonly writes: Pick<FailureLog, 'isFailing' | 'succeeded'>
+  readonly writes: Pick<RepeatedFailureLog, 'isFailing' | 'succeeded'>
   /** Rolls back the open transaction on SQLite, whose connection cannot be destroyed. */
   giveUp?(): void
   closeSockets?(): void
@@ -240,7 +240,7 @@ export class LeasingDriver implements Driver {
 
 function reported<E>({ log }: LeaseRules, error: E): E {
   // While the product stops, a closed database is not a failure.
-  if (codeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)
+  if (errorCodeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)
   return error
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { codeOf, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason } from '@plinth/kernel'
 import { StatementCache } from '../rows/bound-parameters.ts'
 
 /** Maximum number of prepared statements per connection. */
@@ -64,11 +64,11 @@ export class PreparedStatements {
 
   /** Returns true if the server rejected a prepared statement without executing it. */
   hasRejected(error: unknown): boolean {
-    const code = codeOf(error)
+    const code = errorCodeOf(error)
     if (forgotten.has(code)) this.#end('forgotten')
     else if (code === protocolViolation) this.#end('pooler')
     else return false
-    return code !== protocolViolation || otherParameters.test(reasonOf(error))
+    return code !== protocolViolation || otherParameters.test(errorReason(error))
   }
 
   #end(cause: keyof typeof texts): void {

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { codeOf, makePrivateDirectory, makePrivateFile } from '@plinth/kernel'
+import { errorCodeOf, makePrivateDirectory, makePrivateFile } from '@plinth/kernel'
 import Database, { type Statement } from 'better-sqlite3'
 import {
   type CompiledQuery,
@@ -169,7 +169,9 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
       if (former !== undefined)
         warn(`${path} was readable by other users (mode ${former}); it is now readable by its owner only`)
     } catch (error) {
-      warn(`${path} is readable by other users, and its mode cannot be changed (${codeOf(error)}); run chmod 600 on it`)
+      warn(
+        `${path} is readable by other users, and its mode cannot be changed (${errorCodeOf(error)}); run chmod 600 on it`,
+      )
     }
   }
 }
@@ -298,7 +300,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
       try {
         return work()
       } catch (error) {
-        const isBusy = String(codeOf(error)).startsWith('SQLITE_BUSY')
+        const isBusy = String(errorCodeOf(error)).startsWith('SQLITE_BUSY')
         if (!isBusy || performance.now() >= giveUpAt) throw error
         await pause(wait)
       }

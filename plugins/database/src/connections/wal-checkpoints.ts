@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import { OpenWaits } from './connection-queue.ts'
 
 export interface CheckpointTask {
@@ -142,7 +142,7 @@ export class WalCheckpoints {
       if (isTooLong && !this.#isOff) this.#cutTimer = setTimeout(() => this.#run(), cutMs).unref()
       if (failure !== undefined) this.#giveUp(failure)
     })
-    worker.on('error', (error) => this.#giveUp(reasonOf(error)))
+    worker.on('error', (error) => this.#giveUp(errorReason(error)))
     worker.on('exit', () => {
       this.#worker = undefined
       this.#endRun()

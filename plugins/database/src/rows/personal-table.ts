@@ -1,4 +1,4 @@
-import type { LocalizedText, Person, PersonalTable } from '@plinth/kernel'
+import type { LocalizedText, PersonalDataSubject, PersonalTable } from '@plinth/kernel'
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 import { updateRows } from './insert-rows.ts'
@@ -133,13 +133,14 @@ export function personalTable<E extends Entity>(db: Database, entity: E, rows: P
   const { title, owner, omit = [] } = rows
   const omitted: ReadonlySet<string> = new Set(omit)
   const exported = table.columns.filter(({ property, isPrimary }) => isPrimary || !omitted.has(property))
-  const ofPerson = (person: Person) => conditionOf(table.name, owner, person)
+  const ofPerson = (person: PersonalDataSubject) => conditionOf(table.name, owner, person)
   const common = {
     table: table.name,
     title,
     columns: columnsOf(owner),
-    read: (person: Person) => readRows(db, { table, columns: exported, where: ofPerson(person), size: pageSize }),
-    count: (person: Person) => countRows(db, table, ofPerson(person)),
+    read: (person: PersonalDataSubject) =>
+      readRows(db, { table, columns: exported, where: ofPerson(person), size: pageSize }),
+    count: (person: PersonalDataSubject) => countRows(db, table, ofPerson(person)),
   }
   switch (rows.erasure) {
     case 'kept':
@@ -164,7 +165,7 @@ export function personalTable<E extends Entity>(db: Database, entity: E, rows: P
       const changed = Object.entries(rows.set).map(([property, value]) => [columnOf(table, property), value] as const)
       const values: Values = { ...rows.set }
       const differs = differing(db, table.name, changed)
-      const pending = (person: Person) => {
+      const pending = (person: PersonalDataSubject) => {
         const where = ofPerson(person)
         return where && both(where, differs)
       }
@@ -204,7 +205,11 @@ export async function removeRows(db: Database, rows: OldRows, signal: AbortSigna
 }
 
 /** Returns `undefined` if the rows contain only the user name, and the name is not known. */
-function conditionOf(table: string, owner: PersonalOwner, { userId, username }: Person): PersonalCondition | undefined {
+function conditionOf(
+  table: string,
+  owner: PersonalOwner,
+  { userId, username }: PersonalDataSubject,
+): PersonalCondition | undefined {
   if (typeof owner === 'string') return rowsOfUser(table, owner, userId)
   if ('where' in owner) return owner.where(userId)
   if ('actor' in owner) return { sql: `${table}.${owner.actor} = ?`, parameters: [`user:${userId}`] }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, definePlugin, defineProduct, type JsonValue, type Plugin, systemClock } from '@plinth/kernel'
-import { addToTests, skipWithoutServer, startForTest } from '@plinth/kernel/testing'
+import { addTestPlugins, skipWithoutServer, startForTest } from '@plinth/kernel/testing'
 import type { ServerSettings } from '../connections/connection-failure.ts'
 import { type Database, database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
@@ -233,7 +233,7 @@ export const followsClock = (clock: Clock): Plugin =>
     setup: ({ provide }) => provide(followedClock, { now: () => clock.now() }),
   })
 
-addToTests(({ plugins }, { clock = systemClock }) => {
+addTestPlugins(({ plugins }, { clock = systemClock }) => {
   const isOwnTime = clock === systemClock || hostClocks.has(clock)
   return isOwnTime || !plugins.some(({ id }) => id === 'database') ? [] : [followsClock(clock)]
 })

@@ -1,5 +1,13 @@
 import { userInfo } from 'node:os'
-import { audit, type Clock, type CommandInvocation, type Kernel, type Logger, reasonOf, service } from '@plinth/kernel'
+import {
+  type Clock,
+  type CommandInvocation,
+  errorReason,
+  type Kernel,
+  type Logger,
+  service,
+  writeAuditEntry,
+} from '@plinth/kernel'
 
 /** Milliseconds between two measurements. In this time, clocks drift apart by less than 10 ms. */
 const intervalMs = 60_000
@@ -33,7 +41,7 @@ export async function startWatch({ clock, processClock, log, signal }: ClockWatc
       await processClock.sleep(intervalMs, signal, { keepsAlive: false })
       if (signal.aborted) return
       // A failed measurement is only logged for debugging, because the connection logs its failures itself.
-      await measure().catch((error: unknown) => log.debug({ reason: reasonOf(error) }, 'the clock was not measured'))
+      await measure().catch((error: unknown) => log.debug({ reason: errorReason(error) }, 'the clock was not measured'))
     }
   }
   await measure()
@@ -53,7 +61,11 @@ export async function confirmClock(
   if (problem === undefined) return output.result({ confirmed: false }, 'The clock is trusted. Nothing to confirm.')
   if (problem.remedy === 'confirm') {
     const summary = { state: problem.kind, differenceMs: problem.differenceMs }
-    await audit(kernel, { actor: { name: `cli:${userInfo().username}` }, action: 'database-clock.confirm', summary })
+    await writeAuditEntry(kernel, {
+      actor: { name: `cli:${userInfo().username}` },
+      action: 'database-clock.confirm',
+      summary,
+    })
   }
   const time = new Date(await clock.confirm()).toISOString()
   output.result({ confirmed: true, time }, `Confirmed ${time}. Irreversible tasks run again within a minute.`)

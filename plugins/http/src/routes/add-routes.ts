@@ -1,5 +1,5 @@
 import helmet from '@fastify/helmet'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type {
   FastifyInstance,
   FastifyPluginAsync,
@@ -169,7 +169,7 @@ export async function addFastifyPlugin(
 }
 
 function inputSchemas({ params, query, body }: RequestSchemas = {}): FastifySchema {
-  return defined({
+  return omitUndefined({
     params,
     querystring: query,
     body,

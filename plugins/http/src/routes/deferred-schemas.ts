@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import type { FastifySchema, FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import { httpError } from '../errors.ts'
 
@@ -56,7 +56,7 @@ export class DeferredSchemas {
         compile()
         return []
       } catch (error) {
-        return [reasonOf(error)]
+        return [errorReason(error)]
       }
     })
     if (faults.length > 0) throw invalidSchemas(faults)
@@ -70,7 +70,7 @@ export class DeferredSchemas {
         compiled.set(name, now)
         return now
       } catch (error) {
-        throw new Error(`${describe(place)}: ${reasonOf(error)}`, { cause: error })
+        throw new Error(`${describe(place)}: ${errorReason(error)}`, { cause: error })
       }
     }
     let used: ((value: A) => B) | undefined

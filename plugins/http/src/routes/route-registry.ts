@@ -1,4 +1,4 @@
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { GuardHandler, RouteGuard, RouteWrapper } from '../contract.ts'
 import { httpError } from '../errors.ts'
@@ -203,7 +203,7 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
   const { method, path, summary, access, annotations = [], operationId = operationIdOf(method, path) } = declared
   const { deprecated, compress = true } = declared
   const facts = { method, path, operationId, plugin, summary, access, hidden, isCompressed: compress }
-  return Object.freeze(defined<RouteInfo>({ ...facts, annotations, deprecated }))
+  return Object.freeze(omitUndefined<RouteInfo>({ ...facts, annotations, deprecated }))
 }
 
 export const foreignRoute = (

@@ -1,5 +1,5 @@
 import { type Shape, shape } from '@plinth/kernel'
-import { shapeProblems } from '@plinth/kernel/host'
+import { findShapeProblems } from '@plinth/kernel/host'
 import type { Access, RawRouteDeclaration, RouteDeclaration } from './declaration.ts'
 
 const literal = '[a-z0-9]+(?:-[a-z0-9]+)*'
@@ -127,7 +127,7 @@ const shapes = {
  * @returns text after method and path, for example "is wrong: summary must be text, but is missing"
  */
 export function routeProblem(kind: 'envelope' | 'raw', declaration: unknown): string | undefined {
-  const problems = shapeProblems(shapes[kind], declaration)
+  const problems = findShapeProblems(shapes[kind], declaration)
   const clauses = problems.map(({ path, clause }) => `${path === '' ? 'it' : path} ${clause}`.replace(/\.$/, ''))
   if (clauses.length > 0) return `is wrong: ${clauses.join('; ')}`
   const { path, request: schemas = {}, response } = declaration as RouteDeclaration

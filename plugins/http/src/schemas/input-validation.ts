@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { nearest } from '@plinth/kernel'
+import { nearestName } from '@plinth/kernel'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
@@ -217,7 +217,7 @@ function undeclaredProblem(outer: string, name: string, parent: object | undefin
   const at = (member: string) => [outer, member].filter(Boolean).join('.')
   const field = at(name.slice(0, maxNameLength)) || part
   const { properties = {} }: { readonly properties?: object } = parent ?? {}
-  const declared = nearest(name, Object.keys(properties))
+  const declared = nearestName(name, Object.keys(properties))
   if (declared === undefined) return { field, rule: 'additionalProperties', params: { field } }
   return { field, rule: 'additionalProperties', text: 'nearestProperty', params: { field, nearest: at(declared) } }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { codeOf, defined } from '@plinth/kernel'
+import { errorCodeOf, omitUndefined } from '@plinth/kernel'
 import type { TArray, TOptional, TSchema, TString } from 'typebox'
 import type { ListKey, ListOrder, ListPage, ListQuery, ListRange, ListRows, ListWindow } from '../contract.ts'
 import { InvalidInput } from './input-validation.ts'
@@ -170,7 +170,7 @@ export function rangeQuery(property: string, id?: string): RangeQuery {
       const [from, to] = [query.from, query.to].map((text) => (text === undefined ? undefined : storable(text)))
       if (from === undefined && to === undefined) return undefined
       if (from !== undefined && to !== undefined && to < from) throw problem('to', 'afterFrom')
-      return defined({ property, id, from, to })
+      return omitUndefined({ property, id, from, to })
     },
   }
 }
@@ -230,7 +230,8 @@ const problem = (field: string, rule: string, params: Readonly<Record<string, nu
  * Returns true if the database rejected the cursor. The error is identified by its code, because this package does not
  * import the database plugin.
  */
-const isForeignPosition = (error: unknown) => error instanceof Error && codeOf(error) === 'PLINTH_DATABASE_POSITION'
+const isForeignPosition = (error: unknown) =>
+  error instanceof Error && errorCodeOf(error) === 'PLINTH_DATABASE_POSITION'
 
 /**
  * Returns a checksum, which detects damaged cursors and cursors of another sort order. It needs no secret key, because

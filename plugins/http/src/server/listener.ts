@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setImmediate as afterReading, setTimeout as realTime } from 'node:timers/promises'
-import { codeOf, hostAndPort, type Logger } from '@plinth/kernel'
+import { errorCodeOf, hostAndPort, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
 import { type DoorServer, isWorkedFor, openConnections } from './door-server.ts'
@@ -97,7 +97,7 @@ export class Listener {
 
 /** Returns the error unchanged unless the address is in use or not allowed. */
 function listenFailure(error: unknown, host: string, port: number): unknown {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   const fix = code === undefined ? undefined : listenFixes[code]
   return fix === undefined ? error : httpError('PLINTH_HTTP_LISTEN', { host, port, code: String(code), fix }, error)
 }
@@ -120,7 +120,7 @@ export async function checkPort(host: string, port: number, contextPath: string)
     return []
   } catch (error) {
     const url = `http://${hostAndPort(host, port)}`
-    if (codeOf(error) !== 'EADDRINUSE' || !(await isServed(`${url}${contextPath}/health/live`))) {
+    if (errorCodeOf(error) !== 'EADDRINUSE' || !(await isServed(`${url}${contextPath}/health/live`))) {
       throw listenFailure(error, host, port)
     }
     return [`A product already serves at ${url}. Stop it before you start another one with this port.`]

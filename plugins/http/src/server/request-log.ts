@@ -1,4 +1,4 @@
-import { errorLine, type Logger } from '@plinth/kernel'
+import { type Logger, toErrorLine } from '@plinth/kernel'
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -51,7 +51,7 @@ export class RequestLog implements FastifyBaseLogger {
 
   get traced(): Logger {
     const bindings = this.#request === undefined ? {} : { traceId: this.#request.id }
-    const err = (error: unknown) => this.#withoutQuery(errorLine(error))
+    const err = (error: unknown) => this.#withoutQuery(toErrorLine(error))
     this.#child ??= this.#base.child(bindings, { serializers: { ...serializers, err } })
     return this.#child
   }

@@ -1,5 +1,5 @@
 import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
-import { type Clock, defined } from '@plinth/kernel'
+import { type Clock, omitUndefined } from '@plinth/kernel'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
 import { businessError, iamError } from '../failures.ts'
 import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
@@ -24,7 +24,7 @@ type Request = Pick<Operator, 'clientIp' | 'traceId'> & {
  */
 export function operatorOf(request: Request): Operator {
   const { clientIp, traceId, reason } = request
-  return defined({ principal: requirePrincipal(request), clientIp, traceId, reason })
+  return omitUndefined({ principal: requirePrincipal(request), clientIp, traceId, reason })
 }
 
 /**

@@ -4,7 +4,7 @@ import {
   type Kernel,
   type LocalizedText,
   type PermissionDeclaration,
-  type PluginData,
+  type PluginDataStore,
   pluginTitle,
 } from '@plinth/kernel'
 import { Permission, RolePermission } from '../entities.ts'
@@ -70,7 +70,7 @@ export class PermissionCatalogue {
 export const englishText = (text: LocalizedText) => (typeof text === 'string' ? text : text.en)
 
 /** Finds and removes the permissions of a plugin and their grants to roles, for the removal of the plugin. */
-export function permissionData(db: Database, authority: Authority): PluginData {
+export function permissionData(db: Database, authority: Authority): PluginDataStore {
   const codesOf = async (plugin: string) => {
     const rows = await db.fork().find(Permission, { plugin }, { orderBy: { code: 'asc' } })
     return rows.map(({ code }) => code)

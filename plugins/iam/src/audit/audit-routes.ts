@@ -19,7 +19,7 @@ import {
   rowsAs,
   Type,
 } from '@plinth/http'
-import { auditedKinds, type Kernel } from '@plinth/kernel'
+import { auditTexts, type Kernel } from '@plinth/kernel'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { rowsInScope } from '../access/data-scope.ts'
 import {
@@ -168,7 +168,7 @@ export const auditRoutes = [
           rowsInScope(requirePrincipal(request), 'actor_user_id'),
         ],
       }
-      const view = viewOfAudit(kernel.contributions(auditedKinds), request.locale)
+      const view = viewOfAudit(kernel.contributions(auditTexts), request.locale)
       return newest<Audit, ReturnType<typeof view>>(db, Audit, where, query, view)
     },
   }),
@@ -184,7 +184,7 @@ export const auditRoutes = [
       const own = rowsInScope(requirePrincipal(request), 'actor_user_id')
       const row = await db.fork().findOne(Audit, { $and: [{ id: request.params.id }, own] })
       if (row === null) throw businessError('audit-unknown')
-      return detailOfAudit(row, kernel.contributions(auditedKinds), request.locale)
+      return detailOfAudit(row, kernel.contributions(auditTexts), request.locale)
     },
   }),
 ]

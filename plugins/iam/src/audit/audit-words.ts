@@ -1,11 +1,11 @@
 import type { describedValue } from '@plinth/http'
-import { type AuditedFact, type AuditedKind, bilingual, type LocalizedText, localize } from '@plinth/kernel'
+import { type AuditedPropertyText, type AuditTexts, bilingual, type LocalizedText, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
 type DescribedValue = Static<typeof describedValue>
 
 /** Names of the audited kinds, by the first word of their actions. */
-export type KindsOfAuditedObjects = ReadonlyMap<string, AuditedKind>
+export type KindsOfAuditedObjects = ReadonlyMap<string, AuditTexts>
 
 const yes = bilingual('Yes', '是')
 const no = bilingual('No', '否')
@@ -76,7 +76,7 @@ export function auditedChanges({ action, summary }: Entry, kinds: KindsOfAudited
     (name) => !(name.endsWith(before) && name.slice(0, -before.length) in summary),
   )
   return names.flatMap((name) => {
-    const fact: Partial<AuditedFact> = facts[name] ?? {}
+    const fact: Partial<AuditedPropertyText> = facts[name] ?? {}
     if (fact.hidden) return []
     const shown = (value: unknown) => describedFact(value, fact, summary, locale)
     return [
@@ -91,7 +91,7 @@ export function auditedChanges({ action, summary }: Entry, kinds: KindsOfAudited
 
 function describedFact(
   value: unknown,
-  { values = {}, labels, page, unitFrom }: Partial<AuditedFact>,
+  { values = {}, labels, page, unitFrom }: Partial<AuditedPropertyText>,
   summary: Entry['summary'],
   locale: string,
 ): DescribedValue | null {

@@ -4,7 +4,7 @@ import {
   type AuditEntry,
   type AuditSummary,
   type Clock,
-  columnText,
+  fitTextToColumn,
   maskedSummary,
   type AuditTrail as Trail,
 } from '@plinth/kernel'
@@ -147,16 +147,16 @@ export class AuditTrail {
     em.create(Audit, {
       id: this.#db.newId(),
       occurredAt: new Date(this.#clock.now()),
-      actor: 'userId' in actor ? `user:${actor.userId}` : columnText(actor.name, 64),
-      action: columnText(action, 64),
+      actor: 'userId' in actor ? `user:${actor.userId}` : fitTextToColumn(actor.name, 64),
+      action: fitTextToColumn(action, 64),
       actorUserId: 'userId' in actor ? actor.userId : null,
-      targetType: columnText(targetType, 32),
+      targetType: fitTextToColumn(targetType, 32),
       targetId: typeof subject === 'number' ? subject : noTarget,
-      targetName: typeof subject === 'string' ? columnText(this.#redact(subject), 200) : null,
+      targetName: typeof subject === 'string' ? fitTextToColumn(this.#redact(subject), 200) : null,
       summary: maskedSummary(summary, this.#redact),
-      reason: reason === undefined ? null : columnText(this.#redact(reason), maxReasonLength),
-      clientIp: columnText(clientIp, 64),
-      traceId: columnText(traceId, 128),
+      reason: reason === undefined ? null : fitTextToColumn(this.#redact(reason), maxReasonLength),
+      clientIp: fitTextToColumn(clientIp, 64),
+      traceId: fitTextToColumn(traceId, 128),
     })
     await em.flush()
   }
@@ -177,12 +177,12 @@ export class AuditTrail {
     em.create(LoginAuditRow, {
       id,
       occurredAt: new Date(now),
-      method: columnText(attempt.method, 32),
-      identifier: columnText(attempt.shownIdentifier ?? masked(attempt.identifier), 64),
+      method: fitTextToColumn(attempt.method, 32),
+      identifier: fitTextToColumn(attempt.shownIdentifier ?? masked(attempt.identifier), 64),
       userId,
       success: failure === undefined,
-      reason: failure === undefined ? null : columnText(failure.reason, 128),
-      message: failure === undefined ? null : columnText(failure.message, 255),
+      reason: failure === undefined ? null : fitTextToColumn(failure.reason, 128),
+      message: failure === undefined ? null : fitTextToColumn(failure.message, 255),
       attempts: 1,
       ...storedOrigin(attempt),
     })
@@ -203,8 +203,8 @@ export const noTarget = 0
 /** Shortens the origin of a call to the lengths of the database columns. */
 export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {
   return {
-    clientIp: columnText(clientIp, 64),
-    userAgent: columnText(userAgent, 255),
-    traceId: columnText(traceId, 128),
+    clientIp: fitTextToColumn(clientIp, 64),
+    userAgent: fitTextToColumn(userAgent, 255),
+    traceId: fitTextToColumn(traceId, 128),
   }
 }

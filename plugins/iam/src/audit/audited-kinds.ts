@@ -1,4 +1,4 @@
-import { type AuditedKind, bilingual as text } from '@plinth/kernel'
+import { type AuditTexts, bilingual as text } from '@plinth/kernel'
 
 const permissions = { labels: 'iam.permission' }
 const scopes = {
@@ -8,7 +8,7 @@ const scopes = {
 }
 
 /** Names of the actions on accounts, roles and sessions. */
-export const auditedIam: Readonly<Record<string, AuditedKind>> = {
+export const auditedIam: Readonly<Record<string, AuditTexts>> = {
   user: {
     title: text('User', '用户'),
     page: 'iam.user',

@@ -4,11 +4,11 @@ import {
   type CaseBodies,
   type ConformanceCase,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
   expectEqual,
   expectNoSecret,
   expectThat,
-  patience,
 } from '@plinth/kernel/conformance'
 import type { GuardedAttempt, LoginGuard } from '../contract.ts'
 
@@ -53,7 +53,7 @@ export function loginGuardCases<Harness extends LoginGuardHarness>(
   options: LoginGuardCaseOptions,
 ): ConformanceCase[] {
   const { method = 'password', limit } = options
-  const { settle } = patience(options)
+  const { settle } = createCallTimeouts(options)
   let [seen, worlds] = [0, Math.trunc(Date.now() % 1e6)]
   const createWorld = async (): Promise<World> => {
     const harness = await create()
@@ -168,5 +168,5 @@ export function loginGuardCases<Harness extends LoginGuardHarness>(
       },
     ],
   }
-  return casesOver(createWorld, { ...cases, ...(limit === 'none' ? {} : counting) }, options)
+  return createCases(createWorld, { ...cases, ...(limit === 'none' ? {} : counting) }, options)
 }

@@ -1,4 +1,4 @@
-import { type ConfigView, reasonOf } from '@plinth/kernel'
+import { type ConfigView, errorReason } from '@plinth/kernel'
 import { RE2JS } from 're2js'
 import type { keys } from '../config.ts'
 import type { PasswordProblem, Passwords } from '../contract.ts'
@@ -182,7 +182,7 @@ function compiled(pattern: string): (password: string) => boolean {
   try {
     return passwordPattern(pattern)
   } catch (error) {
-    throw iamError('PLINTH_IAM_PASSWORD_PATTERN', { reason: reasonOf(error) }, error)
+    throw iamError('PLINTH_IAM_PASSWORD_PATTERN', { reason: errorReason(error) }, error)
   }
 }
 

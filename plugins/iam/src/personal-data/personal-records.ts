@@ -1,7 +1,7 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
-import { type Clock, type Kernel, type Person, type PersonalTable, personalData } from '@plinth/kernel'
+import { type Clock, type Kernel, type PersonalDataSubject, type PersonalTable, personalData } from '@plinth/kernel'
 import type { Authority } from '../access/authority.ts'
 import { scopeOf } from '../access/data-scope.ts'
 import type { UserRules } from '../access/role-grants.ts'
@@ -75,7 +75,7 @@ export class PersonalRecordService implements PersonalRecords {
     return plugins.flatMap(([plugin, tables]) => tables.map((table) => [plugin, table] as const))
   }
 
-  async #counted(person: Person): Promise<readonly PersonalRows[]> {
+  async #counted(person: PersonalDataSubject): Promise<readonly PersonalRows[]> {
     const counted: PersonalRows[] = []
     for (const [plugin, declared] of this.#tables()) {
       const { table, title, columns, erasure } = declared
@@ -88,7 +88,7 @@ export class PersonalRecordService implements PersonalRecords {
   }
 
   /** Only an actor that is not a user, such as a command, may pass the id of a deleted user. */
-  async #find(em: SqlEntityManager, userId: number, actor: Actor): Promise<Person> {
+  async #find(em: SqlEntityManager, userId: number, actor: Actor): Promise<PersonalDataSubject> {
     const user = await em.findOne(User, { $and: [{ id: userId }, scopeOf(actor)] })
     if (user === null) {
       if ('principal' in actor) throw businessError('user-unknown')
@@ -99,7 +99,7 @@ export class PersonalRecordService implements PersonalRecords {
   }
 
   /** Checks the rules, disables the account and ends its sessions, so that the user cannot create new rows. */
-  #begin(userId: number, actor: Actor, confirmation: string | undefined): Promise<Person> {
+  #begin(userId: number, actor: Actor, confirmation: string | undefined): Promise<PersonalDataSubject> {
     const { db, clock, authority, rules, sessions, audit } = this.#parts
     if ('principal' in actor && actor.principal.userId === userId) throw businessError('own-erasure')
     return db.transactional(async (em) => {
@@ -121,7 +121,7 @@ export class PersonalRecordService implements PersonalRecords {
     })
   }
 
-  #finish({ userId }: Person, actor: Actor, counted: readonly PersonalRows[]): Promise<void> {
+  #finish({ userId }: PersonalDataSubject, actor: Actor, counted: readonly PersonalRows[]): Promise<void> {
     const { db, authority, rules, audit, events } = this.#parts
     const sumOf = (erasure: PersonalRows['erasure']) =>
       counted.filter((one) => one.erasure === erasure).reduce((sum, { rows }) => sum + rows, 0)
@@ -138,7 +138,7 @@ export class PersonalRecordService implements PersonalRecords {
   }
 
   /** Yields the export as JSON text, one row at a time. Configured secrets are masked. */
-  async *#document(person: Person): AsyncGenerator<string> {
+  async *#document(person: PersonalDataSubject): AsyncGenerator<string> {
     const { clock, redact } = this.#parts
     const about = { userId: person.userId, exportedAt: new Date(clock.now()).toISOString() }
     yield `${JSON.stringify(about).slice(0, -1)},"tables":[`

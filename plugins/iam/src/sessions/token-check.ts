@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import type { ConfigView } from '@plinth/kernel'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { Authority } from '../access/authority.ts'
 import type { RoleGrants } from '../access/role-grants.ts'
@@ -167,7 +167,7 @@ export class TokenCheck {
       await this.#db.execute(statement, [moment, checked.principal.sessionId, moment])
     } catch (error) {
       // The request continues. After a minute, the next request with the token tries again to store its use.
-      this.#log.warn({ reason: reasonOf(error) }, 'use of a token could not be recorded')
+      this.#log.warn({ reason: errorReason(error) }, 'use of a token could not be recorded')
     }
   }
 }

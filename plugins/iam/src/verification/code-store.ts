@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Logger, reasonOf } from '@plinth/kernel'
+import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { PluginKey } from '@plinth/system-config'
 import { businessError } from './failures.ts'
@@ -47,7 +47,7 @@ export class CodeStore {
     try {
       return await call()
     } catch (cause) {
-      this.#log.error({ reason: reasonOf(cause) }, 'the store of verification codes cannot be used')
+      this.#log.error({ reason: errorReason(cause) }, 'the store of verification codes cannot be used')
       throw businessError('store-unavailable', { cause })
     }
   }

@@ -1,6 +1,6 @@
 import { hash, randomInt } from 'node:crypto'
 import { abuseSuspected, type Events } from '@plinth/events'
-import { type Clock, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, withinDeadline } from '@plinth/kernel'
 import type { RateLimiter, RateLimitResult } from '@plinth/rate-limit'
 import { callingCodeOf, emailForm, mobileNumber } from '../accounts/account-names.ts'
 import type { CodeStore } from './code-store.ts'
@@ -116,7 +116,7 @@ export class Codes implements VerificationCodes {
     } catch (error) {
       await makeVoid()
       // The error of a sender may contain the message with the code.
-      const reason = reasonOf(error).replaceAll(code, '******')
+      const reason = errorReason(error).replaceAll(code, '******')
       this.#parts.log.error({ channel, scene, traceId, reason }, 'a verification code could not be delivered')
       throw businessError('delivery-failed')
     }
@@ -192,7 +192,7 @@ export class Codes implements VerificationCodes {
     log.warn(alert, 'many verification codes were sent today')
     await events
       ?.publish(abuseSuspected, alert)
-      .catch((error: unknown) => log.error({ reason: reasonOf(error) }, 'an alert could not be published'))
+      .catch((error: unknown) => log.error({ reason: errorReason(error) }, 'an alert could not be published'))
   }
 
   #waitAfter(result: RateLimitResult | undefined): number {

@@ -1,5 +1,5 @@
 import { described, instant, line, routesWith, Type } from '@plinth/http'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { actorOf } from '../accounts/inputs.ts'
@@ -122,5 +122,5 @@ export const proofRoutes = [
 
 function subjectOf(channel: VerificationChannel, body: SendBody | CheckBody): VerificationSubject {
   const recipient = 'mobile' in body ? body.mobile : body.email
-  return defined({ channel, recipient, scene: body.scene })
+  return omitUndefined({ channel, recipient, scene: body.scene })
 }

@@ -1,6 +1,6 @@
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Translator } from '@plinth/i18n'
-import { type Logger, reasonOf } from '@plinth/kernel'
+import { errorReason, type Logger } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
 import type { AttachmentView, InboxContent, InboxContentView } from '../contract.ts'
 import { AttachmentRow, ContentRow } from '../entities.ts'
@@ -95,7 +95,7 @@ export class ContentReader {
     try {
       return await storage.resolveUrl(disk, path)
     } catch (error) {
-      log.debug({ messageId, disk, reason: reasonOf(error) }, 'the URL of an attachment cannot be determined')
+      log.debug({ messageId, disk, reason: errorReason(error) }, 'the URL of an attachment cannot be determined')
       return url
     }
   }

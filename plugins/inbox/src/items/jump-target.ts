@@ -1,4 +1,4 @@
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import type { JumpTarget } from '../contract.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
@@ -113,7 +113,7 @@ function firstOf(names: readonly string[], attributes: Attributes): string | nul
 /** Returns a text of at most this length; null for a blank text or another value. */
 function textOf(value: unknown, length: number): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
-  return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
+  return typeof text === 'string' && text.trim() !== '' ? fitTextToColumn(text, length) : null
 }
 
 function userIdOf(value: unknown): number | null {

@@ -1,4 +1,4 @@
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import { pathProblem } from '@plinth/storage'
 import type { AttachmentDraft, InboxMessage, JumpTarget } from '../contract.ts'
 import { businessError } from '../failures.ts'
@@ -37,8 +37,8 @@ export function checkMessage(message: InboxMessage): CheckedMessage {
   if (content.length > maxContentLength) throw invalid('content', `at most ${maxContentLength} characters`)
   return {
     messageId,
-    subject: columnText(subject, maxSubjectLength),
-    content: columnText(content, maxContentLength),
+    subject: fitTextToColumn(subject, maxSubjectLength),
+    content: fitTextToColumn(content, maxContentLength),
     variables: [subject, content].some(mayBeKey) ? variablesOf(variables) : {},
     jump: jumpTargetOf(attributes),
     attachments: attachmentsOf(attributes['attachments']),
@@ -62,7 +62,7 @@ function variablesOf(variables: Readonly<Record<string, unknown>>): Record<strin
   for (const [name, value] of Object.entries(variables)) {
     if (typeof value === 'number' && Number.isFinite(value)) written.set(name, value)
     if (typeof value === 'string' || typeof value === 'boolean')
-      written.set(name, columnText(String(value), largestVariables))
+      written.set(name, fitTextToColumn(String(value), largestVariables))
   }
   if (JSON.stringify([...written]).length > largestVariables)
     throw invalid('variables', `at most ${largestVariables} characters`)

@@ -1,5 +1,5 @@
 import { maxReasonLength } from '@plinth/http'
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import type { Caller } from '../entry/caller.ts'
 import type { EntryPolicy } from '../entry/entry-policy.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
@@ -152,4 +152,4 @@ function sameText(given: string | undefined, phrase: string): boolean {
   return given !== undefined && fold(given) === fold(phrase)
 }
 
-const storedReason = (reason = '') => columnText(reason.trim(), maxReasonLength)
+const storedReason = (reason = '') => fitTextToColumn(reason.trim(), maxReasonLength)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
-import { codeOf, reasonOf } from '@plinth/kernel'
+import { errorCodeOf, errorReason } from '@plinth/kernel'
 import { parse } from 'yaml'
 import { installError } from '../declarations.ts'
 import { allFields, type InstallForm } from '../form/fields.ts'
@@ -72,7 +72,7 @@ export function answeredForm({ place, text }: GivenAnswers): InstallForm {
 }
 
 const unreadable = (place: string, error: unknown) =>
-  answersProblem(`${place} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
+  answersProblem(`${place} cannot be read: ${errorCodeOf(error) ?? errorReason(error).split('\n')[0]}`)
 
 /** Returns the answers in environment variables and options. An option overrides a variable. */
 export function answersOf(

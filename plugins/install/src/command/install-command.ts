@@ -1,6 +1,6 @@
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { BusinessError, type CommandDeclaration, type CommandInvocation, reasonOf, service } from '@plinth/kernel'
+import { BusinessError, type CommandDeclaration, type CommandInvocation, errorReason, service } from '@plinth/kernel'
 import type { DefaultsView, ExecuteView, RecordView } from '../contract.ts'
 import { type Caller, commandCaller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
@@ -101,7 +101,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
     const [code]: (number | null)[] = await once(child, 'exit')
     return code ?? 1
   } catch (error) {
-    progress(reasonOf(error))
+    progress(errorReason(error))
     return 1
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { type Clock, codeOf } from '@plinth/kernel'
+import { type Clock, errorCodeOf } from '@plinth/kernel'
 import { EnvFileError } from './env-file-text.ts'
 
 type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm'
@@ -93,7 +93,7 @@ async function take(path: string, holder: Holder, files: EnvFileOperations): Pro
   try {
     handle = await files.open(path, 'wx', 0o600)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return undefined
+    if (errorCodeOf(error) === 'EEXIST') return undefined
     throw error
   }
   try {
@@ -166,6 +166,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return codeOf(error) === 'EPERM'
+    return errorCodeOf(error) === 'EPERM'
   }
 }

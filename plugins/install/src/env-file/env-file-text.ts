@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
-import { codeOf, errorTable, fillText, maskedValue, PlinthError } from '@plinth/kernel'
+import { errorCodeOf, errorTable, fillText, maskedValue, PlinthError } from '@plinth/kernel'
 import { type EnvFileEntry, parseEnvFile, type WrittenEnvValue, writeEnvValue } from '@plinth/kernel/host'
 
 /** Errors of the `.env` writer. The messages contain no values. */
@@ -50,7 +50,7 @@ export async function readExampleFile(path: string): Promise<string | undefined>
   try {
     return (await stat(path)).isFile() ? await readFile(path, 'utf8') : undefined
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
+    if (errorCodeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }

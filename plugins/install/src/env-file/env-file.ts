@@ -1,6 +1,6 @@
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, systemClock } from '@plinth/kernel'
+import { errorCodeOf, systemClock } from '@plinth/kernel'
 import { decodeEnvFile } from '@plinth/kernel/host'
 import { type EnvFileOperations, lockEnvFile } from './env-file-lock.ts'
 import {
@@ -89,7 +89,7 @@ async function reported<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const reason = codeOf(error)
+    const reason = errorCodeOf(error)
     if (error instanceof EnvFileError || reason === undefined) throw error
     throw new EnvFileError('env-not-writable', { file, reason }, error)
   }
@@ -220,7 +220,7 @@ async function replace(
       await files.rename(temporary, target)
       await syncDirectory(dirname(target), files)
     } catch (error) {
-      const code = codeOf(error)
+      const code = errorCodeOf(error)
       // The temporary file is only missing if another writer took over the lock and removed it.
       if (code === 'ENOENT') throw new EnvFileError('env-changed-concurrently', { file }, error)
       if (code !== 'EBUSY' && code !== 'EXDEV') throw error

@@ -1,5 +1,5 @@
 import type { EventRef } from '@plinth/events'
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import { InstallCompletedEvent, InstallExecutionFailedEvent, type RecordView } from '../contract.ts'
 import type { Session } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
@@ -50,7 +50,7 @@ export class Announcements {
     try {
       await events.publish(ref, payload)
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'only this process is notified that the installation has ended')
+      log.warn({ reason: errorReason(error) }, 'only this process is notified that the installation has ended')
       this.#tellHere(ref, payload)
     }
   }
@@ -60,7 +60,7 @@ export class Announcements {
       this.#parts.events.emit(ref, payload)
     } catch (error) {
       this.#parts.log.warn(
-        { reason: reasonOf(error) },
+        { reason: errorReason(error) },
         'subscribers could not be notified that the installation has ended',
       )
     }

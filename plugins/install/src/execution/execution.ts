@@ -1,4 +1,4 @@
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import type { ExecuteView, RecordView } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
 import type { Caller } from '../entry/caller.ts'
@@ -98,7 +98,7 @@ export class Execution {
         await sessions.end(session, { status: 'passed', failedStep: '', message })
       })
       .catch((error: unknown) =>
-        log.info({ reason: reasonOf(error) }, 'the installation is being run by another process'),
+        log.info({ reason: errorReason(error) }, 'the installation is being run by another process'),
       )
   }
 

@@ -1,6 +1,6 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import { databaseMs, type KeptLease, keepLease, momentOf, readDatabaseTime } from '@plinth/coordination'
-import { FailureLog, mayBeAlive, processIdentity, reasonOf } from '@plinth/kernel'
+import { errorReason, mayProcessBeAlive, processIdentity, RepeatedFailureLog } from '@plinth/kernel'
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
 
@@ -91,7 +91,7 @@ export class SingleRun {
     if (holder === '' || Number(held_until) <= now) return false
     const pid = Number(holder_pid)
     if (holder_space === this.#self.space && pid === this.#self.pid) return living.has(holder)
-    return mayBeAlive({ space: holder_space, pid })
+    return mayProcessBeAlive({ space: holder_space, pid })
   }
 
   /**
@@ -105,7 +105,7 @@ export class SingleRun {
       const statement = `update install_state set held_until = ${sql} + ? where id = ? and holder = ?`
       return (await database.reserved.execute(statement, [...parameters, leaseMs, 1, this.#self.token])) > 0
     }
-    const failures = new FailureLog(log, {
+    const failures = new RepeatedFailureLog(log, {
       failing: 'the lock of the installation is not renewed',
       over: 'the lock of the installation is renewed again',
     })
@@ -132,7 +132,7 @@ export class SingleRun {
         this.#self.token,
       ])
       .catch((error: unknown) => {
-        this.#parts.log.warn({ reason: reasonOf(error) }, 'the lock of the installation could not be released')
+        this.#parts.log.warn({ reason: errorReason(error) }, 'the lock of the installation could not be released')
       })
   }
 }

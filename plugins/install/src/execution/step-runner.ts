@@ -1,4 +1,4 @@
-import { isBusinessError, reasonOf } from '@plinth/kernel'
+import { errorReason, isBusinessError } from '@plinth/kernel'
 import type { RecordView } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
 import { secretsOf } from '../form/form-values.ts'
@@ -82,7 +82,7 @@ export class StepRunner {
 
   #failed(step: Step, run: Run, error: unknown): StepEnd {
     const isExpected = error instanceof StepFailure
-    const reason = run.mask(reasonOf(error))
+    const reason = run.mask(errorReason(error))
     const stack = isExpected || !(error instanceof Error) ? '' : run.mask(error.stack ?? '')
     const about = { ...aboutOf(step, run), reason, ...(stack === '' ? {} : { stack }) }
     this.#parts.log[isExpected ? 'warn' : 'error'](about, 'install step failed')

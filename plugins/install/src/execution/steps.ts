@@ -1,4 +1,4 @@
-import { localize, reasonOf } from '@plinth/kernel'
+import { errorReason, localize } from '@plinth/kernel'
 import type { BoundInstallTask } from '@plinth/kernel/host'
 import type { Check, Outcome } from '../contract.ts'
 import { builtIn, StepFailure } from '../declarations.ts'
@@ -155,7 +155,7 @@ export class InstallSteps {
     } catch (error) {
       if (error instanceof StepFailure) throw error
       if (task.required) throw new StepFailure('failure.task', { name, reason: publicReason(error) }, error)
-      this.#parts.log.warn({ reason: mask(reasonOf(error)), step: task.code }, 'an optional install task failed')
+      this.#parts.log.warn({ reason: mask(errorReason(error)), step: task.code }, 'an optional install task failed')
       return { status: 'warning', text: 'task-skipped', params: { name, reason: publicReason(error) } }
     }
   }

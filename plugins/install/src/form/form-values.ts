@@ -1,5 +1,5 @@
 import type { ConnectionSecret } from '@plinth/database'
-import { type ConfigAdmin, fallbackPlace, type SourcedValue } from '@plinth/kernel/host'
+import { type ConfigAdmin, fallbackValuePlace, type SourcedValue } from '@plinth/kernel/host'
 
 export type FieldValue = string | number | boolean | null | undefined
 
@@ -63,7 +63,7 @@ export const cachePort = (form: FormValues) => Number(fieldValueOf(form, 'cache.
 
 /** Returns the configured value of a key, even while the product runs on the fallback database. */
 export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: string): SourcedValue | undefined =>
-  explain(key)?.sources.findLast(({ place }) => place !== fallbackPlace)
+  explain(key)?.sources.findLast(({ place }) => place !== fallbackValuePlace)
 
 /**
  * Returns the configured value of a key, or `undefined` if no plugin declares it. Secrets are masked, except the

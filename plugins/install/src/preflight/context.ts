@@ -1,5 +1,5 @@
 import type { Database, TableRight } from '@plinth/database'
-import { type Clock, codeOf } from '@plinth/kernel'
+import { type Clock, errorCodeOf } from '@plinth/kernel'
 
 export interface RuntimeFacts {
   /** Version of Node.js without the `v`. */
@@ -95,6 +95,6 @@ export interface CheckContext extends PreflightContext {
  * path.
  */
 export function problemOf(error: unknown): string {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   return typeof code === 'string' ? code : 'failed'
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { NodeEnvironment } from '@plinth/kernel'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import { exampleNames } from '../env-file/env-file-text.ts'
@@ -43,7 +43,7 @@ export class Preflight {
       ...options,
       clock: hostClock,
       nodeRange: manifest.engines.node,
-      directories: defined({
+      directories: omitUndefined({
         run: kernel.product.root,
         storage: files.storageDirectory,
         public: storage === undefined ? undefined : join(files.storageDirectory, 'public'),

@@ -3,7 +3,7 @@ import { access, constants, lstat, rm, stat, statfs, writeFile } from 'node:fs/p
 import { dirname, join, resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { exactInteger, findMissingRight } from '@plinth/database'
-import { codeOf } from '@plinth/kernel'
+import { errorCodeOf } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
 import { envFileKeys, inspectEnvFile } from '../env-file/env-file.ts'
 import { readExampleFile } from '../env-file/env-file-text.ts'
@@ -45,7 +45,7 @@ export const realProbes: Probes = {
   },
   async privileges(database) {
     const missing = await findMissingRight((sql) => database.execute(sql))
-    return codeOf(missing?.error) === 'PLINTH_DATABASE_READ_ONLY' ? 'read-only' : missing?.right
+    return errorCodeOf(missing?.error) === 'PLINTH_DATABASE_READ_ONLY' ? 'read-only' : missing?.right
   },
 }
 

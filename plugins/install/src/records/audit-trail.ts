@@ -1,5 +1,5 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { columnText, maskedSummary, reasonOf } from '@plinth/kernel'
+import { errorReason, fitTextToColumn, maskedSummary } from '@plinth/kernel'
 import type { InstallAudit, InstallAuditEntry, Outcome } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { InstallServices } from '../requires.ts'
@@ -57,13 +57,13 @@ export class InstallAuditTrail implements InstallAudit {
       em.create(AuditRow, {
         id: database.newId(),
         occurredAt: new Date(clock.now()),
-        action: columnText(action, 64),
+        action: fitTextToColumn(action, 64),
         status,
-        sessionId: columnText(sessionId, 64),
-        operator: columnText(operator, 128),
-        clientIp: columnText(clientIp, 64),
-        userAgent: columnText(this.#parts.redact(userAgent), 255),
-        traceId: columnText(traceId, 128),
+        sessionId: fitTextToColumn(sessionId, 64),
+        operator: fitTextToColumn(operator, 128),
+        clientIp: fitTextToColumn(clientIp, 64),
+        userAgent: fitTextToColumn(this.#parts.redact(userAgent), 255),
+        traceId: fitTextToColumn(traceId, 128),
         summary: maskedSummary(entry.summary, this.#parts.redact),
       })
       await em.flush()
@@ -78,7 +78,7 @@ export class InstallAuditTrail implements InstallAudit {
       await this.record({ ...entry, operator, clientIp, userAgent, traceId, summary: masked })
     } catch (error) {
       this.#parts.log.info(
-        { audit: { ...entry, operator, clientIp, summary: masked }, reason: reasonOf(error) },
+        { audit: { ...entry, operator, clientIp, summary: masked }, reason: errorReason(error) },
         'audit',
       )
     }

@@ -1,7 +1,7 @@
 import { appendFile, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { makePrivateDirectory, reasonOf } from '@plinth/kernel'
+import { errorReason, makePrivateDirectory } from '@plinth/kernel'
 import type { Outcome, RecordView } from '../contract.ts'
 import type { InstallFiles } from '../files.ts'
 import type { InstallServices } from '../requires.ts'
@@ -51,7 +51,7 @@ export class Journal {
     const now = clock.now()
     const view: RecordView = { id: this.#newId(now), ...record, occurredAt: new Date(now).toISOString() }
     await this.#appendLine(view).catch((error: unknown) => {
-      log.warn({ reason: reasonOf(error) }, 'the execution log of the installation cannot be written')
+      log.warn({ reason: errorReason(error) }, 'the execution log of the installation cannot be written')
     })
     this.#waiting = [...this.#waiting, view].slice(-maxWaiting)
     await this.storeWaiting()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import type { InstallServices } from '../requires.ts'
 import { SessionRow, type SessionStatus } from './entities.ts'
 
@@ -87,7 +87,7 @@ export class Sessions {
     try {
       await this.#parts.database.transactional(work)
     } catch (error) {
-      this.#parts.log.debug({ reason: reasonOf(error) }, 'the session of the installation could not be stored')
+      this.#parts.log.debug({ reason: errorReason(error) }, 'the session of the installation could not be stored')
     }
   }
 }

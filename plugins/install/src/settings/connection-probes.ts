@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ProbeTarget, ServerInfo } from '@plinth/database'
-import { codeOf, hostAndPort, reasonOf, withinDeadline } from '@plinth/kernel'
-import { type ReturnedTrial, SettingsTrial } from '@plinth/kernel/host'
+import { errorCodeOf, errorReason, hostAndPort, withinDeadline } from '@plinth/kernel'
+import { type RevertedTrial, SettingsTrial } from '@plinth/kernel/host'
 import type { RedisTarget } from '@plinth/shared-store'
 import { StepFailure } from '../declarations.ts'
 import type { Caller } from '../entry/caller.ts'
@@ -49,7 +49,7 @@ export class ConnectionTrial {
 }
 
 /** Returns the error of a failed trial. A caller without an install token gets no details about the network. */
-function failureOf({ code, reason }: ReturnedTrial, isProven: boolean): StepFailure {
+function failureOf({ code, reason }: RevertedTrial, isProven: boolean): StepFailure {
   if (!isProven) return new StepFailure('failure.connection-returned-unproven', {}, undefined, 'database.type')
   const params = { reason: publicReason(new Error(reason)) }
   return new StepFailure('failure.connection-returned', params, undefined, fieldOfFailure(code))
@@ -116,7 +116,7 @@ export class ConnectionProbes {
       return await withinDeadline(clock, deadlineMs, () => attempt, silent)
     } catch (error) {
       if (asking.isProven) throw probeFailure(problems, error, place)
-      log.info({ place, reason: reasonOf(error) }, 'a connection test of a caller without an install token failed')
+      log.info({ place, reason: errorReason(error) }, 'a connection test of a caller without an install token failed')
       await clock.sleep(Math.max(0, begin + deadlineMs - clock.monotonic()))
       throw new StepFailure('failure.connection-unproven', { place }, undefined, problems.other.field)
     }
@@ -164,6 +164,6 @@ export function fieldOfFailure(code: string): string {
 }
 
 function probeFailure(problems: ProbeProblems, error: unknown, place: string): StepFailure {
-  const { text, field } = problems[codeOf(error) ?? ''] ?? problems.other
+  const { text, field } = problems[errorCodeOf(error) ?? ''] ?? problems.other
   return new StepFailure(`failure.${text}`, { place, reason: publicReason(error) }, error, field)
 }

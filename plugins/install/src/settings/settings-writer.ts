@@ -1,7 +1,7 @@
 import { basename, isAbsolute, join } from 'node:path'
 import type { ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
-import { codeOf, maskedValue, validateValue } from '@plinth/kernel'
+import { errorCodeOf, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
 import type { Check, PlanEntry } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
@@ -182,7 +182,7 @@ export class SettingsWriter {
       return [...changed, ...added]
     } catch (error) {
       if (error instanceof EnvFileError) throw new StepFailure(`failure.${error.code}`, error.params, error)
-      const reason = codeOf(error)
+      const reason = errorCodeOf(error)
       if (reason === undefined) throw error
       throw new StepFailure('failure.env-not-writable', { file: basename(configFile), reason }, error)
     }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { TableNotFoundException } from '@mikro-orm/core'
-import { columnText, defined, isBusinessError, type PlinthError, reasonOf } from '@plinth/kernel'
+import { errorReason, fitTextToColumn, isBusinessError, omitUndefined, type PlinthError } from '@plinth/kernel'
 import { installError, StepFailure } from '../declarations.ts'
 import type { InstallFiles } from '../files.ts'
 import { StateRow } from '../records/entities.ts'
@@ -102,7 +102,7 @@ export class InstallState {
       if (stored !== undefined) return { name: 'not-installed', version: stored.version }
     } catch (error) {
       const wasNeverMigrated = causeOf(error) instanceof TableNotFoundException
-      if (!wasNeverMigrated) return { name: 'unknown', version: 0, doubt: 'unreadable', reason: reasonOf(error) }
+      if (!wasNeverMigrated) return { name: 'unknown', version: 0, doubt: 'unreadable', reason: errorReason(error) }
     }
     if ((await this.#marker.read()) === undefined) return { name: 'not-installed', version: 0 }
     return { name: 'unknown', version: 0, doubt: 'lost' }
@@ -142,7 +142,7 @@ export class InstallState {
       await configCentre.saveState(
         plugin,
         [{ key: installedKey, action: 'set', value: installed, expectedVersion: seen.version }],
-        defined({
+        omitUndefined({
           actor: { name: change.by, traceId: change.traceId },
           reason: change.reason,
         }),
@@ -199,7 +199,7 @@ export class InstallState {
 
   async #tryToCopy(installed: boolean, change: StateChange): Promise<void> {
     await this.#copy(installed, change).catch((error: unknown) => {
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'the copies of the install state could not be written')
+      this.#parts.log.warn({ reason: errorReason(error) }, 'the copies of the install state could not be written')
     })
   }
 
@@ -211,7 +211,7 @@ export class InstallState {
     else await marker.remove()
     await database.execute(
       'update install_state set installed = ?, session_id = ?, changed_at = ?, changed_by = ? where id = 1',
-      [installed, sessionId, now, columnText(by, 128)],
+      [installed, sessionId, now, fitTextToColumn(by, 128)],
     )
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { codeOf, makePrivateDirectory } from '@plinth/kernel'
+import { errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { InstallFiles } from '../files.ts'
 
 /** A small JSON file on the local disk that is written atomically. */
@@ -18,7 +18,7 @@ export class NoteFile<T extends object> {
       const content: unknown = JSON.parse(await readFile(this.#path, 'utf8'))
       return typeof content === 'object' && content !== null ? content : {}
     } catch (error) {
-      return codeOf(error) === 'ENOENT' ? undefined : {}
+      return errorCodeOf(error) === 'ENOENT' ? undefined : {}
     }
   }
 

@@ -1,5 +1,5 @@
 import { exactInteger } from '@plinth/database'
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import type { Posted } from '@plinth/money'
 import type { Reward, TaskReward } from '../contract.ts'
 import { businessError } from '../failures.ts'
@@ -115,7 +115,7 @@ export class Rewards {
       key: `member-points:marketing-lottery:${key}`,
       kind: 'points.lottery',
       source: { type: 'marketing-lottery', key },
-      reference: { type: 'marketing-lottery', id: columnText(operationKey, 128) },
+      reference: { type: 'marketing-lottery', id: fitTextToColumn(operationKey, 128) },
     })
     return rewardOf(points, granted)
   }

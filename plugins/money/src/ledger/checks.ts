@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type BusinessError, columnText } from '@plinth/kernel'
+import { type BusinessError, fitTextToColumn } from '@plinth/kernel'
 import type { MovementNotes, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -86,6 +86,6 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, conten
 }
 
 function assertText(field: string, text: string, longest: number): void {
-  // `columnText` counts characters like the database column.
-  if (text === '' || columnText(text, longest) !== text) invalid(field, `1 to ${longest} characters`)
+  // `fitTextToColumn` counts characters like the database column.
+  if (text === '' || fitTextToColumn(text, longest) !== text) invalid(field, `1 to ${longest} characters`)
 }

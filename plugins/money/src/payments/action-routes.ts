@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { id, line, nullable, reason, routesWith, Type, text } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { audit, auditCaller, type Kernel } from '@plinth/kernel'
+import { auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import {
   orderOwner,
   type PaymentOrder,
@@ -214,8 +214,8 @@ function refundNoOf(
 
 const record = (
   { kernel }: ActionRouteParts,
-  request: Parameters<typeof auditCaller>[0] & { readonly body: { readonly reason: string } },
+  request: Parameters<typeof auditFieldsOfCaller>[0] & { readonly body: { readonly reason: string } },
   action: string,
   subject: string,
   summary: Readonly<Record<string, string | number>>,
-) => audit(kernel, { ...auditCaller(request), action, subject, summary, reason: request.body.reason })
+) => writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), action, subject, summary, reason: request.body.reason })

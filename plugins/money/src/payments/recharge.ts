@@ -1,4 +1,4 @@
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
 import type { PaymentOrder, PaymentSuccessHandler } from './contract.ts'
 import { businessError } from './failures.ts'
@@ -27,7 +27,7 @@ export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): Payme
   async refunded(order, { refundNo, amount, reason }) {
     const { outTradeNo, asset } = order
     await ledger.debit(
-      defined({
+      omitUndefined({
         owner: ownerOf(order),
         asset,
         amount,

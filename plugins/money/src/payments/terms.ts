@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type BusinessError, columnText } from '@plinth/kernel'
+import { type BusinessError, fitTextToColumn } from '@plinth/kernel'
 import type { PaymentRefund, PaymentTerms, Settlement } from './contract.ts'
 import { businessError } from './failures.ts'
 
@@ -88,7 +88,8 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   assertText('outTradeNo', outTradeNo)
   assertText('refundNo', refundNo)
   assertInteger('amount', amount, 1)
-  if (columnText(reason, maxReasonLength) !== reason) throw invalid('reason', `at most ${maxReasonLength} characters`)
+  if (fitTextToColumn(reason, maxReasonLength) !== reason)
+    throw invalid('reason', `at most ${maxReasonLength} characters`)
 }
 
 /** Returns a hash of the terms. A second call with the same order number must have the same hash. */

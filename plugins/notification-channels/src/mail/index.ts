@@ -3,14 +3,14 @@ import { accounts } from '@plinth/iam'
 import { categoryOf, notificationPreferences } from '@plinth/inbox'
 import {
   type DeliveryOutcome,
-  defined,
   definePlugin,
+  errorReason,
   key,
   type NotificationChannel,
   type NotificationMessage,
   notificationChannel,
+  omitUndefined,
   optional,
-  reasonOf,
   redact,
   secretsOf,
 } from '@plinth/kernel'
@@ -114,7 +114,7 @@ export default definePlugin({
         return await links.linkFor(userId)
       } catch (error) {
         // The mail is sent without the link. An operator must fix the key.
-        log.error({ reason: reasonOf(error), messageId }, 'a marketing mail has no unsubscribe link')
+        log.error({ reason: errorReason(error), messageId }, 'a marketing mail has no unsubscribe link')
         return undefined
       }
     }
@@ -181,7 +181,7 @@ function outcomeOf(
   }
   const { outcome, errorCode = 'mail.failed', errorMessage = 'The mail was not sent', replyCode, reply } = delivery
   if (outcome === 'accepted') return { outcome, messageId, provider }
-  return defined({
+  return omitUndefined({
     outcome,
     errorCode,
     errorMessage,

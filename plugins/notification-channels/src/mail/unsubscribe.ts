@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type HttpServer, rateLimited } from '@plinth/http'
 import type { NotificationPreferences } from '@plinth/inbox'
-import { isBusinessError, reasonOf } from '@plinth/kernel'
+import { errorReason, isBusinessError } from '@plinth/kernel'
 import type { PluginKey } from '@plinth/system-config'
 
 const unsubscribePath = '/api/v1/notifications/unsubscribe'
@@ -121,7 +121,7 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
       try {
         await preferences.switchOff(userId, category)
       } catch (error) {
-        log.error({ reason: reasonOf(error), userId }, 'a user could not be unsubscribed')
+        log.error({ reason: errorReason(error), userId }, 'a user could not be unsubscribed')
         return reply.code(503).type(html).send(page(later))
       }
       return reply.code(200).type(html).send(page('You get no more of these mails. · 您将不再收到此类邮件。'))

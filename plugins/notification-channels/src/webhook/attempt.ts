@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import {
   type Clock,
-  columnText,
   type DeliveryOutcome,
-  FailureLog,
+  errorReason,
+  fitTextToColumn,
   type Logger,
   localize,
   type NotificationMessage,
-  reasonOf,
+  RepeatedFailureLog,
   secretsOf,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingHttpError } from '@plinth/outgoing-http'
@@ -25,7 +25,7 @@ import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, Webh
  */
 export class EndpointLimits {
   readonly #limiter: RateLimiter | undefined
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
   readonly #clock: Pick<Clock, 'monotonic'>
   /** Monotonic time in milliseconds until which the limit is reached, by provider code. */
   readonly #limitedUntil = new Map<string, number>()
@@ -33,7 +33,7 @@ export class EndpointLimits {
   constructor(limiter: RateLimiter | undefined, log: Logger, clock: Pick<Clock, 'monotonic'>) {
     this.#limiter = limiter
     this.#clock = clock
-    this.#failures = new FailureLog(log, {
+    this.#failures = new RepeatedFailureLog(log, {
       failing: 'webhooks are sent without their rate limits, because the limiter fails',
       over: 'the rate limits of webhooks hold again',
     })
@@ -165,7 +165,7 @@ export class Attempt {
     return {
       outcome: 'accepted',
       provider: route.name,
-      ...(messageId === result.messageId && messageId !== '' ? { messageId: columnText(messageId, 200) } : {}),
+      ...(messageId === result.messageId && messageId !== '' ? { messageId: fitTextToColumn(messageId, 200) } : {}),
       ...(hint === undefined ? {} : { hint: hintKey(hint) }),
     }
   }
@@ -194,7 +194,7 @@ export class Attempt {
   #rejected(route: Route, { status }: WebhookResponse, result: Refused): Failure {
     const code = this.#masked(result.code ?? '')
     const providerCode = codePattern.test(code) ? code : undefined
-    const said = columnText(this.#masked(result.message ?? ''), maxReplyLength)
+    const said = fitTextToColumn(this.#masked(result.message ?? ''), maxReplyLength)
     const did = {
       rejected: 'refused the message',
       deferred: 'did not take the message now',
@@ -246,7 +246,7 @@ export class Attempt {
     }
     // The provider plugin threw an error. The response contains no part of its text, because the text may contain
     // anything.
-    const reason = this.#masked(reasonOf(error))
+    const reason = this.#masked(errorReason(error))
     this.#parts.log.error({ provider: name, messageId: this.#message.id, reason }, 'webhook provider failed')
     const text = 'The code of the provider failed; the log says why'
     return this.#failure({ name }, this.#sent ? 'unknown' : 'rejected', text, { errorCode: 'webhook.provider-failed' })

@@ -1,12 +1,12 @@
 import {
   type ChannelCheck,
-  type ChannelCondition,
   type ChannelProvider,
+  type ChannelReadiness,
   channelChecks,
   type DeliveryOutcome,
-  defined,
   type NotificationChannel,
   type NotificationMessage,
+  omitUndefined,
   type SendContext,
 } from '@plinth/kernel'
 import type { ProviderChoice, ProviderStrategy } from '../provider-choice.ts'
@@ -67,7 +67,7 @@ export class WebhookChannel implements NotificationChannel {
    * Condition of a provider. Without `provider`, the condition of the channel: it rests or lacks keys only if all
    * providers that a message may use do so.
    */
-  condition(provider?: string): ChannelCondition {
+  condition(provider?: string): ChannelReadiness {
     if (provider !== undefined) return this.#conditionOf(provider)
     const { names } = candidates(this.#parts.settings(), {})
     const { directory } = this.#parts
@@ -82,7 +82,7 @@ export class WebhookChannel implements NotificationChannel {
     }
   }
 
-  #conditionOf(name: string): ChannelCondition {
+  #conditionOf(name: string): ChannelReadiness {
     const { directory, choice, limits, settings } = this.#parts
     const configured = directory.require(name)
     // With the strategy `single`, a provider that rests is used nevertheless, so the rest is not reported.
@@ -123,13 +123,13 @@ const providerOf = (
   code: string,
   { displayName, messageTypes, attributes = {}, receiver }: WebhookProvider,
 ): ChannelProvider =>
-  defined({
+  omitUndefined({
     receiver: receiver === undefined ? undefined : `webhook.${code}.${receiver}`,
     code,
     displayName,
     messageTypes: Object.keys(messageTypes),
     attributes: Object.entries(attributes).map(([name, { title, type = 'text', values, minimum, maximum, ...rule }]) =>
-      defined({
+      omitUndefined({
         name: `webhook.${code}.${name}`,
         title,
         type,

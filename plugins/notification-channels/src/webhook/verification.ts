@@ -2,8 +2,8 @@ import {
   bilingual,
   type ChannelCheck,
   ChannelError,
-  type ConfigNeeds,
   type LocalizedText,
+  type NeededConfigKeys,
   type NotificationMessage,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } from '@plinth/outgoing-http'
@@ -138,7 +138,7 @@ function requireYes(
  * Returns the keys that the provider needs. If all users share one URL, the token is required, because it identifies
  * the receiver.
  */
-export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): ConfigNeeds {
+export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): NeededConfigKeys {
   const { endpoint, secret } = settings(name)
   const key = (setting: string) => `platform.notification.channels.webhook.providers.${name}.${setting}`
   const needsToken = provider.secret.use === 'token' && endpoint === undefined && secret === undefined

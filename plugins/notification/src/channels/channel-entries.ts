@@ -1,10 +1,10 @@
 import {
-  type ChannelCondition,
   type ChannelProvider,
+  type ChannelReadiness,
+  errorReason,
   type Kernel,
   type Logger,
   type NotificationChannel,
-  reasonOf,
 } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 
@@ -60,12 +60,12 @@ export class ChannelEntries {
    * Returns the condition of a channel. If the channel does not report one, the condition lists the keys of its plugin
    * that an operator can set.
    */
-  conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelCondition {
+  conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelReadiness {
     try {
       if (channel.condition !== undefined) return channel.condition(provider?.code)
     } catch (error) {
       this.#parts.log.error(
-        { channel: code, reason: reasonOf(error) },
+        { channel: code, reason: errorReason(error) },
         'the required keys of a notification channel cannot be determined',
       )
     }

@@ -1,6 +1,6 @@
 import { bulkLimited, type HttpRequest, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
-import { auditCaller, channelChecks } from '@plinth/kernel'
+import { auditFieldsOfCaller, channelChecks } from '@plinth/kernel'
 import { outcomeName } from '../facade/results.ts'
 import { permissionCodes } from '../permissions.ts'
 import { maxEntries } from './channel-entries.ts'
@@ -149,7 +149,11 @@ export const channelRoutes = [
     response: verificationView,
     reasons: ['notification.channel-not-found'],
     handler: async (request, { verifier }) => {
-      const { checked, ...result } = await verifier.verify(request.params.code, request.locale, auditCaller(request))
+      const { checked, ...result } = await verifier.verify(
+        request.params.code,
+        request.locale,
+        auditFieldsOfCaller(request),
+      )
       return { ...result, checked: [...checked] }
     },
   }),
@@ -169,7 +173,7 @@ export const channelRoutes = [
       const { userId } = body
       if (userId !== undefined) await identity?.assertInScope(requirePrincipal(request), [userId], 'userId')
       const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }
-      const tested = await tests.send(params.code, body, { locale, sender, caller: auditCaller(request) })
+      const tested = await tests.send(params.code, body, { locale, sender, caller: auditFieldsOfCaller(request) })
       return testViewOf(tested)
     },
   }),

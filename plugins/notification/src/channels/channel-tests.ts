@@ -1,4 +1,4 @@
-import { type AuditEntry, audit, type Clock, type Kernel, type Recipient } from '@plinth/kernel'
+import { type AuditEntry, type Clock, type Kernel, type Recipient, writeAuditEntry } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
@@ -124,7 +124,7 @@ export class ChannelTests {
     const entry = entries.find(code)
     const { recipients, attributes } = testTargetOf(entry, requested)
     // The audit is written first: if this fails, nothing is sent.
-    await audit(kernel, { ...caller, action: 'notification-channel.test', subject: code })
+    await writeAuditEntry(kernel, { ...caller, action: 'notification-channel.test', subject: code })
     const { channelCode } = entry
     const [quietUntil] = (await quiet.on(channelCode, recipients)).values()
     if (quietUntil !== undefined) {

@@ -1,18 +1,18 @@
 import type { Translator } from '@plinth/i18n'
 import {
   type AuditEntry,
-  audit,
   type ChannelCheck,
   type Clock,
   channelChecks,
-  columnText,
+  errorReason,
   fillText,
+  fitTextToColumn,
   isChannelError,
   type Kernel,
   type Logger,
   localize,
-  reasonOf,
   type TextParams,
+  writeAuditEntry,
 } from '@plinth/kernel'
 import { ChannelCalls, late } from '../facade/channel-calls.ts'
 import en from '../messages/en.json' with { type: 'json' }
@@ -77,7 +77,7 @@ export class ChannelVerifier {
     const result = await this.#ask(entries.find(code), locale)
     const { verified, checked, failedCheck } = result
     const summary = { verified, checked, failedCheck }
-    await audit(kernel, { ...caller, action: 'notification-channel.verify', subject: code, summary })
+    await writeAuditEntry(kernel, { ...caller, action: 'notification-channel.verify', subject: code, summary })
     return result
   }
 
@@ -113,7 +113,7 @@ export class ChannelVerifier {
       }
       return yes(code, known(checked ?? ['configuration', 'connection']))
     } catch (error) {
-      const said = this.#shown(reasonOf(error))
+      const said = this.#shown(errorReason(error))
       this.#parts.log.warn({ channel: code, reason: said }, 'a notification channel cannot send')
       if (!isChannelError(error)) return no(null, said)
       const detail = error.detail === '' ? null : this.#shown(error.detail)
@@ -123,7 +123,7 @@ export class ChannelVerifier {
   }
 
   #shown(text: string): string {
-    return columnText(this.#parts.redact(text), maxReasonLength)
+    return fitTextToColumn(this.#parts.redact(text), maxReasonLength)
   }
 }
 

@@ -3,7 +3,7 @@ import { type Database, insertMissing, type NewRow } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import {
   type Clock,
-  columnText,
+  fitTextToColumn,
   type NotificationChannel,
   type NotificationMessage,
   type Recipient,
@@ -143,7 +143,7 @@ function rowOf(
   createdAt: Date,
 ) {
   const secrets = [...secretsOf(message), ...secretAttributeValues(message.attributes)]
-  const text = (value: string, length: number) => columnText(redact(value, secrets), length)
+  const text = (value: string, length: number) => fitTextToColumn(redact(value, secrets), length)
   const { traceId } = message.attributes
   return {
     messageId: message.id,
@@ -152,7 +152,7 @@ function rowOf(
     channels: [...channels],
     recipientCount: message.recipients.length,
     senderId: sender?.userId ?? null,
-    senderName: sender?.name == null ? null : columnText(sender.name, 64),
+    senderName: sender?.name == null ? null : fitTextToColumn(sender.name, 64),
     traceId: typeof traceId === 'string' ? text(traceId, 128) : null,
     createdAt,
   }

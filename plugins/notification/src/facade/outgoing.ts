@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { categoryOf, moduleOf, type NotificationPreferences } from '@plinth/inbox'
 import {
   type Clock,
-  defined,
   didYouMean,
+  errorReason,
   type Logger,
   type NotificationChannel,
   type NotificationMessage,
-  nearest,
+  nearestName,
+  omitUndefined,
   type Recipient,
-  reasonOf,
   secretsOf,
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
@@ -97,8 +97,8 @@ export class Outgoing {
     const { channels } = this.#parts
     const channel = channels.get(code)
     if (channel !== undefined) return channel
-    const near = nearest(code, channels.keys())
-    const params: Readonly<Record<string, string>> = defined({ channel: code, nearest: near })
+    const near = nearestName(code, channels.keys())
+    const params: Readonly<Record<string, string>> = omitUndefined({ channel: code, nearest: near })
     const text = near === undefined ? 'channel-unknown' : 'channel-unknown-nearest'
     throw businessError('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
   }
@@ -142,7 +142,8 @@ export class Outgoing {
       return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
       const reason: unknown = Object(error).reason
-      if (typeof reason === 'string') return rejected(reason, this.#parts.redact(reasonOf(error), secretsOf(message)))
+      if (typeof reason === 'string')
+        return rejected(reason, this.#parts.redact(errorReason(error), secretsOf(message)))
       this.#logThrown(code, message, error)
       const text = 'The message could not be prepared; the log says why'
       return rejected('notification.preparation-failed', text, { outcome: 'deferred' })
@@ -215,7 +216,7 @@ export class Outgoing {
    */
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
-    const why = secrets.length === 0 ? { err: error } : { reason: this.#parts.redact(reasonOf(error), secrets) }
+    const why = secrets.length === 0 ? { err: error } : { reason: this.#parts.redact(errorReason(error), secrets) }
     this.#parts.log.error({ ...why, channel, messageId: message.id }, 'a notification channel threw an error')
   }
 }

@@ -1,5 +1,5 @@
 import { count, nullable, Type, text } from '@plinth/http'
-import { BusinessError, columnText, type DeliveryOutcome, type NotificationMessage } from '@plinth/kernel'
+import { BusinessError, type DeliveryOutcome, fitTextToColumn, type NotificationMessage } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 
 const textOrNull = nullable(text)
@@ -75,7 +75,7 @@ export function withoutSecrets(
   const masked = Object.entries(result).map(([name, value]) => {
     if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
     // Masks secrets before the text is cut, because a cut secret would not be recognised.
-    return [name, texts.has(name) ? columnText(redact(value, secrets), maxTextLength) : redact(value)]
+    return [name, texts.has(name) ? fitTextToColumn(redact(value, secrets), maxTextLength) : redact(value)]
   })
   return Object.fromEntries(masked)
 }

@@ -1,4 +1,4 @@
-import { columnText, type LocalizedText } from '@plinth/kernel'
+import { fitTextToColumn, type LocalizedText } from '@plinth/kernel'
 import type { ChannelInfo } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { secretAttributeName } from '../masking.ts'
@@ -98,6 +98,6 @@ export function requireSentAttributes(
   const allowed = sentAttributes(channels())
   const other = names.find((name) => !allowed.has(name))
   if (other === undefined) return
-  const attribute = columnText(other, 128)
+  const attribute = fitTextToColumn(other, 128)
   throw businessError('attribute-refused', { params: { attribute }, data: { attribute, field: 'attributes' } })
 }

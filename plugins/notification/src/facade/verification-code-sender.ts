@@ -1,7 +1,7 @@
 import type { Translator } from '@plinth/i18n'
 import type { VerificationChannel, VerificationCodeSender, VerificationMessage } from '@plinth/iam'
 import type { Recipient } from '@plinth/kernel'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { MessageDraft, Notification } from '../contract.ts'
 import en from '../messages/en.json' with { type: 'json' }
@@ -57,7 +57,7 @@ function draftOf(
   const attributes = Object.fromEntries(
     Object.entries({ ...forProvider, traceId }).filter(([, value]) => value !== undefined),
   )
-  return defined({
+  return omitUndefined({
     content,
     variables,
     secretVariables: ['code'],

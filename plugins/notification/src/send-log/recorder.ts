@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendEntry, Sending, Shown } from './row.ts'
 import type { SendLogWriter } from './send-log-writer.ts'
@@ -207,7 +207,7 @@ export class SendRecorder {
   }
 
   async #failed(batch: readonly SendEntry[], error: unknown): Promise<void> {
-    const reason = reasonOf(error)
+    const reason = errorReason(error)
     this.#failures++
     if (this.#closing.signal.aborted) {
       this.#drop(this.#waiting, reason)

@@ -1,5 +1,12 @@
 import type { Database } from '@plinth/database'
-import { type AuditEntry, audit, isBusinessError, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
+import {
+  type AuditEntry,
+  errorReason,
+  isBusinessError,
+  type Kernel,
+  type Logger,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationRow, SendLogRow, type SendLogState } from '../entities.ts'
 import type { Outgoing, Prepared } from '../facade/outgoing.ts'
@@ -136,7 +143,7 @@ export class SendLogRetries {
       )
       for (const { channel } of rows) outgoing.requireChannel(channel)
       const claimedUntil = await writer.claim(rows)
-      if (entry !== undefined) await audit(kernel, entry)
+      if (entry !== undefined) await writeAuditEntry(kernel, entry)
       const claimed = new Map(
         claims.flatMap(({ row: { id, channel, status }, sending }) =>
           sending === undefined ? [] : [[id, { id, channel, sending, before: status, claimedUntil }] as const],
@@ -175,7 +182,7 @@ export class SendLogRetries {
       await writer.release(claimed, before)
     } catch (error) {
       log.error(
-        { id, reason: reasonOf(error) },
+        { id, reason: errorReason(error) },
         'the claim of a send log row could not be released; it expires on its own',
       )
     }

@@ -17,7 +17,7 @@ import {
   text,
 } from '@plinth/http'
 import { callerRows, callerRowsSql, requirePrincipal } from '@plinth/iam'
-import { auditCaller } from '@plinth/kernel'
+import { auditFieldsOfCaller } from '@plinth/kernel'
 import { sendLogStates } from '../entities.ts'
 import { outcomeName, requireSuccess, sendResult } from '../facade/results.ts'
 import { permissionCodes } from '../permissions.ts'
@@ -201,7 +201,11 @@ export const sendLogRoutes = [
       'notification.send-log-not-restorable',
     ],
     async handler(request, { retries }) {
-      const outcome = await retries.retry(request.params.id, auditCaller(request), callerRows(request, recipientOwner))
+      const outcome = await retries.retry(
+        request.params.id,
+        auditFieldsOfCaller(request),
+        callerRows(request, recipientOwner),
+      )
       if (outcome.result.skipped === true) requireSuccess(outcome.result)
       return outcome
     },
@@ -224,7 +228,7 @@ export const sendLogRoutes = [
     ],
     async handler(request, { retries }) {
       const rows = callerRows(request, recipientOwner)
-      return [...(await retries.retryAll(request.body.ids, auditCaller(request), rows))]
+      return [...(await retries.retryAll(request.body.ids, auditFieldsOfCaller(request), rows))]
     },
   }),
 ]

@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/core'
 import type { Database, RowOf } from '@plinth/database'
-import { columnText, type NotificationMessage, secretsOf } from '@plinth/kernel'
+import { fitTextToColumn, type NotificationMessage, secretsOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendLogRow, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
@@ -87,7 +87,7 @@ export function sendingRow(
     : snapshotText({ message, idempotencyKey }, mask)
   const { traceId } = attributes
   return {
-    channel: columnText(channel, 64),
+    channel: fitTextToColumn(channel, 64),
     provider: null,
     status: 'sending',
     outcome: null,
@@ -143,7 +143,7 @@ export function finishedRow(
 
 function textOf(message: NotificationMessage, mask: Mask) {
   const secrets = [...secretsOf(message), ...secretAttributeValues(message.attributes)]
-  return (value: string, length: number) => columnText(mask(value, secrets), length)
+  return (value: string, length: number) => fitTextToColumn(mask(value, secrets), length)
 }
 
 export const outcomeProperties = [

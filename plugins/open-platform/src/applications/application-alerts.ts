@@ -1,5 +1,5 @@
 import { type Events, openKeyAbnormal, openRateLimited } from '@plinth/events'
-import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
 /** Each application gets at most one alert of each kind in this time in milliseconds. */
@@ -34,11 +34,11 @@ export class ApplicationAlerts {
   /** Monotonic time in milliseconds at which the window of each alert ends. */
   readonly #knownUntil = new Map<string, number>()
   readonly #underWay = new Set<Promise<void>>()
-  readonly #failures: FailureLog
+  readonly #failures: RepeatedFailureLog
 
   constructor(parts: AlertParts) {
     this.#parts = parts
-    this.#failures = new FailureLog(parts.log, {
+    this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'nobody is told of refused applications, because the store or the outbox fails',
       over: 'operations are told of refused applications again',
     })

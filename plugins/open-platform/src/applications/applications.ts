@@ -3,15 +3,15 @@ import { conflictData, type Database } from '@plinth/database'
 import type { Identity, Operator, Principal } from '@plinth/iam'
 import {
   type AuditSummary,
-  audit,
-  auditCaller,
+  auditFieldsOfCaller,
   type BusinessError,
   type Clock,
-  defined,
+  errorReason,
   isBusinessError,
   type Kernel,
   type Logger,
-  reasonOf,
+  omitUndefined,
+  writeAuditEntry,
 } from '@plinth/kernel'
 import { type PluginKey, SealedBox } from '@plinth/system-config'
 import { businessError } from '../declarations.ts'
@@ -208,8 +208,13 @@ export class Applications {
   }
 
   #record(operator: Operator, verb: string, { id, appKey }: AppRow, summary: AuditSummary): Promise<void> {
-    const entry = { ...auditCaller(operator), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
-    return audit(this.#parts.kernel, entry)
+    const entry = {
+      ...auditFieldsOfCaller(operator),
+      action: `open-app.${verb}`,
+      subject: id,
+      summary: { appKey, ...summary },
+    }
+    return writeAuditEntry(this.#parts.kernel, entry)
   }
 
   /** Checks only new scopes. An application keeps its scopes even if their plugin is not loaded. */
@@ -243,7 +248,7 @@ const newAppKey = () => `app_${randomBytes(12).toString('hex')}`
 const newSecret = () => `plinth_open_${randomBytes(32).toString('base64url')}`
 
 const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId }: Partial<AppContent>): AuditSummary =>
-  defined({ name, description, scopes, rateLimitPerMinute, ownerUserId })
+  omitUndefined({ name, description, scopes, rateLimitPerMinute, ownerUserId })
 
 /** Encrypts the secrets of applications with a key that is not stored as plain text in the database. */
 export class SecretBox {
@@ -273,7 +278,7 @@ export class SecretBox {
   }
 
   #unusable(cause: unknown): BusinessError {
-    this.#log.error({ reason: reasonOf(cause) }, 'the key of application secrets cannot be used')
+    this.#log.error({ reason: errorReason(cause) }, 'the key of application secrets cannot be used')
     return businessError('secret-key-unusable', { cause })
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { finished } from 'node:stream'
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { addToRows, type Database, type FoundPage, findPage, insertMissing, type PageWindow } from '@plinth/database'
-import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
 import { businessError } from '../declarations.ts'
@@ -181,7 +181,7 @@ export class CallMeter {
       await this.#flush()
     } catch (error) {
       this.#parts.log.error(
-        { calls: this.#waiting.length, reason: reasonOf(error) },
+        { calls: this.#waiting.length, reason: errorReason(error) },
         'accepted calls could not be recorded',
       )
       throw error
@@ -190,7 +190,7 @@ export class CallMeter {
 
   async #run(): Promise<void> {
     const { clock, log, flushIntervalMs } = this.#parts
-    const failures = new FailureLog(log, {
+    const failures = new RepeatedFailureLog(log, {
       failing: 'accepted calls cannot be recorded; trying again',
       over: 'accepted calls are recorded again',
     })

@@ -1,7 +1,7 @@
 import { type ListOrder, listPage, listQuery, listResponse, routesWith, rowsAs, Type } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import type { Clock } from '@plinth/kernel'
-import { defined } from '@plinth/kernel'
+import { omitUndefined } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { Static } from 'typebox'
 import { businessError, permissionCodes } from '../declarations.ts'
@@ -67,7 +67,7 @@ export const usageRoutes = [
       const from = query.from ?? earlier(to, 29)
       if (from > to) throw businessError('day-range', { data: { field: 'from' } })
       return listResponse(query, newestDayFirst, async (window) =>
-        rowsAs(await records.usage(defined({ from, to, rows, appId }), window), (line) => ({
+        rowsAs(await records.usage(omitUndefined({ from, to, rows, appId }), window), (line) => ({
           ...line,
           id: idOf(line),
         })),

@@ -3,14 +3,14 @@ import {
   type ConformanceCase,
   ConformanceError,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
   expectEqual,
-  patience,
 } from '@plinth/kernel/conformance'
 import type { Lease, SharedStore } from '../contract.ts'
 
 /** Returns a store and leases whose calls fail after the time limit of the kit. */
-function boundedStore(store: SharedStore, { answer }: ReturnType<typeof patience>): SharedStore {
+function boundedStore(store: SharedStore, { answer }: ReturnType<typeof createCallTimeouts>): SharedStore {
   const lease = (held: Lease): Lease => ({
     key: held.key,
     fence: held.fence,
@@ -359,7 +359,7 @@ export function sharedStoreCases(
   create: () => SharedStoreHarness | Promise<SharedStoreHarness>,
   limits: ConformanceLimits = {},
 ): ConformanceCase[] {
-  const bounds = patience(limits)
+  const bounds = createCallTimeouts(limits)
   const bounded = async () => {
     const harness = await create()
     const [one, two] = harness.instances
@@ -372,5 +372,5 @@ export function sharedStoreCases(
       stop: () => harness.stop(),
     }
   }
-  return casesOver(bounded, bodies, limits)
+  return createCases(bounded, bodies, limits)
 }

@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
-import { type DeliveryOutcome, defined } from '@plinth/kernel'
+import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
 import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
@@ -140,5 +140,5 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
   const message = textAt(response, 'Message') ?? ''
   if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
   const messageId = textAt(response, 'BizId')
-  return defined({ outcome: 'accepted', provider: code, providerCode: said, messageId })
+  return omitUndefined({ outcome: 'accepted', provider: code, providerCode: said, messageId })
 }

@@ -3,9 +3,9 @@ import {
   type ChannelCheck,
   ChannelError,
   type Clock,
-  type ConfigNeeds,
   type DeliveryOutcome,
-  defined,
+  type NeededConfigKeys,
+  omitUndefined,
 } from '@plinth/kernel'
 import {
   isOutgoingHttpError,
@@ -51,7 +51,7 @@ export function refused(
   meaning: CodeMeaning | undefined,
 ): DeliveryOutcome {
   if (meaning === undefined && status >= 500) return withoutCode(provider, status)
-  return defined({
+  return omitUndefined({
     outcome: meaning?.outcome ?? 'rejected',
     errorCode: `sms.${meaning?.hint ?? 'refused'}`,
     errorMessage: 'The SMS driver rejected the message',
@@ -151,6 +151,6 @@ export async function ask(
 
 const unreachable = bilingual('The SMS company cannot be reached.', '无法连接短信服务商。')
 
-export function needsOf(config: SmsConfig, needed: readonly SmsKey[], others: readonly string[]): ConfigNeeds {
+export function needsOf(config: SmsConfig, needed: readonly SmsKey[], others: readonly string[]): NeededConfigKeys {
   return { keys: [...needed, ...others], missingKeys: needed.filter((name) => config.get(name) === '') }
 }

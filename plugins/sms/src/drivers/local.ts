@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Logger, reasonOf } from '@plinth/kernel'
+import { errorReason, type Logger } from '@plinth/kernel'
 import type { SmsDriver } from '../contract.ts'
 
 /**
@@ -18,7 +18,7 @@ export function file(directory: string): SmsDriver {
         await writeFile(path, `${JSON.stringify(request, null, 2)}\n`, { signal, mode: 0o600 })
         return { outcome: 'accepted', provider: 'file' }
       } catch (error) {
-        const errorMessage = `The file cannot be written: ${reasonOf(error).split(',')[0]}`
+        const errorMessage = `The file cannot be written: ${errorReason(error).split(',')[0]}`
         return { outcome: 'deferred', errorCode: 'sms.file-unwritable', errorMessage, provider: 'file' }
       }
     },

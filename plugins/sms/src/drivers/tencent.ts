@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { type DeliveryOutcome, defined } from '@plinth/kernel'
+import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
 import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
@@ -37,7 +37,7 @@ export function tencentAuthorization(
   { service, host, action, body, timestamp }: TencentCall,
   { id, key }: { readonly id: string; readonly key: string },
 ): string {
-  const headers: Readonly<Record<string, string>> = defined({
+  const headers: Readonly<Record<string, string>> = omitUndefined({
     'content-type': tencentContentType,
     host,
     'x-tc-action': action?.toLowerCase(),
@@ -138,7 +138,7 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
   if (said === undefined) return withoutCode(code, status)
   if (said === 'Ok' && !hasFailed) {
     const messageId = textAt(answer, 'SerialNo')
-    return defined({
+    return omitUndefined({
       outcome: 'accepted',
       provider: code,
       providerCode: said,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { jsonOf, memberAt, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
@@ -93,7 +93,7 @@ export class AccessTokens {
     try {
       return await box.open(purpose, sealed)
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'the shared access token cannot be read, so a new one is requested')
+      log.warn({ reason: errorReason(error) }, 'the shared access token cannot be read, so a new one is requested')
       return undefined
     }
   }

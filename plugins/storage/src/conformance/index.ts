@@ -4,10 +4,10 @@ import {
   type CaseBodies,
   type ConformanceCase,
   type ConformanceLimits,
-  casesOver,
+  createCallTimeouts,
+  createCases,
   expectEqual,
   expectThat,
-  patience,
 } from '@plinth/kernel/conformance'
 import type { Disk } from '../contract.ts'
 
@@ -41,7 +41,7 @@ export function storageDiskCases<Harness extends StorageDiskHarness>(
   create: () => Awaitable<Harness>,
   limits: ConformanceLimits = {},
 ): ConformanceCase[] {
-  const { answer, settle } = patience(limits)
+  const { answer, settle } = createCallTimeouts(limits)
   const write = (disk: Disk, path: string, content: Uint8Array) =>
     answer('write', () => disk.write(path, chunksOf(content)))
   const read = (disk: Disk, path: string) =>
@@ -247,5 +247,5 @@ export function storageDiskCases<Harness extends StorageDiskHarness>(
       ] as const,
     ]),
   )
-  return casesOver(create, cleaned, limits)
+  return createCases(create, cleaned, limits)
 }

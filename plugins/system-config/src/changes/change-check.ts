@@ -1,5 +1,5 @@
-import { bilingual, type LocalizedText, localize, maskedValue, nearest, validateValue } from '@plinth/kernel'
-import { type CatalogueEntry, maxSecretsLength, tooLongTogether, valueLength } from '@plinth/kernel/host'
+import { bilingual, type LocalizedText, localize, maskedValue, nearestName, validateValue } from '@plinth/kernel'
+import { type CatalogueEntry, countValueCharacters, maxSecretsLength, secretsTooLongRule } from '@plinth/kernel/host'
 import type { ConfigChange, KeyProblem } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
@@ -27,7 +27,7 @@ export function problemsOf(
   { owner, locale }: Asked,
 ): readonly KeyProblem[] {
   let hints = maxHints
-  const hintFor = (key: string) => (hints-- > 0 ? nearest(key, catalogue.keys()) : undefined)
+  const hintFor = (key: string) => (hints-- > 0 ? nearestName(key, catalogue.keys()) : undefined)
   const seen = new Set<string>()
   const secrets = new SecretsLength(changes, catalogue, stored)
   const found: KeyProblem[] = []
@@ -50,7 +50,7 @@ export function problemsOf(
 /** Texts that follow the key: "<key> ...". */
 const clauses = {
   duplicate: bilingual('is changed twice in one request', '在一次请求中被修改了两次'),
-  secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${maxSecretsLength} 个字符`),
+  secrets: bilingual(secretsTooLongRule, `会使已存储的全部密文合计超过 ${maxSecretsLength} 个字符`),
   long: bilingual(
     `has more than ${maxKeyLength} characters, so it cannot be a key`,
     `超过 ${maxKeyLength} 个字符，不可能是配置项`,
@@ -83,12 +83,12 @@ class SecretsLength {
     const changed = new Set(changes.map(({ key }) => key))
     this.#isSensitive = (key) => catalogue.get(key)?.sensitive === true || values.get(key)?.sensitive === true
     const kept = [...values.values()].filter(({ key }) => !changed.has(key) && this.#isSensitive(key))
-    this.#length = kept.reduce((sum, { value = '' }) => sum + valueLength(value), 0)
+    this.#length = kept.reduce((sum, { value = '' }) => sum + countValueCharacters(value), 0)
   }
 
   takes(change: ConfigChange): boolean {
     if (change.action === 'reset' || !this.#isSensitive(change.key)) return true
-    const length = this.#length + valueLength(change.value)
+    const length = this.#length + countValueCharacters(change.value)
     if (length > maxSecretsLength) return false
     this.#length = length
     return true

@@ -1,5 +1,5 @@
-import { defined, type JsonValue } from '@plinth/kernel'
-import type { BoundDestination, CatalogueEntry, ConfigAdmin, ConfigEntry, WithheldSecret } from '@plinth/kernel/host'
+import { type JsonValue, omitUndefined } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin, ConfigEntry, Fingerprints, WithheldSecret } from '@plinth/kernel/host'
 import type { ConfigChange } from '../contract.ts'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 
@@ -33,12 +33,12 @@ function entryOf(
   const { version, updatedBy, updatedAt, destination } = row
   const origin = updatedAt === undefined ? '' : `, version ${version}, by ${updatedBy} at ${updatedAt.toISOString()}`
   const place = `stored value of ${key}${origin}`
-  return defined({ name: key, by: 'key', written, place, destination })
+  return omitUndefined({ name: key, by: 'key', written, place, destination })
 }
 
 /** A change with its effect on secrets. */
 export type SettledChange = ConfigChange & {
-  readonly destination?: BoundDestination
+  readonly destination?: Fingerprints
   /** True if the secret is removed because its destination changes, and not because the caller requested it. */
   readonly isUnset?: boolean
 }
@@ -117,9 +117,9 @@ export class Destinations {
   }
 
   /** Returns secrets that an earlier version stored without a complete destination, with their current destinations. */
-  unbound(stored: StoredConfig): ReadonlyMap<string, BoundDestination> {
+  unbound(stored: StoredConfig): ReadonlyMap<string, Fingerprints> {
     const inEffect = this.#configAdmin.destinations(entriesAfter(stored))
-    const found = new Map<string, BoundDestination>()
+    const found = new Map<string, Fingerprints>()
     for (const { key, value, destination: own = {} } of stored.values.values()) {
       const next = inEffect.get(key)
       const isDeclared = this.#declarations().get(key)?.editable === true
@@ -131,10 +131,10 @@ export class Destinations {
 }
 
 /** True if a secret that was entered for the destination `own` may also be sent to `other`. */
-const isSame = (own: BoundDestination | undefined, other: BoundDestination): boolean =>
+const isSame = (own: Fingerprints | undefined, other: Fingerprints): boolean =>
   own !== undefined && differing(own, other).length === 0
 
-const differing = (own: BoundDestination, other: BoundDestination): readonly string[] =>
+const differing = (own: Fingerprints, other: Fingerprints): readonly string[] =>
   Object.keys(other).filter((key) => own[key] !== other[key])
 
 const changedText = (keys: readonly string[]) =>

@@ -1,4 +1,4 @@
-import { bilingual, type Clock, type JsonValue, reasonOf, withinDeadline } from '@plinth/kernel'
+import { bilingual, type Clock, errorReason, type JsonValue, withinDeadline } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin, ConfigEntry } from '@plinth/kernel/host'
 import type { ConfigChange, KeyProblem, Verification } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
@@ -40,7 +40,7 @@ export class Owners {
     try {
       return await withinDeadline(clock, verifyDeadlineMs, ask, late)
     } catch (error) {
-      return { outcome: 'refused', reason: reasonOf(error) }
+      return { outcome: 'refused', reason: errorReason(error) }
     }
   }
 

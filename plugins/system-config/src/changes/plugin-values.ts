@@ -1,10 +1,10 @@
-import type { Plugin, PluginData } from '@plinth/kernel'
+import type { Plugin, PluginDataStore } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange } from '../contract.ts'
 
 /** Finds and removes the stored values of a plugin, for the removal of the plugin. The history is kept. */
 export function valueData(
   centre: Pick<ConfigCentre, 'list' | 'history' | 'save' | 'saveState' | 'instances'>,
-): PluginData {
+): PluginDataStore {
   const storedOf = async ({ config = {} }: Plugin) =>
     (await centre.list('')).filter(({ key, stored }) => key in config && stored !== undefined)
   return {

@@ -1,5 +1,5 @@
 import { type JsonValue, maskedValue } from '@plinth/kernel'
-import { type CatalogueEntry, maxValueLength, valueLength } from '@plinth/kernel/host'
+import { type CatalogueEntry, countValueCharacters, maxValueLength } from '@plinth/kernel/host'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
@@ -87,4 +87,6 @@ export function importChanges(
 
 /** Does not compare values that are too long. The later checks report them. */
 const isSame = (stored: JsonValue | undefined, given: JsonValue): boolean =>
-  stored !== undefined && valueLength(given) <= maxValueLength && JSON.stringify(stored) === JSON.stringify(given)
+  stored !== undefined &&
+  countValueCharacters(given) <= maxValueLength &&
+  JSON.stringify(stored) === JSON.stringify(given)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, insertRows } from '@plinth/database'
-import { type Clock, type Logger, processIdentity, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, processIdentity } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { InstanceState } from '../contract.ts'
 import { InstanceRow } from '../entities.ts'
@@ -38,7 +38,7 @@ export class Announcements {
       .publish(channel, `${this.#own} ${what}`)
       .catch((error: unknown) => {
         this.#log.warn(
-          { reason: reasonOf(error) },
+          { reason: errorReason(error) },
           'other instances could not be notified; they find the change at their next poll',
         )
       })
@@ -60,7 +60,7 @@ export class Announcements {
       return async () => stop?.()
     } catch (error) {
       this.#log.warn(
-        { reason: reasonOf(error) },
+        { reason: errorReason(error) },
         'notifications of other instances cannot be received; their changes are found at the next poll',
       )
       return async () => undefined

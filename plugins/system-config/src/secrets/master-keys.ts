@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { codeOf, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import { errorCodeOf, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from './secret-box.ts'
 
 export interface Keyring {
@@ -70,7 +70,7 @@ export class MasterKeys {
       await this.#syncDirectory()
       this.#options.log.info({ file: this.file }, 'master key file created; store a backup of it')
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
+      if (errorCodeOf(error) !== 'EEXIST') throw error
     } finally {
       await rm(draft, { force: true })
     }
@@ -125,7 +125,7 @@ export class MasterKeys {
       text = await readFile(this.file, 'utf8')
       await this.#checkMode()
     } catch (error) {
-      const code = codeOf(error) ?? 'unknown error'
+      const code = errorCodeOf(error) ?? 'unknown error'
       return code === 'ENOENT'
         ? { keys: [], problem: undefined }
         : { keys: [], problem: `The master key file ${this.file} cannot be read: ${code}.` }

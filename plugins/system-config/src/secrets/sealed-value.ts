@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type JsonValue, maskedValue } from '@plinth/kernel'
-import type { BoundDestination } from '@plinth/kernel/host'
+import type { Fingerprints } from '@plinth/kernel/host'
 import type { Keyring } from './master-keys.ts'
 import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
 
@@ -28,7 +28,7 @@ export function seal(
   key: MasterKey | undefined,
   configKey: string,
   value: JsonValue,
-  destination?: BoundDestination,
+  destination?: Fingerprints,
 ): SealedValue {
   if (key === undefined) return { text: JSON.stringify(value), masterKeyId: null }
   const text =
@@ -39,7 +39,7 @@ export function seal(
 }
 
 type Opened =
-  | { readonly value: JsonValue; readonly destination: BoundDestination | undefined }
+  | { readonly value: JsonValue; readonly destination: Fingerprints | undefined }
   | { readonly problem: string }
 
 /** Returns the value of a row, or why it cannot be read. The reason contains neither the value nor the ciphertext. */

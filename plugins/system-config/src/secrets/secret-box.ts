@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { isBusinessError, type KeyDeclaration, key, type LocalizedText, reasonOf } from '@plinth/kernel'
+import { errorReason, isBusinessError, type KeyDeclaration, key, type LocalizedText } from '@plinth/kernel'
 import type { ConfigCentre } from '../contract.ts'
 
 /**
@@ -87,7 +87,7 @@ export class PluginKey {
       const change = { key: name, action: 'set', value, expectedVersion: 0 } as const
       await centre.saveState(plugin, [change], { actor: { name: plugin }, reason: 'first use' })
     } catch (error) {
-      if (!isBusinessError(error) || error.code !== '409') throw new Error(reasonOf(error), { cause: error })
+      if (!isBusinessError(error) || error.code !== '409') throw new Error(errorReason(error), { cause: error })
     }
     const key = await this.find()
     if (key === undefined) throw new Error('the stored key is no 32 bytes in base64, or it cannot be decrypted')

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
-import { type AuditEntry, type Clock, columnText, type JsonValue } from '@plinth/kernel'
-import type { BoundDestination } from '@plinth/kernel/host'
+import { type AuditEntry, type Clock, fitTextToColumn, type JsonValue } from '@plinth/kernel'
+import type { Fingerprints } from '@plinth/kernel/host'
 import type { SettledChange } from '../changes/destinations.ts'
 import type { Actor, ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
 import { businessError, type Conflict, conflict } from '../declarations.ts'
@@ -17,7 +17,7 @@ export interface StoredValue {
   readonly value: JsonValue | undefined
   readonly problem: string | undefined
   /** Destination for which a secret was entered; `undefined` if an earlier version stored it. */
-  readonly destination: BoundDestination | undefined
+  readonly destination: Fingerprints | undefined
   readonly sensitive: boolean
   readonly version: number
   readonly updatedAt: Date
@@ -129,7 +129,7 @@ export class ConfigStore {
       if (effective.length === 0) return current
       const version = current + 1
       const changedAt = new Date(this.#options.clock.now())
-      const actor = columnText(options.actor.name, 128)
+      const actor = fitTextToColumn(options.actor.name, 128)
       const storesSecret = effective.some(({ action, key }) => action === 'set' && isSecret(key))
       const masterKey = storesSecret ? await encryptionKey(this.#db, this.#options.masterKeys, keyring) : undefined
       for (const change of effective) {
@@ -151,8 +151,8 @@ export class ConfigStore {
           origin,
           actor,
           actorUserId: options.actor.userId ?? null,
-          reason: options.reason === undefined ? null : columnText(options.reason, 200),
-          traceId: options.actor.traceId === undefined ? null : columnText(options.actor.traceId, 128),
+          reason: options.reason === undefined ? null : fitTextToColumn(options.reason, 200),
+          traceId: options.actor.traceId === undefined ? null : fitTextToColumn(options.actor.traceId, 128),
           changedAt,
         })
         if (next === undefined) {
@@ -186,7 +186,7 @@ export class ConfigStore {
    * Adds destinations to stored secrets without a destination. Creates no new version and no history. Does nothing if
    * the version is no longer `judgedAt`.
    */
-  bind(destinations: ReadonlyMap<string, BoundDestination>, judgedAt: number): Promise<void> {
+  bind(destinations: ReadonlyMap<string, Fingerprints>, judgedAt: number): Promise<void> {
     return this.#db.transactional(async (em) => {
       if ((await lockVersion(this.#db)) !== judgedAt) return
       const keyring = await this.#options.masterKeys.read()
@@ -230,7 +230,7 @@ function auditEntry(
       set: keysOf('set'),
       reset: keysOf('reset'),
       ...(unset.length === 0 ? {} : { unset }),
-      ...(reason === undefined ? {} : { reason: columnText(reason, 200) }),
+      ...(reason === undefined ? {} : { reason: fitTextToColumn(reason, 200) }),
     },
   }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { type BusinessError, type Clock, codeOf, withinDeadline } from '@plinth/kernel'
+import { type BusinessError, type Clock, errorCodeOf, withinDeadline } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
@@ -132,7 +132,7 @@ async function responseOf(worker: Worker, source: TemplateSource, signal: AbortS
   }
 }
 
-const isOutOfMemory = (error: unknown) => codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
+const isOutOfMemory = (error: unknown) => errorCodeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
 const isSourceRejected = (error: unknown) => Object(error).reason === 'template.source-refused'
 
 function rejected(fault: SourceProblem): BusinessError {

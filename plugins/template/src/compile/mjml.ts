@@ -1,4 +1,4 @@
-import { reasonOf } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import { parseSource, statementsOf, treeOf } from './parse.ts'
 import type { Program } from './program.ts'
 import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
@@ -31,7 +31,7 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
     return html
   } catch (error) {
     const { errors: [first] = [] }: { errors?: readonly { line: number; message: string }[] } = Object(error)
-    throw rejection('mjml-refused', first?.message ?? reasonOf(error), first?.line)
+    throw rejection('mjml-refused', first?.message ?? errorReason(error), first?.line)
   }
 }
 

@@ -16,7 +16,7 @@ import {
   text,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { audit, auditCaller, type LocalizedText, localize } from '@plinth/kernel'
+import { auditFieldsOfCaller, type LocalizedText, localize, writeAuditEntry } from '@plinth/kernel'
 import { callerLogs, callerLogsSql } from '../caller-orders.ts'
 import { namesOf } from '../chain-names.ts'
 import * as names from '../display-names.ts'
@@ -249,7 +249,7 @@ export const auditRoutes = [
       const { username } = requirePrincipal(request)
       const closed = await logs.close(ids, status, username, callerLogs(request))
       const action = 'web3-settlement-audit.status-batch'
-      await audit(kernel, { ...auditCaller(request), action, summary: { status, ids, closed } })
+      await writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), action, summary: { status, ids, closed } })
       return { affected: closed }
     },
   }),

@@ -1,5 +1,5 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import { CallbackRow, type ReviewRow, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
@@ -48,7 +48,7 @@ export class Attempts {
       eventKey: plan.eventKey,
       reviewFingerprint: log.reviewFingerprint,
       actorUserId: reviewer.userId,
-      traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
+      traceId: reviewer.traceId === null ? null : fitTextToColumn(reviewer.traceId, 128),
       createdAt,
     })
     const ids = log.sourceLogId == null ? [log.id] : [log.id, log.sourceLogId]

@@ -1,5 +1,5 @@
 import { settlementFailed } from '@plinth/events'
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import type { Chain } from '@plinth/web3'
 import { type Candidate, settlementType } from '../candidates.ts'
 import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
@@ -268,7 +268,7 @@ export class Executor {
       if (!isAutomatic || reasons.includes('local-order-already-paid')) return
       const payload = { ...paymentOf(plan, chain), reasons: [...reasons], callbackLogId }
       await events.publish(settlementNotExecuted, { ...payload, outcome: outcome === 'failed' ? 'failed' : 'skipped' })
-      const alert = { chain: columnText(plan.chainName ?? 'unknown', 64), reason: reasons.join(', ') }
+      const alert = { chain: fitTextToColumn(plan.chainName ?? 'unknown', 64), reason: reasons.join(', ') }
       await events.publish(settlementFailed, alert)
     })
     return result

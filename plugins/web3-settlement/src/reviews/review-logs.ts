@@ -1,5 +1,5 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { columnText } from '@plinth/kernel'
+import { fitTextToColumn } from '@plinth/kernel'
 import type { PaymentOrder } from '@plinth/money/payments'
 import { type ReviewAction, ReviewRow, type ReviewStatus, type SettlementOutcome } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -143,7 +143,7 @@ export class ReviewLogs {
       planSnapshot: plan,
       reviewFingerprint: entry.reviewFingerprint ?? plan.fingerprint,
       fingerprintVersion: entry.fingerprintVersion ?? fingerprintVersion,
-      remark: entry.remark == null ? null : columnText(entry.remark, 500),
+      remark: entry.remark == null ? null : fitTextToColumn(entry.remark, 500),
       sourceLogId: entry.sourceLogId ?? null,
       actorUserId: reviewer.userId,
       permissionSnapshot: [...reviewer.permissions],
@@ -153,7 +153,7 @@ export class ReviewLogs {
       lastAttemptAt: attempt === undefined ? null : createdAt,
       heldAt: null,
       version: 1,
-      traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
+      traceId: reviewer.traceId === null ? null : fitTextToColumn(reviewer.traceId, 128),
       createdAt,
     }
     await db.fork().insert(ReviewRow, log)

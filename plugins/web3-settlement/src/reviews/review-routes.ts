@@ -14,7 +14,7 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { type AuditSummary, audit, auditCaller } from '@plinth/kernel'
+import { type AuditSummary, auditFieldsOfCaller, writeAuditEntry } from '@plinth/kernel'
 import { assertOrdersReached, callerLogs, ordersReached } from '../caller-orders.ts'
 import { namesOf } from '../chain-names.ts'
 import { reviewStatuses, settlementOutcomes } from '../entities.ts'
@@ -288,5 +288,10 @@ function recorded(
   summary: AuditSummary,
 ): Promise<void> {
   const action = `web3-settlement-review.${verb}`
-  return audit(kernel, { ...auditCaller(request), action, ...(subject === undefined ? {} : { subject }), summary })
+  return writeAuditEntry(kernel, {
+    ...auditFieldsOfCaller(request),
+    action,
+    ...(subject === undefined ? {} : { subject }),
+    summary,
+  })
 }

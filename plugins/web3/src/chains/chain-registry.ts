@@ -1,7 +1,14 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { conflictData, type Database } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
-import { type AuditSummary, audit, auditCaller, type BusinessError, type Clock, type Kernel } from '@plinth/kernel'
+import {
+  type AuditSummary,
+  auditFieldsOfCaller,
+  type BusinessError,
+  type Clock,
+  type Kernel,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SealedBox } from '@plinth/system-config'
 import type { Chain, Finality } from '../contract.ts'
@@ -226,8 +233,13 @@ export class ChainRegistry implements ChainSource {
   }
 
   #record(operator: Operator, verb: string, { id, name }: ChainRow, summary: AuditSummary): Promise<void> {
-    const entry = { ...auditCaller(operator), action: `web3-chain.${verb}`, subject: id, summary: { name, ...summary } }
-    return audit(this.#parts.kernel, entry)
+    const entry = {
+      ...auditFieldsOfCaller(operator),
+      action: `web3-chain.${verb}`,
+      subject: id,
+      summary: { name, ...summary },
+    }
+    return writeAuditEntry(this.#parts.kernel, entry)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Chain, ProviderFault } from '../contract.ts'
 import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
@@ -227,7 +227,7 @@ export class ProviderPool {
     this.#othersAsked.set(chain.name, now)
     for (const opened of chain.providers) {
       this.#askOther(chain, opened, now).catch((error: unknown) => {
-        this.#parts.log.error({ chain: chain.name, reason: reasonOf(error) }, 'an RPC provider cannot be used')
+        this.#parts.log.error({ chain: chain.name, reason: errorReason(error) }, 'an RPC provider cannot be used')
       })
     }
   }

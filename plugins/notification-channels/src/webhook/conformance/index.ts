@@ -2,9 +2,9 @@ import type { DeliveryOutcome } from '@plinth/kernel'
 import {
   type CaseBodies,
   type ConformanceCase,
-  casesOver,
+  createCases,
+  expectBothLanguages,
   expectEqual,
-  expectNamed,
   expectNoSecret,
   expectThat,
 } from '@plinth/kernel/conformance'
@@ -86,9 +86,9 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
           [],
         )
         expectEqual('No alias is the code or another alias', new Set([code, ...aliases]).size, aliases.length + 1)
-        expectNamed('displayName is not empty in any language', displayName)
+        expectBothLanguages('displayName is not empty in any language', displayName)
         for (const [name, { title }] of Object.entries(attributes))
-          expectNamed(`The attribute ${name} has a title`, title)
+          expectBothLanguages(`The attribute ${name} has a title`, title)
         expectThat('There is the message type text', 'text' in messageTypes, 'text', Object.keys(messageTypes))
         const hosts = knownHosts.filter((host) => !/^(?:\*\.)?[a-z0-9.-]+$/.test(host))
         expectEqual('knownHosts are names of hosts', hosts, [])
@@ -318,7 +318,7 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
       },
     ],
   }
-  return casesOver(() => startProvider(options), cases)
+  return createCases(() => startProvider(options), cases)
 }
 
 function textsIn(value: unknown): readonly string[] {

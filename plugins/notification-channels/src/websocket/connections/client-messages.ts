@@ -1,4 +1,4 @@
-import { type Clock, defined, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, omitUndefined, withinDeadline } from '@plinth/kernel'
 import type { WebsocketGroupGuard } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
@@ -60,7 +60,7 @@ export class ClientMessages {
       try {
         if (await withinDeadline(clock, guardDeadlineMs, () => guard.mayJoin(group, caller), late)) return true
       } catch (error) {
-        log.warn({ guard: name, reason: reasonOf(error) }, 'the guard of a group failed')
+        log.warn({ guard: name, reason: errorReason(error) }, 'the guard of a group failed')
       }
     }
     return false
@@ -81,4 +81,4 @@ function response(socket: ClientSocket, message: object): void {
 }
 
 const reject = (socket: ClientSocket, code: string, group?: string) =>
-  response(socket, defined({ type: 'error', code, group }))
+  response(socket, omitUndefined({ type: 'error', code, group }))

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Identity } from '@plinth/iam'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
@@ -82,7 +82,7 @@ export class Upkeep {
         }
         this.#couldCheck = true
       } catch (error) {
-        if (this.#couldCheck) log.warn({ reason: reasonOf(error) }, 'sessions of open connections cannot be checked')
+        if (this.#couldCheck) log.warn({ reason: errorReason(error) }, 'sessions of open connections cannot be checked')
         this.#couldCheck = false
         return
       }

@@ -2,10 +2,10 @@ import { categoryOf, jumpTargetOf } from '@plinth/inbox'
 import {
   type Clock,
   type DeliveryOutcome,
+  errorReason,
   type Logger,
   type NotificationChannel,
   type NotificationMessage,
-  reasonOf,
   redact,
   type SendContext,
   secretsOf,
@@ -105,7 +105,7 @@ export class WebsocketChannel implements NotificationChannel {
   }
 
   #warn(message: NotificationMessage, error: unknown, text: string): void {
-    const reason = redact(reasonOf(error), secretsOf(message))
+    const reason = redact(errorReason(error), secretsOf(message))
     this.#parts.log.warn({ messageId: message.id, reason }, text)
   }
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Category, Inbox, InboxContent, NotificationPreferences } from '@plinth/inbox'
-import { type Clock, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger, withinDeadline } from '@plinth/kernel'
 import type { ClientSocket, SocketTable, Targets } from '../connections/socket-table.ts'
 import type { SocketMetrics } from '../metrics.ts'
 
@@ -95,7 +95,7 @@ export class Deliverer {
       return await this.deliver(push)
     } catch (error) {
       this.#parts.log.warn(
-        { event: push.event, reason: reasonOf(error) },
+        { event: push.event, reason: errorReason(error) },
         'a message could not be pushed to connections',
       )
       return 0

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Events } from '@plinth/events'
 import { categories, categoryOf, notificationCreated, notificationRead } from '@plinth/inbox'
-import { type Logger, reasonOf } from '@plinth/kernel'
+import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
 import type { Deliverer, Push } from './deliverer.ts'
@@ -75,7 +75,7 @@ export class FanOut {
       // The next connection tries to subscribe again. Until then, clients of this instance get only pushes of this
       // instance.
       this.#listening = undefined
-      log.warn({ reason: reasonOf(error) }, 'pushes of other instances cannot be received')
+      log.warn({ reason: errorReason(error) }, 'pushes of other instances cannot be received')
     }
   }
 
@@ -97,7 +97,7 @@ export class FanOut {
       await this.publish(push)
       this.#couldPublish = true
     } catch (error) {
-      if (this.#couldPublish) log.warn({ reason: reasonOf(error) }, 'pushes do not reach other instances')
+      if (this.#couldPublish) log.warn({ reason: errorReason(error) }, 'pushes do not reach other instances')
       this.#couldPublish = false
     }
   }
