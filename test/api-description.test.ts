@@ -73,7 +73,7 @@ t.test('C-013 every field of a request and a response, and every parameter, has 
 /** Members that are an empty text if they have no value, as document 3 of the specification defines. */
 const emptyWithout = new Set(['lockedAt', 'endedAt', 'expiresAt'])
 
-t.test('a renderer can tell moments: each member named for one has its format', async (t) => {
+t.test('times can be recognised: each member that is named as a time has its format', async (t) => {
   const moments = members.filter(({ name, place }) => {
     const isMoment = /(?:At|ValidUntil)$/.test(name)
     return isMoment && !(place.includes('/install') && emptyWithout.has(name))
@@ -84,13 +84,13 @@ t.test('a renderer can tell moments: each member named for one has its format', 
   t.same([...new Set(moments.filter(({ schema }) => !hasFormat(schema)).map(({ place }) => place))], [])
 })
 
-t.test('a closed set is written in one way: enum', async (t) => {
+t.test('closed sets of values are declared in one way: enum', async (t) => {
   const isChoice = ({ schema }: Member) =>
     ((schema['anyOf'] ?? []) as Json[]).filter((one) => 'const' in one).length > 1
   t.same([...new Set(members.filter(isChoice).map(({ place }) => place))], [])
 })
 
-t.test('what a list can be sorted by can be read', async (t) => {
+t.test('every member by which a list can be sorted is in its rows', async (t) => {
   const sorts = parameters.filter(({ name }) => name === 'sort')
   t.ok(sorts.length > 3)
   for (const { place, schema } of sorts) {

@@ -47,6 +47,6 @@ t.test('C-002 a typical mistake of an author is reported with plugin, place, cau
   }
 })
 
-t.test('every mistake of the table has a name of its own', async (t) => {
+t.test('every mistake of the table has its own name', async (t) => {
   t.equal(new Set(mistakes.map(({ id }) => id)).size, mistakes.length)
 })

@@ -49,7 +49,7 @@ t.test('no text key takes a control character, and line breaks only if it declar
   }
 })
 
-t.test('a value that does not fit a pattern is rejected in words of both languages', async (t) => {
+t.test('a value that violates a pattern is rejected with words in both languages', async (t) => {
   const patterned = texts.filter(({ declaration }) => hasPattern(declaration.schema))
   t.ok(patterned.length > 20, `${patterned.length} keys`)
   for (const owned of patterned) {

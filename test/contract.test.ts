@@ -126,7 +126,7 @@ const namesIn = (written: readonly string[]) =>
 const hasMember = (shape: Shape | undefined, name: string) =>
   name.split('.').reduce<Shape | undefined>((part, member) => part?.properties?.[member], shape) !== undefined
 
-t.test('every documented endpoint is there, with its parameters and for whom it is documented to be', async (t) => {
+t.test('every documented endpoint exists, with its parameters and its documented access', async (t) => {
   const running = await startForTest(product, { roles: ['cli'] })
   t.teardown(() => running.stop('test ended'))
   const { paths } = (await running.service(http).openapi()) as { paths: Record<string, Record<string, Operation>> }
@@ -187,7 +187,7 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
   t.ok(compared >= 45, 'a table that excuses too much would compare nothing')
 })
 
-t.test('every documented permission is declared, and every declared one guards a route', async (t) => {
+t.test('every documented permission is declared, and every declared permission guards a route', async (t) => {
   const declared = product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code))
   const running = await startForTest(product, { roles: ['cli'] })
   t.teardown(() => running.stop('test ended'))
@@ -209,25 +209,22 @@ t.test('every documented permission is declared, and every declared one guards a
   }
 })
 
-t.test(
-  'R-049 R-050 R-101 limits of routes: silent only where nobody waits, none for all callers together',
-  async (t) => {
-    const running = await startForTest(product, { roles: ['cli'] })
-    t.teardown(() => running.stop('test ended'))
-    const limits = running
-      .service(http)
-      .routes.flatMap(({ path, annotations }) =>
-        annotations.flatMap(({ id, value }) =>
-          id === rateLimitedAnnotation ? [{ path, limit: value as RateLimited }] : [],
-        ),
-      )
-    t.ok(limits.length > 5)
-    for (const { path, limit } of limits) {
-      if (limit.silent) t.match(path, /heartbeat|tracking|log-report/, `${path} denies without a word`)
-      if (limit.keyStrategy === 'GLOBAL') t.ok(limit.key, `${path} shares one counter among all callers of the product`)
-    }
-  },
-)
+t.test('R-049 R-050 R-101 limits of routes: silent only where nobody waits, never shared by all callers', async (t) => {
+  const running = await startForTest(product, { roles: ['cli'] })
+  t.teardown(() => running.stop('test ended'))
+  const limits = running
+    .service(http)
+    .routes.flatMap(({ path, annotations }) =>
+      annotations.flatMap(({ id, value }) =>
+        id === rateLimitedAnnotation ? [{ path, limit: value as RateLimited }] : [],
+      ),
+    )
+  t.ok(limits.length > 5)
+  for (const { path, limit } of limits) {
+    if (limit.silent) t.match(path, /heartbeat|tracking|log-report/, `${path} denies without a word`)
+    if (limit.keyStrategy === 'GLOBAL') t.ok(limit.key, `${path} shares one counter among all callers of the product`)
+  }
+})
 
 t.test('C-003 every key has the prefix, an owner, and its texts in both languages', async (t) => {
   for (const { key, plugin, title, description } of catalogue) {
@@ -241,7 +238,7 @@ t.test('C-003 every key has the prefix, an owner, and its texts in both language
 })
 
 t.test(
-  'C-025..C-027 C-047 every route carries the version, admin routes the admin path, texts both languages',
+  'C-025..C-027 C-047 every route has the version, admin routes have the admin path, and texts exist in both languages',
   async (t) => {
     const running = await startForTest(product, { roles: ['cli'] })
     t.teardown(() => running.stop('test ended'))

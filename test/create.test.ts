@@ -107,7 +107,7 @@ t.test('the preset "minimal" in JavaScript passes its test', async (t) => {
   t.match(tested, /\bpass 1\b/)
 })
 
-t.test('without a terminal nothing waits, and nothing is written on an error', async (t) => {
+t.test('without a terminal the command does not wait, and writes nothing if there is an error', async (t) => {
   const directory = t.testdir({ full: { 'notes.txt': 'mine' } })
   const rejected = async (words: readonly string[], code: number, message: string | RegExp) => {
     const result = await plinth(directory, ['create', ...words])
@@ -124,7 +124,7 @@ t.test('without a terminal nothing waits, and nothing is written on an error', a
   t.same(filesIn(directory), [join(directory, 'full', 'notes.txt')])
 })
 
-t.test('what was written is removed when the rest cannot be written', async (t) => {
+t.test('written files are removed if the rest cannot be written', async (t) => {
   const directory = t.testdir({ empty: {} })
   // The second file has the same name as the folder of the first file, so writing the second file must fail.
   const files = new Map([
@@ -135,7 +135,7 @@ t.test('what was written is removed when the rest cannot be written', async (t) 
   t.same(globSync('**', { cwd: directory }).sort(), ['.', 'empty'])
 })
 
-t.test('in a terminal it asks for what is missing', async (t) => {
+t.test('in a terminal the command asks for missing answers', async (t) => {
   const directory = t.testdir()
   const product = await plinth(directory, ['create', 'product'], ['asked', 'minimal'])
   t.same(product.questions, ['Folder of the product: ', 'Preset (standard, minimal) [standard]: '])

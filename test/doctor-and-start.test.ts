@@ -50,7 +50,7 @@ async function planted(t: Test, { plugin = { members: '' }, settings = '', plant
   return directory
 }
 
-t.test('doctor passes a product without a fault and creates no database, and the product starts', async (t) => {
+t.test('doctor accepts a correct product and creates no database, and the product starts', async (t) => {
   const directory = await planted(t, {})
   const seen = (end: CommandEnd | undefined) => [end?.exitCode, end?.errors, end?.warnings, end?.isReady]
   const [first] = runHere(directory, 'doctor')
@@ -81,7 +81,7 @@ t.test('doctor creates no file and no directory', async (t) => {
   t.strictSame(filesIn(), before)
 })
 
-t.test('doctor says in a sentence that the database does not answer, and what to do', async (t) => {
+t.test('doctor reports in one sentence that the database does not respond, and the fix', async (t) => {
   const settings = [
     ...['TYPE=postgresql', 'HOST=127.0.0.1', 'PORT=1', 'NAME=shop', 'USERNAME=shop'].map(
       (line) => `PLATFORM_DATABASE_${line}`,
@@ -102,7 +102,7 @@ t.test('doctor says in a sentence that the database does not answer, and what to
   )
 })
 
-t.test('doctor recognizes that the product itself holds the port', async (t) => {
+t.test('doctor recognises that the product itself uses the port', async (t) => {
   const port = await freePort()
   const directory = await planted(t, { settings: `PLATFORM_HTTP_PORT=${port}` })
   const program = join(import.meta.dirname, '..', 'kernel', 'bin', 'plinth.js')

@@ -23,7 +23,7 @@ t.test('the picture of the layers shows every package in its layer', (t) => {
   t.end()
 })
 
-t.test('every hop of a journey names a file that exists', (t) => {
+t.test('every step of a path names a file that exists', (t) => {
   for (const { title, hops } of sections.filter(({ hops }) => hops.length > 0)) {
     for (const [index, hop] of hops.entries()) {
       t.match(hop, new RegExp(`^${index + 1}\\. \``), `${title}: hops are numbered, and begin with their file`)
@@ -35,7 +35,7 @@ t.test('every hop of a journey names a file that exists', (t) => {
   t.end()
 })
 
-t.test('the table of journeys counts their hops', (t) => {
+t.test('the table of paths counts their steps', (t) => {
   const rows = [...text.matchAll(/^\| (.+?) +\| (\d+) +\|$/gm)].map(([, title, count]) => [title, Number(count)])
   t.same(
     rows,
@@ -83,7 +83,7 @@ function rowsOf(file: string): string[][] {
     })
 }
 
-t.test('C-046 every change set stands in a document, by plugin and in the order in which it is applied', async (t) => {
+t.test('C-046 every change set is in a document, by plugin and in the order in which it is applied', async (t) => {
   const rows = rowsOf('docs/migrations.md')
   for (const dialect of dialects) {
     const here = rows.filter(([, , , databases]) => databases === 'all' || databases?.split(', ').includes(dialect))
@@ -105,7 +105,7 @@ t.test('C-046 every change set stands in a document, by plugin and in the order 
   t.equal(readFileSync(join(root, 'docs/migrations.md'), 'utf8'), migrationPage(product), 'npm run generate')
 })
 
-t.test('C-046 every permission stands in a document with both names', async (t) => {
+t.test('C-046 every permission is in a document with both names', async (t) => {
   const declared = product.plugins.flatMap(({ id, permissions = [] }) =>
     permissions.map(({ code, displayName }) => [id, code, localize(displayName, 'en'), localize(displayName, 'zh-CN')]),
   )
@@ -114,7 +114,7 @@ t.test('C-046 every permission stands in a document with both names', async (t) 
   t.equal(readFileSync(join(root, 'docs/permissions.md'), 'utf8'), permissionPage(product), 'npm run generate')
 })
 
-t.test('C-046 every key of a text stands in a document', async (t) => {
+t.test('C-046 every text key is in a document', async (t) => {
   const documented = new Set(rowsOf('docs/texts.md').map(([plugin, key]) => `${plugin} ${key}`))
   const keys = product.plugins.flatMap(({ id, messages }) =>
     [...textsOf(messages?.en ?? {}).keys(), ...textsOf(messages?.['zh-CN'] ?? {}).keys()].map((key) => `${id} ${key}`),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { dataDirectory, quickstart, runProgram } from './fixtures/product-process.ts'
 
-t.test('the entities of all plugins agree with the tables that their change sets make', async (t) => {
+t.test('the entities of all plugins match the tables of their change sets', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
   const on = ['--product', quickstart, '--set', `platform.database.sqlite.file=${file}`]
   t.match(await runProgram(['migrate', ...on]), { code: 0 })

@@ -15,7 +15,7 @@ const nameOf = ({ method, path }: RouteInfo) => `${method} ${path}`
 const limitOf = ({ annotations }: RouteInfo) =>
   annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
 
-t.test('R-106 every export and batch endpoint has a quota of its own, lower than the default', async (t) => {
+t.test('R-106 every export and batch endpoint has its own quota, lower than the default', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
   const running = await startForTest(product, {
     set: {

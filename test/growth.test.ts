@@ -59,7 +59,7 @@ async function startFilled(teardown: (end: () => Promise<void>) => void) {
   return { running, db: running.service(database), get }
 }
 
-t.test('no purge holds the event loop, whatever lies in its table', { timeout: 600_000 }, async (t) => {
+t.test('no purge blocks the event loop, whatever its table contains', { timeout: 600_000 }, async (t) => {
   const { running, db } = await startFilled(t.teardown)
   const time = String(longAgo)
   const columnsOf = async (table: string) =>
@@ -118,7 +118,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 6
   }
 })
 
-t.test('a page of users costs the same, however many hold the role', { timeout: 600_000 }, async (t) => {
+t.test('a page of users costs the same, however many have the role', { timeout: 600_000 }, async (t) => {
   const { db, get } = await startFilled(t.teardown)
   const moment = String(longAgo)
   const [first, roleCount] = [1_000_000, 40]

@@ -24,7 +24,7 @@ const configOn = (db: TestDatabase) => ({
 
 onEachDatabase(
   t,
-  'I-205 I-207 an installation that succeeds and one that fails reach the inbox of who the rules name',
+  'I-205 I-207 a successful and a failed installation reach the inboxes of the configured recipients',
   async (t, db) => {
     let isBroken = true
     const breaks = taskPlugin('shop-tables', {
@@ -69,7 +69,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'I-206 before the first migration no rule is missed when an installation fails', async (t, db) => {
+onEachDatabase(t, 'I-206 before the first migration a failed installation misses no rule', async (t, db) => {
   const lines: string[] = []
   const { running, execute, form } = await startInstall(t, db, {
     plugins,

@@ -141,7 +141,7 @@ async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<s
   t.same(await two.ended(), [0, null], 'the survivor drains and ends well')
 }
 
-onEachDatabase(t, 'K-018 R-001 two instances, one killed under load, on the database alone', (t, db) =>
+onEachDatabase(t, 'K-018 R-001 two instances, one killed under load, with the database only', (t, db) =>
   survivesKill(t, db, {}),
 )
 

@@ -5,7 +5,7 @@ import { repository } from './proofs/noticed-changes.ts'
 import { SourceCopy } from './proofs/source-copy.ts'
 import { runTestFile } from './proofs/test-run.ts'
 
-t.test('a key that is cut has no effect, and other keys keep theirs', { timeout: 900_000 }, async (t) => {
+t.test('a key whose wiring is cut has no effect, and other keys keep theirs', { timeout: 900_000 }, async (t) => {
   const copy = new SourceCopy(repository)
   t.teardown(() => copy.remove())
   for (const [key, file] of [
@@ -20,7 +20,7 @@ t.test('a key that is cut has no effect, and other keys keep theirs', { timeout:
   }
 })
 
-t.test('of a test file, only the tests with the title run', async (t) => {
+t.test('only the tests of a file with the given title run', async (t) => {
   const source = `import t from 'tap'
     t.test('a (b)', async (t) => { await t.test('inner', async (t) => { t.fail('first') }) })
     t.test('a b', async (t) => { t.fail('second') })`

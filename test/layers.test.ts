@@ -8,7 +8,7 @@ import { climbingImports, layers } from '../scripts/layers.ts'
 const loadsTypeBox = 'schemas are built with Type of @plinth/http, without loading TypeBox'
 const root = join(import.meta.dirname, '..')
 
-t.test('an import that climbs, or goes past the name of a package, is a fault', async (t) => {
+t.test('an import of a higher layer, or one that bypasses the name of a package, is an error', async (t) => {
   const problems: readonly (readonly [file: string, source: string, problem: string])[] = [
     ['kernel/src/a.ts', `import http from '@plinth/http'`, 'kernel may not import http'],
     ['config-schema/src/a.ts', `import '@plinth/kernel'`, 'config-schema may not import kernel'],
@@ -44,7 +44,7 @@ t.test('an import that climbs, or goes past the name of a package, is a fault', 
   t.match(climbingImports('plugins/new/src/a.ts', ''), [/"new" stands in no layer/])
 })
 
-t.test('what stands below, the package itself, libraries and examples in comments are none', async (t) => {
+t.test('imports of lower layers, the own package, libraries and examples in comments are no errors', async (t) => {
   const fine = [
     `import { kernel } from '@plinth/kernel'`,
     `import { manualClock } from '@plinth/kernel/testing'`,
@@ -64,7 +64,7 @@ t.test('what stands below, the package itself, libraries and examples in comment
   )
 })
 
-t.test('every package stands in one layer, and the lint finds no import that climbs', async (t) => {
+t.test('every package is in one layer, and lint finds no import of a higher layer', async (t) => {
   const named = layers.flatMap(({ packages }) => packages)
   t.equal(new Set(named).size, named.length)
   const packages = globSync('{config-schema,create-plinth,kernel,migrations,plugins/*}/package.json', { cwd: root })

@@ -94,7 +94,7 @@ const kinds = Map.groupBy(listed, ({ id, requires = {}, contributes = [], provid
     : id,
 )
 
-t.test('each plugin starts with nothing but what it requires and the back office, without a warning', async (t) => {
+t.test('each plugin starts with only its required plugins and the back office, without a warning', async (t) => {
   t.ok(kinds.size > 40)
   for (const plugins of kinds.values()) {
     t.same(await warningsOf(t, withRequired([...base, ...plugins])), [], plugins.map(({ id }) => id).join(', '))

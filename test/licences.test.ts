@@ -24,7 +24,7 @@ t.test('each package has the licence of the repository', (t) => {
   t.end()
 })
 
-t.test('no manifest names an address that nobody has configured', (t) => {
+t.test('no manifest contains an address that nobody has configured', (t) => {
   for (const file of manifests) {
     const { repository, bugs, homepage } = JSON.parse(read(file))
     t.strictSame({ repository, bugs, homepage }, { repository: undefined, bugs: undefined, homepage: undefined }, file)

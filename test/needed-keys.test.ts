@@ -45,7 +45,7 @@ async function start(t: Test, inFile: Readonly<Record<string, string | boolean>>
 
 for (const name of ['shared-window', 'shared-bucket', 'local-token-bucket']) {
   const enabled = `platform.rate-limit.stores.${name}.enabled`
-  t.test(`${name} is not switched off while it is the default store`, async (t) => {
+  t.test(`${name} is not disabled while it is the default store`, async (t) => {
     const { running, centre, restart } = await start(t)
     const rejected = async (work: Promise<unknown>, field: string, why: string) => {
       const error: unknown = await work.catch((reason: unknown) => reason)

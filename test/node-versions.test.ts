@@ -29,7 +29,7 @@ t.test('every package names the Node.js versions of the kernel, and the guides d
   }
 })
 
-t.test('a version below the range is old, every other one is not', async (t) => {
+t.test('a version below the range is old, all others are not', async (t) => {
   const old = ['18.20.8', '20.20.2', '22.23.3', '24.0.0', '24.6.0']
   for (const found of old) t.strictSame(oldNodeVersion(found, '>=24.7'), { needed: '24.7', found })
   for (const found of ['24.7.0', '24.21.0', '25.0.0', '26.1.0-nightly20260101'])

@@ -55,7 +55,7 @@ async function startQuickstart(t: Test, environment: Readonly<Record<string, str
   return { call, userId: account?.id }
 }
 
-t.test('N-129 an admin send under the same idempotency key is sent once', async (t) => {
+t.test('N-129 a message of an administrator with the same idempotency key is sent once', async (t) => {
   const { call, userId } = await startQuickstart(t)
   const send = (content: string, key: string) => {
     const message = { channels: ['database'], recipientUserIds: [userId], content }
@@ -69,23 +69,20 @@ t.test('N-129 an admin send under the same idempotency key is sent once', async 
   t.equal((await call('GET', 'notifications/inbox')).data.total, 2)
 })
 
-t.test(
-  'N-065 N-066 what the back office stores of webhooks goes before local settings, and counts at once',
-  async (t) => {
-    const { call } = await startQuickstart(t, { PLATFORM_NOTIFICATION_CHANNELS_WEBHOOK_ENABLED: 'false' })
-    const send = () => call('POST', 'notifications/send', { channels: ['webhook'], content: 'Hi' })
-    t.hasStrict(await send(), { code: '503', data: { reason: 'notification.channel-disabled' } })
-    const root = 'platform.notification.channels.webhook'
-    const store = (key: string, value: string | boolean) =>
-      call('POST', 'admin/system-config/changes', { changes: [{ key: `${root}.${key}`, action: 'set', value }] })
-    t.hasStrict(await store('enabled', true), { code: '200' })
-    t.match(await send(), { data: { result: { provider: 'dingtalk', errorCode: 'webhook.endpoint-missing' } } })
-    t.hasStrict(await store('default-provider', 'slack'), { code: '200' })
-    t.match(await send(), { data: { result: { provider: 'slack' } } })
-  },
-)
+t.test('N-065 N-066 webhook settings that the back office stores override local settings immediately', async (t) => {
+  const { call } = await startQuickstart(t, { PLATFORM_NOTIFICATION_CHANNELS_WEBHOOK_ENABLED: 'false' })
+  const send = () => call('POST', 'notifications/send', { channels: ['webhook'], content: 'Hi' })
+  t.hasStrict(await send(), { code: '503', data: { reason: 'notification.channel-disabled' } })
+  const root = 'platform.notification.channels.webhook'
+  const store = (key: string, value: string | boolean) =>
+    call('POST', 'admin/system-config/changes', { changes: [{ key: `${root}.${key}`, action: 'set', value }] })
+  t.hasStrict(await store('enabled', true), { code: '200' })
+  t.match(await send(), { data: { result: { provider: 'dingtalk', errorCode: 'webhook.endpoint-missing' } } })
+  t.hasStrict(await store('default-provider', 'slack'), { code: '200' })
+  t.match(await send(), { data: { result: { provider: 'slack' } } })
+})
 
-t.test('N-002 no plugin imports a channel: whoever sends knows the facade alone', async (t) => {
+t.test('N-002 no plugin imports a channel: senders know only the notification service', async (t) => {
   const sources = globSync('{kernel,plugins/*,examples/*}/**/*.ts', {
     cwd: root,
     exclude: (path) => /(^|\/)(node_modules|dist|test)$/.test(path),

@@ -110,7 +110,7 @@ const writes: readonly Write[] = [
 const without = (members: Members, names: readonly string[]): Members =>
   Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
 
-t.test('C-032 an optional member that is left out answers and stores what its default does', async (t) => {
+t.test('C-032 an omitted optional member has the response and the stored value of its default', async (t) => {
   const { paths } = (await server.openapi()) as { paths: Record<string, Record<string, Data>> }
   for (const { path, needs, defaults, own } of writes) {
     const body = paths[`/api/v1/${path}`]?.['post'].requestBody.content['application/json'].schema
@@ -144,7 +144,7 @@ t.test('C-032 a rule that is changed without its escalation keeps it', async (t)
   t.same(without(again, ['version', 'updatedAt']), without(changed, ['version', 'updatedAt']))
 })
 
-t.test('C-032 what is done without a reason is done as with one, which the records alone hold', async (t) => {
+t.test('C-032 an action without a reason works like one with a reason, which only the records contain', async (t) => {
   const why = 'Ann asked for it'
   for (const { path, needs, own } of writes.filter(({ path }) => path.startsWith('admin/iam/'))) {
     const create = async (name: string, headers: Record<string, string>) => {

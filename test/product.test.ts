@@ -230,7 +230,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
 }
 
 t.test(
-  'C-002 K-019 minus any one plugin the product starts, or is refused with the name of who misses it',
+  'C-002 K-019 without any one plugin the product starts, or is rejected with the name of the plugin that needs it',
   async (t) => {
     // The plugins of all webhook providers have the same form, so the test leaves out only one of them.
     const isLikeOthers = ({ id }: { readonly id: string }) =>
@@ -262,7 +262,7 @@ t.test(
   },
 )
 
-t.test('calls that create take idempotency keys, and the API description says which', async (t) => {
+t.test('calls that create accept idempotency keys, and the API description shows which', async (t) => {
   const running = await startForTest(product, { roles: ['cli'], set: { 'platform.database.sqlite.file': ':memory:' } })
   t.teardown(() => running.stop('test ended'))
   const { paths } = await running.service(http).openapi()
@@ -311,7 +311,7 @@ t.test('a limiter store and an install task of third parties work in the product
   t.ok(running.installTasks.some(({ plugin }) => plugin === acmeTask.id))
 })
 
-t.test('K-019 lite starts with no database and no cache and answers', async (t) => {
+t.test('K-019 lite starts without a database server and cache, and responds', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
   const running = await startForTest(lite, {
     set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file, ...patient },
@@ -326,7 +326,7 @@ t.test('K-019 lite starts with no database and no cache and answers', async (t) 
   })
 })
 
-t.test('R-018 lite limits logins, in the memory of its one process', async (t) => {
+t.test('R-018 lite limits logins in the memory of its only process', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
   const running = await startForTest(lite, {
     set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file, ...patient },
@@ -347,44 +347,47 @@ t.test('R-018 lite limits logins, in the memory of its one process', async (t) =
   t.equal(await attempt('somebody-else'), '401', 'another account has its own')
 })
 
-t.test('K-018 SIGTERM under load: no request is cut, and the product and its supervisor end with 0', async (t) => {
-  const settings = {
-    'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
-    'platform.rate-limit.enabled': 'false',
-  }
-  const set = [
-    '--product',
-    quickstart,
-    ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
-  ]
-  t.match(await runProgram(['migrate', ...set]), { code: 0 })
-  const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
-  t.match(await runProgram([...create, ...set], administrator.password), { code: 0 })
-  const running = await startProcess(t, quickstart, settings, { supervised: true })
-  const headers = await authorize(running.url)
-  let answered = 0
-  let cut = 0
-  const client = async () => {
-    const message = { channels: ['memory'], subject: 'x', content: 'y' }
-    for (let isOpen = true; isOpen; ) {
-      const answer = await send(running.url, message, headers).catch(() => undefined)
-      const body = (await answer?.json().catch(() => undefined)) as { code: string } | undefined
-      if (body?.code === '200') answered++
-      else cut++
-      if (answered === 200) running.child.kill('SIGTERM')
-      // The client stops when the server drains: the server then closes each connection after its response and accepts
-      // no new connections.
-      isOpen = answer !== undefined && answer.headers.get('connection') !== 'close'
+t.test(
+  'K-018 SIGTERM under load: no request is interrupted, and the product and its supervisor end with 0',
+  async (t) => {
+    const settings = {
+      'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
+      'platform.rate-limit.enabled': 'false',
     }
-  }
-  await Promise.all(Array.from({ length: 16 }, client))
-  t.same(await running.ended(), [0, null])
-  t.equal(cut, 0, `of ${answered} requests none was cut`)
-  t.ok(answered >= 200)
-})
+    const set = [
+      '--product',
+      quickstart,
+      ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
+    ]
+    t.match(await runProgram(['migrate', ...set]), { code: 0 })
+    const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
+    t.match(await runProgram([...create, ...set], administrator.password), { code: 0 })
+    const running = await startProcess(t, quickstart, settings, { supervised: true })
+    const headers = await authorize(running.url)
+    let answered = 0
+    let cut = 0
+    const client = async () => {
+      const message = { channels: ['memory'], subject: 'x', content: 'y' }
+      for (let isOpen = true; isOpen; ) {
+        const answer = await send(running.url, message, headers).catch(() => undefined)
+        const body = (await answer?.json().catch(() => undefined)) as { code: string } | undefined
+        if (body?.code === '200') answered++
+        else cut++
+        if (answered === 200) running.child.kill('SIGTERM')
+        // The client stops when the server drains: the server then closes each connection after its response and accepts
+        // no new connections.
+        isOpen = answer !== undefined && answer.headers.get('connection') !== 'close'
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, client))
+    t.same(await running.ended(), [0, null])
+    t.equal(cut, 0, `of ${answered} requests none was cut`)
+    t.ok(answered >= 200)
+  },
+)
 
 t.test(
-  'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that hinders',
+  'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that interferes',
   async (t) => {
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
     // The timeout is long, because on a slow disk one process may block the other one for a long time.
@@ -404,7 +407,7 @@ t.test(
   },
 )
 
-t.test('a plugin list with a mistake ends with 3 and says what to do', async (t) => {
+t.test('a plugin list with a mistake ends with 3 and reports the fix', async (t) => {
   const failure = await runProgram(['start', '--product', quickstart, '--set', 'platform.http.prot=1'])
   t.match(failure, {
     code: 3,
@@ -412,55 +415,59 @@ t.test('a plugin list with a mistake ends with 3 and says what to do', async (t)
   })
 })
 
-t.test(
-  'K-008 a value that the configuration centre stores is what the program shows and the next start uses',
-  async (t) => {
-    const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
-    const on = ['--product', quickstart, '--set', `platform.database.sqlite.file=${file}`, '--json']
-    const deadline = 'platform.notification.send-deadline'
-    t.match(await runProgram(['migrate', ...on]), { code: 0 })
-    t.match(await runProgram(['config', 'set', deadline, '7s', ...on]), { code: 0 })
-    const { stdout } = await runProgram(['config', 'get', deadline, ...on])
-    t.match(JSON.parse(stdout), { key: deadline, value: '7s', source: 'database' })
-  },
-)
-
-t.test('a stored value that keeps a plugin down is named, and every command that mends it works', async (t) => {
+t.test('K-008 a value that the config centre stores is shown by the program and used at the next start', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
-  const settings = { 'platform.http.port': '0', 'platform.database.sqlite.file': file }
-  const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`])
-  const plinth = (...words: string[]) => runProgram([...words, '--product', quickstart, ...set], administrator.password)
-  const engine = 'platform.async-task.engine'
-  const sender = 'platform.iam.auth.login.verification.sms.sender'
-  t.match(await plinth('migrate'), { code: 0 })
-  t.match(await plinth('config', 'set', engine, 'bullmq'), { code: 1, stderr: /no Redis/ }, 'its owner is asked')
-  t.match(await plinth('config', 'set', engine, 'bullmq', '--no-verify'), { code: 0 })
-  t.match(await plinth('config', 'set', sender, 'pigeon', '--no-verify'), { code: 0 })
-
-  const start = await plinth('start', '--no-supervisor')
-  t.match(start, { code: 1, stderr: 'config reset platform.' })
-  t.match(
-    start.stderr,
-    /Plugin "iam\.verification" failed in setup.* the stored value of platform\.iam\.\S+\.sms\.sender, version 2, by cli:\S+ at \d{4}-/,
-  )
-  const doctor = await plinth('doctor')
-  t.match(doctor, { code: 1, stdout: /failed +set-up +Plugin "iam.verification" failed.*config reset \S+sms\.sender`/ })
-  t.match(doctor.stdout, /failed +stored value of platform\.async-task\.engine, version 1, .*no Redis/)
-  t.match(await plinth('config', 'get', sender), { code: 0, stdout: 'pigeon\n', stderr: '' })
-  t.match(await plinth('migrate'), { code: 0, stderr: '' })
-  const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
-  t.match(await plinth(...create), { code: 0, stderr: '' })
-  const unasked = await plinth('config', 'set', sender, 'log')
-  t.match(unasked, { code: 1, stderr: /it cannot be asked: Plugin "iam\.verification" failed/ })
-  t.match(await plinth('config', 'reset', engine, sender), { code: 0, stderr: /iam\.verification/ })
-  const running = await startProcess(t, quickstart, settings)
-  t.equal((await fetch(`${running.url}/health/ready`)).status, 200)
-  running.child.kill('SIGTERM')
-  t.same(await running.ended(), [0, null])
+  const on = ['--product', quickstart, '--set', `platform.database.sqlite.file=${file}`, '--json']
+  const deadline = 'platform.notification.send-deadline'
+  t.match(await runProgram(['migrate', ...on]), { code: 0 })
+  t.match(await runProgram(['config', 'set', deadline, '7s', ...on]), { code: 0 })
+  const { stdout } = await runProgram(['config', 'get', deadline, ...on])
+  t.match(JSON.parse(stdout), { key: deadline, value: '7s', source: 'database' })
 })
 
 t.test(
-  'K-008 a limit and a channel switch change in two running instances; a restart key waits and says so',
+  'a stored value that prevents a plugin from starting is reported, and every suggested command repairs it',
+  async (t) => {
+    const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+    const settings = { 'platform.http.port': '0', 'platform.database.sqlite.file': file }
+    const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`])
+    const plinth = (...words: string[]) =>
+      runProgram([...words, '--product', quickstart, ...set], administrator.password)
+    const engine = 'platform.async-task.engine'
+    const sender = 'platform.iam.auth.login.verification.sms.sender'
+    t.match(await plinth('migrate'), { code: 0 })
+    t.match(await plinth('config', 'set', engine, 'bullmq'), { code: 1, stderr: /no Redis/ }, 'its owner is asked')
+    t.match(await plinth('config', 'set', engine, 'bullmq', '--no-verify'), { code: 0 })
+    t.match(await plinth('config', 'set', sender, 'pigeon', '--no-verify'), { code: 0 })
+
+    const start = await plinth('start', '--no-supervisor')
+    t.match(start, { code: 1, stderr: 'config reset platform.' })
+    t.match(
+      start.stderr,
+      /Plugin "iam\.verification" failed in setup.* the stored value of platform\.iam\.\S+\.sms\.sender, version 2, by cli:\S+ at \d{4}-/,
+    )
+    const doctor = await plinth('doctor')
+    t.match(doctor, {
+      code: 1,
+      stdout: /failed +set-up +Plugin "iam.verification" failed.*config reset \S+sms\.sender`/,
+    })
+    t.match(doctor.stdout, /failed +stored value of platform\.async-task\.engine, version 1, .*no Redis/)
+    t.match(await plinth('config', 'get', sender), { code: 0, stdout: 'pigeon\n', stderr: '' })
+    t.match(await plinth('migrate'), { code: 0, stderr: '' })
+    const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
+    t.match(await plinth(...create), { code: 0, stderr: '' })
+    const unasked = await plinth('config', 'set', sender, 'log')
+    t.match(unasked, { code: 1, stderr: /it cannot be asked: Plugin "iam\.verification" failed/ })
+    t.match(await plinth('config', 'reset', engine, sender), { code: 0, stderr: /iam\.verification/ })
+    const running = await startProcess(t, quickstart, settings)
+    t.equal((await fetch(`${running.url}/health/ready`)).status, 200)
+    running.child.kill('SIGTERM')
+    t.same(await running.ended(), [0, null])
+  },
+)
+
+t.test(
+  'K-008 a limit and a channel switch change in two running instances; a restart key waits and reports it',
   async (t) => {
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
     const clock = manualClock(Date.now())

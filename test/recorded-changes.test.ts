@@ -90,7 +90,7 @@ t.test('a change is noticed when a test of each requirement fails', async (t) =>
   ])
 })
 
-t.test('a change of several places, of one file too, is applied as a whole', async (t) => {
+t.test('a change of several places, also in one file, is applied as a whole', async (t) => {
   const root = project(t)
   const halves = { ...of('A-001'), fragment: 'a + b', replacement: '(a - b)' }
   t.same(await problemsOf(t, root, { ...halves, others: [{ ...halves, fragment: '- b', replacement: '+ b' }] }), [
@@ -106,7 +106,7 @@ t.test('a fragment that does not occur exactly once fails the proof', async (t) 
   await t.rejects(proveChanges([{ ...of(), replacement: 'a + b' }], { root }), /are equal/)
 })
 
-t.test('a test that fails without the change notices nothing', async (t) => {
+t.test('a test that also fails without the change notices nothing', async (t) => {
   const [problem] = await problemsOf(
     t,
     project(t, `t.test('${id(1)} fails', async (t) => { t.equal(sum(2, 1), 4) })`),
@@ -120,7 +120,7 @@ t.test('source that cannot be loaded is not noticed by a requirement', async (t)
   t.same(await problemsOf(t, project(t), broken), ['no test of test/sum.test.ts failed', 'no test of A-001 failed'])
 })
 
-t.test('a test that hangs is killed with what it started, and has noticed nothing', async (t) => {
+t.test('a test that hangs is killed with its child processes, and has noticed nothing', async (t) => {
   const root = project(
     t,
     `import { spawn } from 'node:child_process'

@@ -76,7 +76,7 @@ const harmless = new Set([
   'platform.view.root.target',
 ])
 
-t.test('keys that sign, and paths of the host, are set where the process starts', async (t) => {
+t.test('signing keys and paths of the host are set in the environment of the process', async (t) => {
   const isSuspicious = ({ key, type, state }: { key: string; type: string; state?: boolean }) =>
     type === 'string' &&
     !state &&

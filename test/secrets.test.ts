@@ -14,7 +14,7 @@ const secrets = {
 }
 
 t.test(
-  'K-009 no surface of the whole product shows a secret, in clear or in base64',
+  'K-009 no output of the whole product shows a secret, in plain text or in base64',
   { timeout: 600_000 },
   async (t) => {
     const directory = await dataDirectory(t.teardown)
@@ -127,7 +127,7 @@ t.test(
 )
 
 t.test(
-  'K-009 values that are only previewed open nothing to anybody, however long and however many they are',
+  'K-009 values that are only previewed grant no access, however long and however many they are',
   { timeout: 600_000 },
   async (t) => {
     const directory = await dataDirectory(t.teardown)

@@ -44,7 +44,7 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
 // The tests wait for deadlines in real time, so they run concurrently. They are subtests of one test, so that only
 // these tests run concurrently.
 t.test('a whole product', { jobs: 2, timeout: 600_000 }, async (t) => {
-  onEachDatabase(t, 'a database that falls silent', fallsSilent)
+  onEachDatabase(t, 'a database that becomes silent', fallsSilent)
 })
 
 async function fallsSilent(t: Test, db: TestDatabase) {

@@ -60,7 +60,7 @@ const keys = new Set(
 /** Returns the text keys that occur in a text for users. */
 const keysIn = (text: string) => (text.match(/messages\.[\w-]+(?:\.[\w-]+)*/g) ?? []).filter((key) => keys.has(key))
 
-t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 600_000 }, async (t) => {
+t.test('C-046 I-201 no response and no page contains the key of a text', { timeout: 600_000 }, async (t) => {
   t.same(keysIn('{"fix":"messages.install.result.between"}'), ['messages.install.result.between'], 'it would be seen')
   const root = await dataDirectory(t.teardown)
   // The installation needs this file. Without it, the installation would stop at its first step.

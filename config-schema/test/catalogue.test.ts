@@ -222,7 +222,7 @@ t.test('the reference page lists the rules of each key and of the items of a lis
   })
 })
 
-t.test('the reference page heads a group by what people call it', async (t) => {
+t.test('the reference page shows the title of each group of keys', async (t) => {
   const { keys } = collectKeys([
     {
       plugin: 'shop',
@@ -247,7 +247,7 @@ t.test('.env.example sets nothing until a line is uncommented, and then sets the
   t.notMatch(text, 'hunter2')
 })
 
-t.test('every default survives the way through .env.example, or is left out', async () => {
+t.test('every default can be written to .env.example and read back, or is left out', async () => {
   const declared = (value: JsonValue) => {
     if (typeof value === 'string') return key.string({ title: 'x', default: value })
     if (Array.isArray(value)) return key.stringList({ title: 'x', default: value as readonly string[] })

@@ -174,22 +174,25 @@ t.test('C-003 every mistake in a declaration is reported with its place', async 
   t.same(schemas(circular), ['schema schema'])
 })
 
-t.test('a default or example that breaks its own schema is reported, a secret one without its value', async (t) => {
-  const [problem, ...more] = validateDeclaration('platform.x', key.integer({ title: 'x', default: 0, minimum: 1 }))
-  t.same(more, [])
-  t.same(problem, { rule: 'default', place: 'default', message: 'default must be at least 1; it is 0' })
-  const examples = validateDeclaration('platform.x', key.host({ title: 'x', examples: ['a.example', 'a b'] }))
-  t.same(
-    examples.map(({ rule, place }) => [rule, place]),
-    [['examples', 'examples.1']],
-  )
-  const secret = validateDeclaration(
-    'platform.x',
-    key.string({ title: 'x', default: 'hunter2', minLength: 20, sensitive: true }),
-  )
-  t.equal(secret.length, 1)
-  t.notMatch(JSON.stringify(secret), 'hunter2')
-})
+t.test(
+  'a default or example that breaks its own schema is reported, without the value if the key is secret',
+  async (t) => {
+    const [problem, ...more] = validateDeclaration('platform.x', key.integer({ title: 'x', default: 0, minimum: 1 }))
+    t.same(more, [])
+    t.same(problem, { rule: 'default', place: 'default', message: 'default must be at least 1; it is 0' })
+    const examples = validateDeclaration('platform.x', key.host({ title: 'x', examples: ['a.example', 'a b'] }))
+    t.same(
+      examples.map(({ rule, place }) => [rule, place]),
+      [['examples', 'examples.1']],
+    )
+    const secret = validateDeclaration(
+      'platform.x',
+      key.string({ title: 'x', default: 'hunter2', minLength: 20, sensitive: true }),
+    )
+    t.equal(secret.length, 1)
+    t.notMatch(JSON.stringify(secret), 'hunter2')
+  },
+)
 
 t.test('ordinary keys, objects too, are checked without loading ajv', async (t) => {
   const isLoaded = (schema: object) => {

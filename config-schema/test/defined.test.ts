@@ -9,7 +9,7 @@ interface Options {
 
 const absent = (): string | undefined => undefined
 
-t.test('a copy has the members that are not undefined', async (t) => {
+t.test('a copy has only the members that are not undefined', async (t) => {
   const options: Options = omitUndefined({ name: 'a', reason: absent(), at: null })
   t.strictSame(Object.entries(options), [
     ['name', 'a'],

@@ -14,16 +14,23 @@ function read(text: string): Values | number {
 }
 const shown = (text: string) => encodeURIComponent(text)
 
-t.test('a text has the same value for dotenv, docker and systemd, or a named difference, or is an error', async (t) => {
-  for (const { text, plinth, dotenv: expected, docker, systemd, differs = {} } of envTexts) {
-    t.strictSame(read(text), plinth, shown(text))
-    t.strictSame({ ...dotenv.parse(text) }, expected, `dotenv ${shown(text)}`)
-    if (typeof plinth === 'number') continue
-    t.strictSame(plinth, expected, `as dotenv: ${shown(text)}`)
-    t.equal(JSON.stringify(docker) !== JSON.stringify(plinth), differs.docker !== undefined, `docker ${shown(text)}`)
-    t.equal(JSON.stringify(systemd) !== JSON.stringify(plinth), differs.systemd !== undefined, `systemd ${shown(text)}`)
-  }
-})
+t.test(
+  'dotenv, docker and systemd read a text as the same value, or the difference is documented, or the text is an error',
+  async (t) => {
+    for (const { text, plinth, dotenv: expected, docker, systemd, differs = {} } of envTexts) {
+      t.strictSame(read(text), plinth, shown(text))
+      t.strictSame({ ...dotenv.parse(text) }, expected, `dotenv ${shown(text)}`)
+      if (typeof plinth === 'number') continue
+      t.strictSame(plinth, expected, `as dotenv: ${shown(text)}`)
+      t.equal(JSON.stringify(docker) !== JSON.stringify(plinth), differs.docker !== undefined, `docker ${shown(text)}`)
+      t.equal(
+        JSON.stringify(systemd) !== JSON.stringify(plinth),
+        differs.systemd !== undefined,
+        `systemd ${shown(text)}`,
+      )
+    }
+  },
+)
 
 const piece = fc.oneof(
   fc.constantFrom(
@@ -58,7 +65,7 @@ t.test('any text without an error has the values of dotenv', async (t) => {
   t.ok(accepted > 5000, `${accepted} texts were accepted`)
 })
 
-t.test('what is written is read back, by dotenv too, next to other entries', async (t) => {
+t.test('dotenv and the parser read back every written value, also next to other entries', async (t) => {
   const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,12}$/)
   const value = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''))
   let written = 0
@@ -94,7 +101,7 @@ t.test('bytes that are not UTF-8 are an error with their line', async (t) => {
   t.strictSame(lineOf(Buffer.from('\uFEFFA=中文\r\n')), { A: '中文' })
 })
 
-t.test('a file of errors is reported by its first ones, and repeats nothing of the file', async (t) => {
+t.test('a file with many errors is reported by its first errors, without its content', async (t) => {
   const { faults, entries } = parseEnvFile(`A=1\n${'s3cret: x\n'.repeat(1000)}`)
   t.strictSame([faults.length, faults[0]?.line, entries.length], [10, 2, 1])
   t.notMatch(JSON.stringify(faults), 's3cret')

@@ -87,7 +87,7 @@ t.test('K-010 formatDuration writes the shortest text that reads back exactly', 
   )
 })
 
-t.test('bytes are exact, decimal and binary units differ', async (t) => {
+t.test('decimal and binary units of bytes are exact and differ', async (t) => {
   const accepted = { 0: 0, 1024: 1024, '1B': 1, '64kB': 64_000, '10MiB': 10_485_760, '2GB': 2e9, '1TiB': 2 ** 40 }
   for (const [text, bytes] of Object.entries(accepted)) t.equal(parseBytes(text), bytes, text)
   for (const text of [

@@ -39,7 +39,7 @@ t.test('K-009 no secret remains after redaction, whatever the surrounding text a
   )
 })
 
-t.test('K-009 basic authentication is masked at every alignment; what is no secret stays', async (t) => {
+t.test('K-009 basic authentication is masked at every alignment, and other text stays', async (t) => {
   fc.assert(
     fc.property(
       fc.string({ maxLength: 9 }),
@@ -101,7 +101,7 @@ function redactSlowly(text: string, secrets: readonly string[]): string {
   return shown
 }
 
-t.test('K-009 what is masked equals what a naive search finds, also where secrets overlap and repeat', async () => {
+t.test('K-009 the mask equals that of a naive search, also where secrets overlap and repeat', async () => {
   const few = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 40 })
   const odd = fc.string({ unit: fc.constantFrom('a', '"', '%', ' ', '文', '\ud800'), minLength: 1, maxLength: 20 })
   for (const secret of [few, odd, secretText]) {
@@ -126,7 +126,7 @@ t.test('K-009 what is masked equals what a naive search finds, also where secret
   }
 })
 
-t.test('K-009 however many lengths begin alike, no part of a secret stays', async () => {
+t.test('K-009 no part of a secret remains, however many secrets begin with the same characters', async () => {
   const lengths = fc.uniqueArray(fc.integer({ min: 4, max: 300 }), { minLength: 20, maxLength: 60 })
   fc.assert(
     fc.property(lengths, fc.nat(), (some, which) => {
@@ -140,7 +140,7 @@ t.test('K-009 however many lengths begin alike, no part of a secret stays', asyn
   )
 })
 
-t.test('K-009 ten thousand secrets, one of a megabyte, and texts that almost hold them', async (t) => {
+t.test('K-009 ten thousand secrets, one of a megabyte, and texts that almost contain them', async (t) => {
   const many = new Secrets()
   const secrets = Array.from(
     { length: 10_000 },
@@ -164,7 +164,7 @@ t.test('K-009 ten thousand secrets, one of a megabyte, and texts that almost hol
   t.ok(many.redact(`${'a'.repeat(2 ** 17)}b`).endsWith('******'))
 })
 
-t.test('K-009 a text that cannot be searched is withheld as a whole, and nothing is thrown', async (t) => {
+t.test('K-009 a text that cannot be searched is replaced as a whole, and nothing is thrown', async (t) => {
   const secrets = new Secrets()
   secrets.add('hush-hush')
   const longest = 'hush-hush'.padStart(maxRedactableLength, ' ')
@@ -191,7 +191,7 @@ t.test('K-009 a text that cannot be searched is withheld as a whole, and nothing
   t.equal(secrets.redact('deep-down', [deep]), '******')
 })
 
-t.test('K-009 an error loses its secrets in place, with its causes, and a circle of causes ends', async (t) => {
+t.test('K-009 secrets in an error and its causes are masked in place, also if the causes form a cycle', async (t) => {
   const error = new Error('no hush-hush')
   error.cause = new AggregateError([error, Object.freeze(new Error('frozen'))], 'many hush-hush')
   redactError(error, (text) => redact(text, ['hush-hush']))

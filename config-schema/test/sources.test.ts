@@ -26,52 +26,55 @@ const summary = ({ layers, findings, refused }: ReadSourceResult) => ({
   refused,
 })
 
-t.test('K-008 the surroundings of a process as sources, weakest first, each value with its place', async (t) => {
-  const root = t.testdir({
-    'product.ts': "export default {\n  'platform.shop.wait': '2s',\n}",
-    '.env': 'OTHER=1\nSHOP_TOKEN=hush-hush\n',
-  })
-  const sources = sourcesOf({
-    config: { 'platform.shop.wait': '2s' },
-    file: join(root, 'product.ts'),
-    root,
-    environment: { PLATFORM_SHOP_DELAY: '3s', PLATFORM_OF_OTHERS: 'x', HOME: '/', GONE: undefined },
-    set: { 'platform.shop.wiat': '4s', 'platform.shop.token': 'short' },
-  })
-  const read = sources.map((source) => [source.name, summary(readSource(source, index))])
-  t.strictSame(read, [
-    ['file', { layers: [['platform.shop.wait', 'product.ts:2', '2s']], findings: [], refused: [] }],
-    ['dotenv', { layers: [['platform.shop.token', '.env:2', 'hush-hush']], findings: [], refused: [] }],
-    [
-      'environment',
-      {
-        layers: [['platform.shop.wait', 'environment variable PLATFORM_SHOP_DELAY', '3s']],
-        findings: [
-          ['deprecated', true, 'environment variable PLATFORM_SHOP_DELAY'],
-          ['unknown', true, 'environment variable PLATFORM_OF_OTHERS'],
-        ],
-        refused: [],
-      },
-    ],
-    [
-      'command-line',
-      {
-        layers: [],
-        findings: [
-          ['unknown', false, '--set platform.shop.wiat'],
-          ['invalid', false, '--set platform.shop.token'],
-        ],
-        refused: ['platform.shop.token'],
-      },
-    ],
-  ])
-  const named = sourcesOf({ config: {}, file: undefined, root, envFile: 'other.env' })[1]
-  assertMembers(t, named?.unreadable, [{ place: join(root, 'other.env'), reason: 'ENOENT' }])
-  t.strictSame(
-    sourcesOf({ config: {}, file: undefined, root, envFile: false }).map(({ name }) => name),
-    ['file', 'environment', 'command-line'],
-  )
-})
+t.test(
+  'K-008 the environment of a process supplies sources, the weakest first, each value with its place',
+  async (t) => {
+    const root = t.testdir({
+      'product.ts': "export default {\n  'platform.shop.wait': '2s',\n}",
+      '.env': 'OTHER=1\nSHOP_TOKEN=hush-hush\n',
+    })
+    const sources = sourcesOf({
+      config: { 'platform.shop.wait': '2s' },
+      file: join(root, 'product.ts'),
+      root,
+      environment: { PLATFORM_SHOP_DELAY: '3s', PLATFORM_OF_OTHERS: 'x', HOME: '/', GONE: undefined },
+      set: { 'platform.shop.wiat': '4s', 'platform.shop.token': 'short' },
+    })
+    const read = sources.map((source) => [source.name, summary(readSource(source, index))])
+    t.strictSame(read, [
+      ['file', { layers: [['platform.shop.wait', 'product.ts:2', '2s']], findings: [], refused: [] }],
+      ['dotenv', { layers: [['platform.shop.token', '.env:2', 'hush-hush']], findings: [], refused: [] }],
+      [
+        'environment',
+        {
+          layers: [['platform.shop.wait', 'environment variable PLATFORM_SHOP_DELAY', '3s']],
+          findings: [
+            ['deprecated', true, 'environment variable PLATFORM_SHOP_DELAY'],
+            ['unknown', true, 'environment variable PLATFORM_OF_OTHERS'],
+          ],
+          refused: [],
+        },
+      ],
+      [
+        'command-line',
+        {
+          layers: [],
+          findings: [
+            ['unknown', false, '--set platform.shop.wiat'],
+            ['invalid', false, '--set platform.shop.token'],
+          ],
+          refused: ['platform.shop.token'],
+        },
+      ],
+    ])
+    const named = sourcesOf({ config: {}, file: undefined, root, envFile: 'other.env' })[1]
+    assertMembers(t, named?.unreadable, [{ place: join(root, 'other.env'), reason: 'ENOENT' }])
+    t.strictSame(
+      sourcesOf({ config: {}, file: undefined, root, envFile: false }).map(({ name }) => name),
+      ['file', 'environment', 'command-line'],
+    )
+  },
+)
 
 t.test('K-008 the database supplies only values that operators edit or owners store there', async (t) => {
   const row = (name: string, written: string | boolean) => ({ name, by: 'key', written, place: `row ${name}` }) as const

@@ -20,7 +20,7 @@ const read = (declaration: KeyDeclaration, text: string) => {
   return reading.ok ? reading.value : `${reading.rule}!`
 }
 
-t.test('text is read strictly by the type of the schema', async (t) => {
+t.test('the type of the schema decides strictly how text is parsed', async (t) => {
   const integer = key.integer({ title: 'x' })
   for (const [text, value] of [
     ['0', 0],
@@ -87,7 +87,7 @@ t.test('lists are JSON or comma-separated, objects are JSON', async (t) => {
   for (const text of ['[]', 'null', '5', '"a"', '{', '{"a":1e999}', 'a=b']) t.equal(read(object, text), 'type!', text)
 })
 
-t.test('empty text is a value of plain text only', async (t) => {
+t.test('empty text is only valid for plain text', async (t) => {
   t.equal(read(key.string({ title: 'x' }), ''), '')
   const others = [
     key.integer({ title: 'x' }),
@@ -102,7 +102,7 @@ t.test('empty text is a value of plain text only', async (t) => {
   t.match(parseValueText(key.stringList({ title: 'x' }), ''), { message: /write \[\] for an empty list/ })
 })
 
-t.test('text of a value reads back as the value', async () => {
+t.test('the text of a value is read back as the value', async () => {
   const schemas: readonly (readonly [JsonSchema, fc.Arbitrary<JsonValue>])[] = [
     [{ type: 'integer' }, fc.maxSafeInteger()],
     [{ type: 'number' }, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value))],
@@ -131,7 +131,7 @@ t.test('K-010 durations read as milliseconds, sizes as bytes, everything else as
   t.same(readValue(key.cidrList({ title: 'x' }), ['::1']), ['::1'])
 })
 
-t.test('K-010 bounds of durations and sizes compare amounts, not texts', async (t) => {
+t.test('K-010 limits of durations and sizes compare amounts, not texts', async (t) => {
   const window = key.duration({ title: 'x', minimum: '1s', maximum: '1d' })
   for (const text of ['1s', '1000ms', 'PT1S', '24h', '1d', '90m']) t.same(validateValue(window, text), [], text)
   t.match(validateValue(window, '999ms'), [{ rule: 'formatMinimum', message: 'must be at least 1s; it is "999ms"' }])
@@ -172,7 +172,7 @@ t.test('messages state the rule, an example and the value', async (t) => {
   )
 })
 
-t.test('C-019 messages come in Chinese as well, whatever rule is broken', async (t) => {
+t.test('C-019 messages are also available in Chinese, whatever rule is broken', async (t) => {
   const message = (declaration: KeyDeclaration, value: JsonValue) =>
     validateValue(declaration, value, 'zh-CN')[0]?.message
   const title = 'x'
@@ -245,7 +245,7 @@ t.test('no message about a sensitive key repeats its value, its default or a nam
   t.ok(problems > 40, 'the values were refused')
 })
 
-t.test('the keyword table and ajv agree on every plain schema, in verdict and words', async () => {
+t.test('the keyword table and ajv agree on every plain schema, in result and message', async () => {
   const count = fc.nat(4)
   const small = fc.integer({ min: -4, max: 4 })
   const words = fc.constantFrom('', 'a', 'ab', 'abc', '😀', '1s', '5m', 'PT1H', '10.0.0.0/8', 'a@b.c', 'http://a')
@@ -334,7 +334,7 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
   )
 })
 
-t.test('a given value, as text or in its written form, has to meet the whole rule of the key', async (t) => {
+t.test('a value, as text or as written, must obey all rules of the key', async (t) => {
   const window = key.duration({ title: 'x', default: '1m', minimum: '1s' })
   t.strictSame(parseSourceValue(window, { text: '5m' }), { ok: true, value: '5m' })
   t.strictSame(parseSourceValue(window, { written: '5m' }), { ok: true, value: '5m' })
@@ -351,7 +351,7 @@ t.test('a given value, as text or in its written form, has to meet the whole rul
 })
 
 t.test(
-  'K-009 a value has a bound, which is checked before any other rule and tells nothing of a sensitive value',
+  'K-009 the length of a value is checked before all other rules, and the error does not show a sensitive value',
   async (t) => {
     const text = key.string({ title: 'x', sensitive: true, pattern: '^(a+)+$' })
     const free = key.string({ title: 'x', sensitive: true })

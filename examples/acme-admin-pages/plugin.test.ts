@@ -19,7 +19,7 @@ const administrator = { username: 'admin', password: 'correct horse battery stap
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const text = (file: string) => readFileSync(join(import.meta.dirname, file), 'utf8')
 
-t.test('a list, one thing, a form and an action in the back office, from fewer than 80 lines', async (t) => {
+t.test('a list, a detail page, a form and an action in the back office need fewer than 80 lines', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const plugins = [

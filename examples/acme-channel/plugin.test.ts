@@ -57,7 +57,7 @@ const cases = notificationChannelCases(createRoom, {
 })
 for (const { name, run } of cases) t.test(`N-013 ACME chat: ${name}`, run)
 
-t.test('N-013 it is fewer than 40 lines', async (t) => {
+t.test('N-013 the plugin has fewer than 40 lines', async (t) => {
   t.ok(
     readFileSync(new URL('plugin.ts', import.meta.url), 'utf8')
       .trimEnd()

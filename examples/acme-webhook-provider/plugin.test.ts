@@ -22,7 +22,7 @@ const cases = webhookProviderCases({
 })
 for (const { name, run } of cases) t.test(`N-047 ACME alerts: ${name}`, run)
 
-t.test('N-013 it is fewer than 40 lines', async (t) => {
+t.test('N-013 the plugin has fewer than 40 lines', async (t) => {
   t.ok(
     readFileSync(new URL('plugin.ts', import.meta.url), 'utf8')
       .trimEnd()

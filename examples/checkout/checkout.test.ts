@@ -324,7 +324,7 @@ onEachDatabase(
   },
 )
 
-t.test('the times of an unpaid sale are those of the configuration', async (t) => {
+t.test('the deadlines of an unpaid sale come from the configuration', async (t) => {
   const stateAfter = (waitMs: number) => async (config: KeyValues) => {
     const at = await createDatabase('sqlite')
     t.teardown(() => at.drop())

@@ -22,7 +22,7 @@ import forumPlugin, { forum } from './plugin.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'correct horse battery staple'
 
-onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once', async (t, db) => {
+onEachDatabase(t, 'N-098 N-162 N-170 a reply reaches the inbox of the author once', async (t, db) => {
   const product = defineProduct({
     name: 'community',
     plugins: [

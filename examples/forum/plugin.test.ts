@@ -48,7 +48,7 @@ async function startForum(t: Test, db: TestDatabase) {
   }
 }
 
-onEachDatabase(t, 'I-173 I-176 I-180 demo data comes and goes, real data stays', async (t: Test, db) => {
+onEachDatabase(t, 'I-173 I-176 I-180 demo data is added and removed, and real data stays', async (t: Test, db) => {
   const { boards, demoTitles, preview, clean } = await startForum(t, db)
   const real = await boards.createBoard('Garden')
   await boards.post(real, ada, 'Tomatoes in November')
@@ -96,7 +96,7 @@ onEachDatabase(t, 'I-177 posts of users on a demo board block the removal', asyn
 
 onEachDatabase(
   t,
-  'I-179 a foreign key keeps a board that somebody follows, and all posts come back',
+  'I-179 a foreign key protects a board that somebody follows, and all posts are restored',
   async (t: Test, db) => {
     const { boards, demoTitles, preview, clean } = await startForum(t, db)
     await boards.seedDemo()

@@ -8,7 +8,7 @@ import { startMall } from './test/start-mall.ts'
 
 const root = '/api/v1/mall'
 
-t.test('the shop sells as its keys say', async (t) => {
+t.test('the shop obeys its configuration keys', async (t) => {
   /**
    * Orders goods and pays a part with credit, pays the rest through the test provider, and cancels unpaid orders after
    * eleven minutes.

@@ -15,7 +15,7 @@ const typesOf = (found: readonly { readonly type: string }[]) => found.map(({ ty
 
 onEachDatabase(
   t,
-  'P-008 an order is created, paid, sent, refunded in parts and reviewed, and each fact is checked and published once',
+  'P-008 an order is created, paid, sent, refunded in parts and reviewed, and each event is published once',
   async (t: Test, db) => {
     const { clock, admin, member, add, published } = await startMall(t, db)
     const { id: userId, call } = await member('ann')
@@ -320,7 +320,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'an order that credit paid alone is paid back as a whole, once', async (t, db) => {
+onEachDatabase(t, 'an order that was paid only with credit is refunded as a whole, once', async (t, db) => {
   const { running, admin, member, add, published } = await startMall(t, db, {
     'platform.example.mall.credit-asset': 'credit:test',
   })
@@ -368,7 +368,7 @@ onEachDatabase(t, 'an order that credit paid alone is paid back as a whole, once
   t.hasStrict(await ask(paid.orderNo, 0), { code: '400', data: { reason: 'mall.refund-of-nothing', field: 'amount' } })
 })
 
-onEachDatabase(t, 'an order is paid or cancelled, whoever comes first', async (t, db) => {
+onEachDatabase(t, 'an order is either paid or cancelled, whichever happens first', async (t, db) => {
   const { running, member, add, shop } = await startMall(t, db)
   const { id } = await member('ann')
   const tea = await add('TEA', 4_500, 100)
@@ -401,7 +401,7 @@ const cleanup = '/api/v1/admin/install/quickstart-cleanups/mall'
 
 onEachDatabase(
   t,
-  'I-173 I-176 I-177 I-179 demo goods come and go, and stay where they were ordered',
+  'I-173 I-176 I-177 I-179 demo goods are added and removed, and stay if they were ordered',
   async (t: Test, db) => {
     const { shop, admin, member, add } = await startMall(t, db)
     const { call } = await member('ann')
@@ -448,7 +448,7 @@ onEachDatabase(
   },
 )
 
-t.test('P-005 P-008 the mall imports no plugin that listens to it, and all it publishes are neutral events', (t) => {
+t.test('P-005 P-008 the mall imports no plugin that listens to it, and publishes only neutral events', (t) => {
   const files = [
     'catalogue',
     'orders',

@@ -112,7 +112,7 @@ onEachDatabase(t, 'points on hold stay claimed when their order is refunded', as
   await ann.pay(first)
   t.same(await ann.balance(), [earned + 100, 0], 'the first order has a reward of its own')
 
-  await t.test('a cancelled order gives back only the points that no refund wants', async (t) => {
+  await t.test('a cancelled order returns only the points that no refund claims', async (t) => {
     const second = await ann.order(earned + 100)
     t.same(await ann.balance(), [0, earned + 100])
     await ann.refund(first, price)
@@ -123,7 +123,7 @@ onEachDatabase(t, 'points on hold stay claimed when their order is refunded', as
     t.match(items[0], { kind: 'points.refund', points: -earned }, 'the member sees what was taken')
   })
 
-  await t.test('the same again earns nothing', async (t) => {
+  await t.test('the same event again earns no points', async (t) => {
     for (let round = 0; round < 3; round++) {
       const paid = await ann.order()
       await ann.pay(paid)
@@ -134,7 +134,7 @@ onEachDatabase(t, 'points on hold stay claimed when their order is refunded', as
     t.same(await ann.balance(), [100, 0])
   })
 
-  await t.test('points that were spent and come back with another refund are taken, too', async (t) => {
+  await t.test('points that were spent and are returned by another refund are deducted too', async (t) => {
     const paid = await ann.order()
     await ann.pay(paid)
     const bought = await ann.order(earned + 100)
@@ -149,7 +149,7 @@ onEachDatabase(t, 'points on hold stay claimed when their order is refunded', as
   })
 })
 
-onEachDatabase(t, 'points that come back keep their expiry and are not earned again', async (t, at) => {
+onEachDatabase(t, 'returned points keep their expiry and are not earned again', async (t, at) => {
   const shop = await startShop(t, at)
   const bob = await shop.member('bob')
   await shop.points.rewardLottery(bob.id, 'gift', 1_000)
@@ -178,7 +178,7 @@ onEachDatabase(t, 'points that come back keep their expiry and are not earned ag
   )
   t.equal(left.length, 2, 'no source is made for what comes back')
 
-  await t.test('points that come back to a source that has expired expire, too', async (t) => {
+  await t.test('points that are returned to an expired source expire too', async (t) => {
     const late = await bob.order(1_000)
     await bob.pay(late)
     shop.clock.shiftWallClock(356 * day)

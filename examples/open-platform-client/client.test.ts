@@ -84,7 +84,7 @@ async function startProduct(t: Test): Promise<{ base: string; credentials: Crede
   return { base, credentials: { appKey: app['appKey'] ?? '', secret: app['secret'] ?? '' } }
 }
 
-t.test('C-049 the TypeScript client signs as the vectors say', async (t) => {
+t.test('C-049 the TypeScript client signs as in the test vectors', async (t) => {
   for (const { name, method, target, body, timestamp, nonce, signature } of vectors) {
     const { pathname: path, search } = new URL(target, 'https://partner.example')
     const headers = signedHeaders({ appKey, secret }, { method, path, search, body }, nonce, timestamp)
@@ -101,7 +101,7 @@ t.test('C-049 the TypeScript client signs as the vectors say', async (t) => {
   }
 })
 
-t.test('C-049 the shell client signs as the vectors say', { skip: skipShell }, async (t) => {
+t.test('C-049 the shell client signs as in the test vectors', { skip: skipShell }, async (t) => {
   const directory = temporaryDirectory(t)
   writeFileSync(join(directory, 'curl'), '#!/bin/sh\nfor word in "$@"; do printf "%s\\0" "$word"; done\n')
   chmodSync(join(directory, 'curl'), 0o755)

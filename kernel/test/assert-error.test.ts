@@ -36,7 +36,7 @@ t.test('the members of an error are compared for equality', async (t) => {
   }
 })
 
-t.test('work that does not fail is a failure', async (t) => {
+t.test('an operation that should fail but succeeds is a failure', async (t) => {
   const { test } = quietTest()
   t.equal(
     throwsWith(test, () => 1, {}),

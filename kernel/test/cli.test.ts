@@ -99,7 +99,7 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
 })
 
 t.test(
-  'K-008 K-009 config shows what the plugin that supplies values has stored, and says when that could not be read',
+  'K-008 K-009 config shows what the plugin that supplies values has stored, and reports if it cannot be read',
   async (t) => {
     const onStored = (...words: string[]) =>
       plinth(['--product', join(fixtures, 'stored.config.ts'), ...words], { environment: {} })
@@ -165,7 +165,7 @@ t.test(
 )
 
 t.test(
-  'K-008 --set takes a value from a file or from standard input, and warns of a secret that everybody sees',
+  'K-008 --set reads a value from a file or from standard input, and warns about a secret that is visible to everybody',
   async (t) => {
     const key = 'platform.shop.password'
     const open = await onShop('config', 'get', key, '--set', `${key}=hunter2 and more`)
@@ -367,7 +367,7 @@ export default defineProduct({ name: 'x', plugins: [failing] })`),
   })
 })
 
-t.test('C-002 K-009 commands of plugins run with arguments, options, groups and exit codes of their own', async (t) => {
+t.test('C-002 K-009 commands of plugins run with their own arguments, options, groups and exit codes', async (t) => {
   t.strictSame(await onShop('greet', 'Ada', '--loud'), {
     code: 0,
     stdout: 'HELLO ADA\n',
@@ -576,7 +576,7 @@ t.test('K-018 a second signal ends a stop that hangs', async (t) => {
   t.match(await ended(), { code: 130, signal: null })
 })
 
-t.test('K-018 a signal during the start unwinds it', async (t) => {
+t.test('K-018 a signal during the start undoes it', async (t) => {
   const { child, ended, said } = spawned(['start'], { 'platform.shop.fault': 'slow' })
   await said('counter is being set up')
   child.kill('SIGTERM')
@@ -588,7 +588,7 @@ t.test('K-018 a signal during the start unwinds it', async (t) => {
 })
 
 t.test(
-  'K-009 K-018 a start or a stop that fails exits with 1, names the plugin, and the process ends by itself',
+  'K-009 K-018 a failed start or stop exits with 1 and names the plugin, and the process ends by itself',
   async (t) => {
     const failing = spawned(['start'], { 'platform.shop.fault': 'setup' })
     const hanging = spawned(['start'], { 'platform.shop.fault': 'hang', 'platform.kernel.setup-deadline': '1s' })
@@ -646,7 +646,7 @@ t.test('K-009 no log line of a running product shows a secret, however it is wri
   t.notMatch(Buffer.from(String(basic).replace('Basic ', ''), 'base64').toString(), 'Pass')
 })
 
-t.test('K-018 a signal ends a waiting command, which unwinds and exits with 130', async (t) => {
+t.test('K-018 a signal ends a waiting command, which releases its resources and exits with 130', async (t) => {
   for (const words of [['wait'], ['wait', '--throw']]) {
     const { child, ended, said } = spawned(words, { 'platform.shop.loud': 'true' })
     await said('"waiting"')
@@ -658,7 +658,7 @@ t.test('K-018 a signal ends a waiting command, which unwinds and exits with 130'
   }
 })
 
-t.test('a reader that leaves early is no failure', async (t) => {
+t.test('a reader that stops early causes no error', async (t) => {
   const program = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
   const child = spawn(process.execPath, [program, 'config', 'list', '--json', '--product', shop], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -683,35 +683,32 @@ function openTill(secret: string) {
 }
 export default defineProduct({ name: 'till', plugins: [plugin] })`)
 
-t.test(
-  'C-002 K-009 an author sees the stack with its causes, masked; an operator with advice is spared it',
-  async (t) => {
-    const directory = t.testdir({
-      mistake: mistaken("throw new TypeError('no drawer for ' + secret, { cause: new Error(secret + ' is jammed') })"),
-      advice: mistaken(
-        "throw Object.assign(new Error('The till is locked.'), { name: 'PlinthError', code: 'ACME_LOCKED', fix: 'Unlock it.' })",
-      ),
-    })
-    const inside = { directory: join(directory, 'mistake'), environment: {} }
-    const stack =
-      /TypeError: no drawer for \*{6}\n\s+at openTill \(.*plinth\.config\.ts:\d+:\d+\)[\s\S]*\nCaused by: Error: \*{6} is jammed\n\s+at openTill/
-    const start = await plinth(['start'], inside)
-    t.match(start, { code: 1, stderr: stack })
-    t.match(start.stderr, /^PLINTH_START_FAILED: Plugin "acme\.till" failed in setup: no drawer for \*{6}\.\nFix: /)
-    t.notMatch(start.stderr, 'node:internal')
-    const json = await responseOf(t, ['start'], inside)
-    t.match(json, { code: 1, answer: { error: { code: /^PLINTH_START_FAILED$/, stack } } })
-    const doctor = await plinth(['doctor'], inside)
-    t.match(doctor, { code: 1, stdout: stack })
-    const findings = await responseOf(t, ['doctor'], inside)
-    const failed = findings.answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'failed')
-    t.match(failed, [{ check: 'set-up', stack }])
-    for (const text of [start.stderr, doctor.stdout, JSON.stringify([json, findings])]) t.notMatch(text, 'open sesame')
+t.test('C-002 K-009 an author sees the masked stack with its causes; an operator sees only the fix', async (t) => {
+  const directory = t.testdir({
+    mistake: mistaken("throw new TypeError('no drawer for ' + secret, { cause: new Error(secret + ' is jammed') })"),
+    advice: mistaken(
+      "throw Object.assign(new Error('The till is locked.'), { name: 'PlinthError', code: 'ACME_LOCKED', fix: 'Unlock it.' })",
+    ),
+  })
+  const inside = { directory: join(directory, 'mistake'), environment: {} }
+  const stack =
+    /TypeError: no drawer for \*{6}\n\s+at openTill \(.*plinth\.config\.ts:\d+:\d+\)[\s\S]*\nCaused by: Error: \*{6} is jammed\n\s+at openTill/
+  const start = await plinth(['start'], inside)
+  t.match(start, { code: 1, stderr: stack })
+  t.match(start.stderr, /^PLINTH_START_FAILED: Plugin "acme\.till" failed in setup: no drawer for \*{6}\.\nFix: /)
+  t.notMatch(start.stderr, 'node:internal')
+  const json = await responseOf(t, ['start'], inside)
+  t.match(json, { code: 1, answer: { error: { code: /^PLINTH_START_FAILED$/, stack } } })
+  const doctor = await plinth(['doctor'], inside)
+  t.match(doctor, { code: 1, stdout: stack })
+  const findings = await responseOf(t, ['doctor'], inside)
+  const failed = findings.answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'failed')
+  t.match(failed, [{ check: 'set-up', stack }])
+  for (const text of [start.stderr, doctor.stdout, JSON.stringify([json, findings])]) t.notMatch(text, 'open sesame')
 
-    const advised = await plinth(['start'], { directory: join(directory, 'advice'), environment: {} })
-    t.match(advised, { code: 1, stderr: /ACME_LOCKED: The till is locked\.\nFix: Unlock it\.\n$/ })
-  },
-)
+  const advised = await plinth(['start'], { directory: join(directory, 'advice'), environment: {} })
+  t.match(advised, { code: 1, stderr: /ACME_LOCKED: The till is locked\.\nFix: Unlock it\.\n$/ })
+})
 
 t.test('C-002 a mistake in the syntax of a product or plugin file is shown with file, line and code', async (t) => {
   const broken = "export default definePlugin({ id: 'acme.till',, version: '1.0.0' })\n"

@@ -30,7 +30,7 @@ t.test('the cached time is read again in the next tick, is never ahead and never
   t.equal(time(), first, 'one time for the calls of one turn')
 })
 
-t.test('a clock that a test moves is read each time', async (t) => {
+t.test('a clock that a test controls is read on each call', async (t) => {
   const clock = manualClock()
   const time = createTickClock(clock)
   t.equal(time(), 0)
@@ -38,7 +38,7 @@ t.test('a clock that a test moves is read each time', async (t) => {
   t.equal(time(), 7)
 })
 
-t.test('who sleeps in the background is woken as all are, and nobody waits for it', async (t) => {
+t.test('sleeping background work wakes with the other sleepers, and nobody waits for it', async (t) => {
   const clock = manualClock()
   const background = clock.sleep(10, undefined, { keepsAlive: false })
   const other = clock.sleep(20)

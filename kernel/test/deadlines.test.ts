@@ -70,7 +70,7 @@ t.test('waits of the same length share a timer, which is removed with the last w
   t.equal(clock.sleepers, 0)
 })
 
-t.test('what a wait held is let go when the wait ends, whatever waits were begun before it and after it', async (t) => {
+t.test('a wait releases what it holds when it ends, whatever other waits began before or after it', async (t) => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const clock = manualClock()

@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('plinth dev ends when there is nothing to watch', async (t) => {
+t.test('plinth dev ends if there is nothing to watch', async (t) => {
   const wrong = await startDev(t, ['--colour'])
   t.strictSame(await wrong.dev.ended(), [2, null])
   const missing = await startDev(t, ['--product', 'missing.config.ts'])

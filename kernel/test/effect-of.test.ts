@@ -38,7 +38,7 @@ t.test('several keys are proven one by one', async (t) => {
   ])
 })
 
-t.test('an observation that fails fails the proof', async (t) => {
+t.test('an observation that fails makes the proof fail', async (t) => {
   const observe = () => Promise.reject(new Error('not observed'))
   await rejectsWith(t, assertKeyEffect(recorder(), 'a', { changed: 1, observe }), { message: 'not observed' })
 })

@@ -92,7 +92,7 @@ async function namedTasks() {
   return { running, verify }
 }
 
-t.test('a scheduled task gets no name that another task has once everything applies', async (t) => {
+t.test('a scheduled task cannot get a name that another task will have after all changes', async (t) => {
   const { running, verify } = await namedTasks()
   t.teardown(() => running.stop('test ended'))
   const [first, second] = ['platform.p0.first', 'platform.p0.second']
@@ -102,7 +102,7 @@ t.test('a scheduled task gets no name that another task has once everything appl
   t.hasStrict(await verify(first, 'p0.same', { [second]: 'p0.same' }), { outcome: 'refused' }, 'what is saved together')
 })
 
-t.test('a name of a scheduled task that another task has is a problem of the source that sets it', async (t) => {
+t.test('a scheduled task name that is already used is a problem of the source that sets it', async (t) => {
   const problems = (config: Readonly<Record<string, string>>, set: Readonly<Record<string, string>> = {}) =>
     prepareProduct(namedTasksProduct(config), { envFile: false, environment: {}, set }).problems.map(
       ({ code, plugin, place, message }) => {

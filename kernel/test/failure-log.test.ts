@@ -28,7 +28,7 @@ t.test('a failure is logged when it begins, and with the number of failures when
   ])
 })
 
-t.test('a success among failures is no end of them', async (t) => {
+t.test('a success between failures does not end the series of failures', async (t) => {
   const clock = manualClock()
   const { log, lines } = logOf({ clock, ms: 60_000 })
   for (let round = 0; round < 100; round++) {

@@ -58,7 +58,7 @@ t.test('an error of a table contains its parameters and whether a retry may succ
   shopError('PLINTH_SHOP_CLOSED', { name: 'tea' })
 })
 
-t.test('failures of another copy of the kernel are known', async (t) => {
+t.test('failures of another copy of the kernel are recognised', async (t) => {
   const copy = '?copy=failures'
   const second: typeof import('../src/errors/business-error.ts') = await import(
     `../src/errors/business-error.ts${copy}`

@@ -50,7 +50,7 @@ const kernelIn = (services: object) => (services as { kernel: Kernel }).kernel
 /** Lets started work continue. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-t.test('C-002 K-018 set-up and drain go forward, ready and stop backward, over any acyclic graph', async () => {
+t.test('C-002 K-018 setup and drain go forward, ready and stop go backward, over any acyclic graph', async () => {
   const graph = fc.integer({ min: 1, max: 8 }).chain((size) =>
     fc.record({
       needs: fc.tuple(
@@ -107,7 +107,7 @@ t.test('C-002 K-018 set-up and drain go forward, ready and stop backward, over a
 })
 
 t.test(
-  'K-018 a failure in set-up or ready stops in reverse what was started, and one error names the plugin',
+  'K-018 a failure in setup or ready stops the started plugins in reverse order, and one error names the plugin',
   async (t) => {
     for (const phase of ['setup', 'ready'] as const) {
       const log: string[] = []
@@ -417,7 +417,7 @@ t.test('K-018 all plugins drain at the same time, and no plugin uses up the time
   ])
 })
 
-t.test('K-018 a plugin that throws while it stops keeps nothing from being released', async (t) => {
+t.test('K-018 a plugin that throws while it stops does not prevent other resources from being released', async (t) => {
   const log: string[] = []
   const faulty = recorded(log, 'faulty', {}, ({ onDrain, onStop }) => {
     onStop(() => Promise.reject(new Error('no route')))
@@ -450,7 +450,7 @@ t.test('K-018 a plugin that throws while it stops keeps nothing from being relea
   t.strictSame(log.length, 6, 'nothing is stopped twice')
 })
 
-t.test('K-018 a stop or a signal during the start gives the start up and unwinds it', async (t) => {
+t.test('K-018 a stop or a signal during the start cancels the start and undoes it', async (t) => {
   const clock = manualClock()
   const log: string[] = []
   const outer = new AbortController()
@@ -625,7 +625,7 @@ t.test('C-002 a provider can give each consumer a separate implementation, and k
   t.same(made, ['b', 'a', 'kernel', 'host'], 'each is made once')
 })
 
-t.test('K-018 the kernel tells plugins of tasks, states and how long everything took', async (t) => {
+t.test('K-018 the kernel tells plugins about tasks, states and durations', async (t) => {
   const clock = manualClock()
   const notes: string[] = []
   const states: string[] = []
@@ -723,7 +723,7 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
 })
 
 t.test(
-  'K-018 the clocks: sleepers wake in order, at once on abort, and never later than a timer can hold',
+  'K-018 the clocks: sleepers wake in order, immediately on abort, and never later than a timer can hold',
   async (t) => {
     const clock = manualClock(5)
     const woken: string[] = []

@@ -61,7 +61,7 @@ t.test('K-009 secrets are masked in errors of plugins, which stay otherwise unch
   nowhere(inspect(failure, { depth: 9 }))
 })
 
-t.test('K-009 why a late resource could not be released is logged without secrets', async (t) => {
+t.test('K-009 the reason why a late resource could not be released is logged without secrets', async (t) => {
   const lines: string[] = []
   const logger: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
   const gate = Promise.withResolvers<void>()
@@ -158,7 +158,7 @@ t.test('K-009 a masked line is JSON, whatever the secrets are', async (t) => {
   )
 })
 
-t.test('the line of an error has the members that say where it comes from', async (t) => {
+t.test('the log line of an error has the members that show its origin', async (t) => {
   const members = {
     code: 'ECONNREFUSED',
     errno: -111,
@@ -216,7 +216,7 @@ const throwing: ProxyHandler<Error> = {
   },
 }
 
-t.test('no character of a log line controls the terminal', (t) => {
+t.test('no character of a log line can control the terminal', (t) => {
   const dangerous = 'a\u007f\u009b31m \u202e\u2066 \u200f'
   const line = `${JSON.stringify({ level: 'info', msg: dangerous })}\n`
   const json = escapeTerminalControls(line, false)

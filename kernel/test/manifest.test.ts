@@ -140,7 +140,7 @@ t.test('plugins diff finds a new key, a new role and a new plugin', async (t) =>
   })
 })
 
-t.test('plugins diff prints a table with the way on; lock approves', async (t) => {
+t.test('plugins diff prints a table with the next step; plugins lock approves', async (t) => {
   const { plinth } = folder(t)
   await plinth(first, 'plugins', 'lock')
   const upgraded = `${first}, permissions: [{ code: 'shelf:view', displayName: ${text} }]`

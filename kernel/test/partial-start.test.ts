@@ -16,7 +16,7 @@ async function plinth(...words: string[]) {
   return { code, stdout, stderr }
 }
 
-t.test('a start that fails names the stored values that its plugin runs on, and the command that helps', async (t) => {
+t.test('a start that fails names the stored values that its plugin uses, and the command that helps', async (t) => {
   const start = await plinth('start', '--no-supervisor')
   t.equal(start.code, 1)
   t.match(

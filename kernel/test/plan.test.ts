@@ -36,7 +36,7 @@ const plan = (plugins: readonly unknown[], roles = web) => planProduct(plugins, 
 const orderOf = ({ plugins }: Plan) => plugins.map(({ id }) => id)
 
 t.test(
-  'C-002 C-003 one report names every fault of a list with plugin, place and fix, and nothing starts',
+  'C-002 C-003 one report contains every error of a plugin list with plugin, place and fix, and nothing starts',
   async (t) => {
     let started = 0
     const setup = () => {
@@ -276,87 +276,92 @@ t.test(
   },
 )
 
-t.test('C-002 planning runs no code, changes nothing, and gives the same answer for the same list', async () => {
-  const edge = fc.record({
-    from: fc.nat(7),
-    to: fc.nat(7),
-    via: fc.constantFrom('requires', 'optional', 'contribution', 'live'),
-  })
-  const graph = fc.record({
-    size: fc.integer({ min: 1, max: 8 }),
-    edges: fc.array(edge, { maxLength: 14 }),
-    suppliers: fc.array(fc.nat(7), { maxLength: 2 }),
-  })
-  fc.assert(
-    fc.property(graph, ({ size, edges, suppliers }) => {
-      const inside = edges.filter(({ from, to }) => from < size && to < size)
-      const plugins = Array.from({ length: size }, (_, index) => {
-        const own = inside.filter(({ from }) => from === index)
-        const requires = own.flatMap(({ to, via }) => {
-          const ref = service<object>(`s${to}`)
-          return via === 'contribution' || via === 'live' ? [] : [[`s${to}`, via === 'optional' ? optional(ref) : ref]]
+t.test(
+  'C-002 planning runs no plugin code, changes nothing, and returns the same result for the same list',
+  async () => {
+    const edge = fc.record({
+      from: fc.nat(7),
+      to: fc.nat(7),
+      via: fc.constantFrom('requires', 'optional', 'contribution', 'live'),
+    })
+    const graph = fc.record({
+      size: fc.integer({ min: 1, max: 8 }),
+      edges: fc.array(edge, { maxLength: 14 }),
+      suppliers: fc.array(fc.nat(7), { maxLength: 2 }),
+    })
+    fc.assert(
+      fc.property(graph, ({ size, edges, suppliers }) => {
+        const inside = edges.filter(({ from, to }) => from < size && to < size)
+        const plugins = Array.from({ length: size }, (_, index) => {
+          const own = inside.filter(({ from }) => from === index)
+          const requires = own.flatMap(({ to, via }) => {
+            const ref = service<object>(`s${to}`)
+            return via === 'contribution' || via === 'live'
+              ? []
+              : [[`s${to}`, via === 'optional' ? optional(ref) : ref]]
+          })
+          const contributions = inside.filter(({ to, via }) => via === 'contribution' && to === index)
+          const live = inside.filter(({ to, via }) => via === 'live' && to === index)
+          return createSamplePlugin(`p${index}`, {
+            suppliesConfiguration: suppliers.includes(index),
+            requires: Object.fromEntries(requires),
+            provides: [service(`s${index}`)],
+            extensionPoints: [extensionPoint(`e${index}`), extensionPoint(`l${index}`, { live: true })],
+            contributes: [
+              ...contributions.map(({ from }) => extensionPoint(`e${from}`)),
+              ...live.map(({ from }) => extensionPoint(`l${from}`, { live: true })),
+              optional(extensionPoint('absent')),
+            ],
+            setup() {
+              throw new Error('ran')
+            },
+          })
         })
-        const contributions = inside.filter(({ to, via }) => via === 'contribution' && to === index)
-        const live = inside.filter(({ to, via }) => via === 'live' && to === index)
-        return createSamplePlugin(`p${index}`, {
-          suppliesConfiguration: suppliers.includes(index),
-          requires: Object.fromEntries(requires),
-          provides: [service(`s${index}`)],
-          extensionPoints: [extensionPoint(`e${index}`), extensionPoint(`l${index}`, { live: true })],
-          contributes: [
-            ...contributions.map(({ from }) => extensionPoint(`e${from}`)),
-            ...live.map(({ from }) => extensionPoint(`l${from}`, { live: true })),
-            optional(extensionPoint('absent')),
-          ],
-          setup() {
-            throw new Error('ran')
-          },
-        })
-      })
-      const edgesIn = inside.filter(({ via }) => via !== 'live')
-      const needs = (a: number, b: number) => edgesIn.some(({ from, to }) => from === a && to === b)
-      // If a plugin contributes to its own extension point, this is not a dependency.
-      const isEdge = (a: number, b: number) =>
-        a === b ? edgesIn.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
-      const reach = reachability(size, isEdge)
+        const edgesIn = inside.filter(({ via }) => via !== 'live')
+        const needs = (a: number, b: number) => edgesIn.some(({ from, to }) => from === a && to === b)
+        // If a plugin contributes to its own extension point, this is not a dependency.
+        const isEdge = (a: number, b: number) =>
+          a === b ? edgesIn.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
+        const reach = reachability(size, isEdge)
 
-      const first = plan(Object.freeze(plugins))
-      const again = plan([...plugins])
-      assert.deepEqual(orderOf(again), orderOf(first))
-      assert.deepEqual(again.problems, first.problems)
+        const first = plan(Object.freeze(plugins))
+        const again = plan([...plugins])
+        assert.deepEqual(orderOf(again), orderOf(first))
+        assert.deepEqual(again.problems, first.problems)
 
-      const isCyclic = reach.some((row, index) => row[index])
-      const cycles = first.problems.filter(({ code }) => code === 'PLINTH_PLAN_DEPENDENCY_CYCLE')
-      assert.equal(cycles.length > 0, isCyclic, 'a circle is reported if and only if there is one')
-      assert.equal(first.problems.length, cycles.length)
-      for (const { message } of cycles) {
-        const path = [...message.matchAll(/p(\d)/g)].map(([, digit]) => Number(digit))
-        assert.equal(path[0], path.at(-1), 'the path ends where it begins')
-        assert.ok(
-          path.slice(1).every((to, index) => isEdge(path[index] ?? -1, to)),
-          'every step of the path is a dependency',
-        )
-      }
-      const position = orderOf(first).map((id) => Number(id.slice(1)))
-      assert.deepEqual(position.toSorted(), Array.from({ length: size }, (_, index) => index).toSorted())
-      if (isCyclic) return
-      for (let a = 0; a < size; a++) {
-        for (let b = 0; b < size; b++) {
-          if (isEdge(a, b)) assert.ok(position.indexOf(b) < position.indexOf(a), `p${b} comes before p${a}`)
+        const isCyclic = reach.some((row, index) => row[index])
+        const cycles = first.problems.filter(({ code }) => code === 'PLINTH_PLAN_DEPENDENCY_CYCLE')
+        assert.equal(cycles.length > 0, isCyclic, 'a circle is reported if and only if there is one')
+        assert.equal(first.problems.length, cycles.length)
+        for (const { message } of cycles) {
+          const path = [...message.matchAll(/p(\d)/g)].map(([, digit]) => Number(digit))
+          assert.equal(path[0], path.at(-1), 'the path ends where it begins')
+          assert.ok(
+            path.slice(1).every((to, index) => isEdge(path[index] ?? -1, to)),
+            'every step of the path is a dependency',
+          )
         }
-      }
-      const isSupplier = (index: number) => suppliers.includes(index)
-      const lastSupplier = position.findLastIndex(isSupplier)
-      for (const index of position.slice(0, lastSupplier + 1)) {
-        assert.ok(
-          isSupplier(index) || suppliers.some((one) => reach[one]?.[index]),
-          'before a supplier of configuration comes only what it needs',
-        )
-      }
-    }),
-    { numRuns: 300 },
-  )
-})
+        const position = orderOf(first).map((id) => Number(id.slice(1)))
+        assert.deepEqual(position.toSorted(), Array.from({ length: size }, (_, index) => index).toSorted())
+        if (isCyclic) return
+        for (let a = 0; a < size; a++) {
+          for (let b = 0; b < size; b++) {
+            if (isEdge(a, b)) assert.ok(position.indexOf(b) < position.indexOf(a), `p${b} comes before p${a}`)
+          }
+        }
+        const isSupplier = (index: number) => suppliers.includes(index)
+        const lastSupplier = position.findLastIndex(isSupplier)
+        for (const index of position.slice(0, lastSupplier + 1)) {
+          assert.ok(
+            isSupplier(index) || suppliers.some((one) => reach[one]?.[index]),
+            'before a supplier of configuration comes only what it needs',
+          )
+        }
+      }),
+      { numRuns: 300 },
+    )
+  },
+)
 
 /** Computes which nodes can be reached in one or more steps (Warshall algorithm). */
 function reachability(size: number, isEdge: (from: number, to: number) => boolean): boolean[][] {
@@ -368,7 +373,7 @@ function reachability(size: number, isEdge: (from: number, to: number) => boolea
   return reach
 }
 
-t.test('C-002 the planner survives whatever it is given', async () => {
+t.test('C-002 the planner survives every input', async () => {
   const junk = fc.oneof(fc.anything(), fc.constant(undefined), fc.record({ kind: fc.string(), id: fc.anything() }))
   const members = fc.record(
     {
@@ -401,7 +406,7 @@ t.test('C-002 the planner survives whatever it is given', async () => {
   )
 })
 
-t.test('C-002 among plugins that are free, the order of the list decides; the kernel is always there', async (t) => {
+t.test('C-002 the order of the list decides between independent plugins; the kernel is always present', async (t) => {
   const base = createSamplePlugin('base', { provides: [service('base')] })
   const user = createSamplePlugin('user', { requires: { base: service('base'), kernel } })
   const other = createSamplePlugin('other', { contributes: [healthCheck] })
@@ -421,7 +426,7 @@ t.test('C-002 among plugins that are free, the order of the list decides; the ke
   t.strictSame(dependencies.get('house'), [{ on: 'guest', via: 'contribution', ref: 'room' }])
 })
 
-t.test('C-002 K-019 a plugin loads in its roles only, and a requirement across roles is named', async (t) => {
+t.test('C-002 K-019 a plugin loads only in its roles, and a dependency across roles is reported', async (t) => {
   const site = createSamplePlugin('site', { roles: ['web'], provides: [service('site')] })
   const sweeper = createSamplePlugin('sweeper', {
     roles: ['worker'],
@@ -498,7 +503,7 @@ t.test('C-002 two copies of the kernel understand each other', async (t) => {
   })
 })
 
-t.test('K-019 a product without a plugin starts, and its root is where it is', async (t) => {
+t.test('K-019 a product without plugins starts, and its root is its directory', async (t) => {
   const running = await startProduct(defineProduct({ name: 'empty', plugins: [] }), { envFile: false })
   t.equal(running.state, 'ready')
   t.strictSame(running.product, { name: 'empty', version: '0.0.0', root: process.cwd() })
@@ -507,7 +512,7 @@ t.test('K-019 a product without a plugin starts, and its root is where it is', a
 })
 
 t.test(
-  'C-002 a plugin where a reference belongs, and a member that nobody reads, are named with what was meant',
+  'C-002 a plugin in place of a reference, and an unknown member, are reported with the intended name',
   async (t) => {
     const http = createSamplePlugin('http', {
       provides: [service('http', { from: '@plinth/http' }), service('http.metrics')],
@@ -589,7 +594,7 @@ t.test(
   },
 )
 
-t.test('C-002 a declaration is no warning when any loaded plugin uses it', async (t) => {
+t.test('C-002 a declaration causes no warning if any loaded plugin uses it', async (t) => {
   const displayName = { en: 'x', 'zh-CN': 'x' }
   const run = { name: 'a', displayName, fixedDelay: 1, autoStartup: false, run() {} }
   const declaring = createSamplePlugin('declaring', {

@@ -252,15 +252,12 @@ for (const [name, config, code, reason] of [
   })
 }
 
-t.test(
-  'the planner accepts a secret that is sent nowhere, and one whose destination is a secret address',
-  async (t) => {
-    const sound = {
-      'platform.shop.a': secret([]),
-      'platform.shop.b': secret(['platform.shop.c']),
-      'platform.shop.c': key.url({ title: 'x', sensitive: true, reload: 'live', destination: [] }),
-    }
-    t.strictSame(declared(sound).problems, [])
-    t.strictSame(declared({ 'platform.shop.a': secret() }).problems, [], 'and one in a plugin without addresses')
-  },
-)
+t.test('the planner accepts a secret that is sent nowhere, and an address that is itself secret', async (t) => {
+  const sound = {
+    'platform.shop.a': secret([]),
+    'platform.shop.b': secret(['platform.shop.c']),
+    'platform.shop.c': key.url({ title: 'x', sensitive: true, reload: 'live', destination: [] }),
+  }
+  t.strictSame(declared(sound).problems, [])
+  t.strictSame(declared({ 'platform.shop.a': secret() }).problems, [], 'and one in a plugin without addresses')
+})

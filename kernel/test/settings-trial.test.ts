@@ -50,7 +50,7 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
   return { trial, file, record, said, stop, host, run, tries, pass }
 }
 
-t.test('a start that succeeds ends the trial, and nothing of the old settings stays', async (t) => {
+t.test('a successful start ends the trial, and nothing of the old settings remains', async (t) => {
   const { trial, record, run, tries } = await trialOf(t)
   t.equal(statSync(record).mode & 0o777, 0o600)
   t.equal(statSync(join(record, '..')).mode & 0o777, 0o700)
@@ -68,7 +68,7 @@ t.test('a start that succeeds ends the trial, and nothing of the old settings st
   )
 })
 
-t.test('starts that fail are tried again after growing pauses, then the old settings count again', async (t) => {
+t.test('failed starts are repeated after growing pauses, then the old settings apply again', async (t) => {
   const { trial, record, pass, run, tries, host, file, said } = await trialOf(t)
   const up = run(async () => {
     if (host() === 'new') throw unreachable
@@ -170,7 +170,7 @@ t.test('a product stops on request, and the trial continues with the next start'
   t.equal(await trial.patienceMs(), patienceMs)
 })
 
-t.test('settings that change again keep the ones that the product ran on', async (t) => {
+t.test('if settings change again, those that the product ran with are kept', async (t) => {
   const { trial, file, host } = await trialOf(t)
   await trial.begin(file, { patienceMs: 5000, about: 'second' })
   writeFileSync(file, 'HOST=newer\n')

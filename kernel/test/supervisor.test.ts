@@ -95,7 +95,7 @@ t.test('K-018 a restart drains, stops and comes back with the new configuration'
   t.match(output, '"reason":"SIGTERM received","msg":"stopping"')
 })
 
-t.test('K-018 a value from standard input counts for every start', async (t) => {
+t.test('K-018 a value from standard input applies to every start', async (t) => {
   const words = ['--set', 'platform.greeter.greeting=-']
   const { child, ended, opened } = started(t, words, 'none', greeter, 'Grüezi\n')
   const first = await opened(1)
@@ -134,7 +134,7 @@ t.test('K-018 a signal that reaches both processes counts once, a second one to 
   t.notMatch(output, 'closed')
 })
 
-t.test('K-018 a signal that meets the product when it has stopped already does not count', async (t) => {
+t.test('K-018 a signal after the product has stopped has no effect', async (t) => {
   const [supervising = '', struck = ''] = ['supervising.ts', 'struck.js'].map((file) =>
     join(import.meta.dirname, 'fixtures', file),
   )
@@ -149,7 +149,7 @@ t.test('K-018 a signal that meets the product when it has stopped already does n
   t.strictSame(await endOf('SIGKILL', 'ready'), [137, null], 'who is killed has not stopped in order')
 })
 
-t.test('K-018 the supervisor ends as the product ends', async (t) => {
+t.test('K-018 the supervisor ends with the exit code of the product', async (t) => {
   const killed = started(t)
   const { pid } = await ask(await killed.opened(1))
   process.kill(pid, 'SIGKILL')
@@ -194,7 +194,7 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
   t.match(await reported.ended(), { code: 0 }, 'whoever tells the process to end wins')
 })
 
-t.test('a command and a stop that is under way know no restart', async (t) => {
+t.test('a command, and a stop that is running, cannot request a restart', async (t) => {
   const restarts: string[] = []
   const onRestartRequest = (reason: string) => restarts.push(reason)
   const command = await startForTest(greeterProduct, { roles: ['cli'], onRestartRequest })
@@ -317,7 +317,7 @@ t.test('K-018 an uncaught error is one masked log line; the product drains, stop
   t.equal(crashesIn(many.output).crashes.length, 10, 'the log does not fill up')
 })
 
-t.test('K-018 a plugin that ends the process has crashed it, whatever the exit code', async (t) => {
+t.test('K-018 a plugin that ends the process causes a crash, whatever the exit code', async (t) => {
   for (const exitCode of [0, 2, 3, 75]) {
     const { child, ended, opened, said } = started(t, [], 'none', fragile)
     await fetch(`${await opened(1)}/exit/${exitCode}`)
@@ -346,7 +346,7 @@ t.test('K-018 a product that sends itself a signal is started again', async (t) 
   t.match(output, 'The product crashed (exit code 0), 1 of at most 8 times within 10 minutes.')
 })
 
-t.test('K-018 a start or a command that a plugin ends fails, with the plugin in its message', async (t) => {
+t.test('K-018 a start or a command that a plugin ends fails, and the message names the plugin', async (t) => {
   const set = ['--set', 'platform.fragile.at-start=exit']
   const { code, output } = await started(t, set, 'none', fragile).ended()
   t.equal(code, 1)
@@ -365,12 +365,15 @@ t.test('K-018 a start or a command that a plugin ends fails, with the plugin in 
   t.match(JSON.parse(json.stdout), { error: { code: /^PLINTH_PROCESS_ENDED$/, message } })
 })
 
-t.test('K-018 a start that ends the process is named, although no frame of the plugin is on the stack', async (t) => {
-  const set = ['--set', 'platform.fragile.at-start=exit-without-frame']
-  const { code, output } = await started(t, set, 'none', fragile).ended()
-  t.equal(code, 1)
-  assertMembers(t, crashesIn(output).crashes, [{ plugin: 'fragile', exitCode: 0, code: 'PLINTH_PROCESS_ENDED' }])
-})
+t.test(
+  'K-018 a start that ends the process is reported with its plugin, although no frame of the plugin is on the stack',
+  async (t) => {
+    const set = ['--set', 'platform.fragile.at-start=exit-without-frame']
+    const { code, output } = await started(t, set, 'none', fragile).ended()
+    t.equal(code, 1)
+    assertMembers(t, crashesIn(output).crashes, [{ plugin: 'fragile', exitCode: 0, code: 'PLINTH_PROCESS_ENDED' }])
+  },
+)
 
 t.test('K-018 a product file that waits for something that never happens fails', async (t) => {
   const waiting = join(import.meta.dirname, 'fixtures', 'waiting.config.js')
@@ -403,61 +406,64 @@ t.test('K-018 a crashed product comes back after a pause, and a signal ends the 
   t.equal(output.split('"msg":"started"').length - 1, 2)
 })
 
-t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, and calm is rewarded', async (t) => {
-  const crashing = join(import.meta.dirname, 'fixtures', 'crashing.js')
-  const directory = t.testdir()
-  const run = async (crashes: number, wish: string, betweenMs: number, exitCode = '1') => {
-    const file = join(directory, `starts-${crashes}-${wish}-${betweenMs}`)
-    let now = 0
-    const pauses: number[] = []
-    const clock = {
-      ...manualClock(),
-      monotonic: () => now,
-      sleep: async (ms: number) => {
-        pauses.push(ms / 1000)
-        now += betweenMs
-      },
+t.test(
+  'K-018 the pauses grow, the eighth crash within ten minutes is the last one, and a quiet period resets the pause',
+  async (t) => {
+    const crashing = join(import.meta.dirname, 'fixtures', 'crashing.js')
+    const directory = t.testdir()
+    const run = async (crashes: number, wish: string, betweenMs: number, exitCode = '1') => {
+      const file = join(directory, `starts-${crashes}-${wish}-${betweenMs}`)
+      let now = 0
+      const pauses: number[] = []
+      const clock = {
+        ...manualClock(),
+        monotonic: () => now,
+        sleep: async (ms: number) => {
+          pauses.push(ms / 1000)
+          now += betweenMs
+        },
+      }
+      const end = await runSupervised(crashing, [file, String(crashes), wish, exitCode], clock).catch(
+        (error: unknown) => error,
+      )
+      return { end, pauses, starts: readFileSync(file, 'utf8').split(' ').length - 1 }
     }
-    const end = await runSupervised(crashing, [file, String(crashes), wish, exitCode], clock).catch(
-      (error: unknown) => error,
-    )
-    return { end, pauses, starts: readFileSync(file, 'utf8').split(' ').length - 1 }
-  }
-  const hopeless = await run(99, 'ready', 1000)
-  t.match(hopeless.end, {
-    code: /^PLINTH_CRASH_LOOP$/,
-    message: 'The product crashed 8 times within 10 minutes and is not started again.',
-  })
-  t.strictSame([hopeless.pauses, hopeless.starts], [[1, 2, 4, 8, 16, 32, 60], 8])
+    const hopeless = await run(99, 'ready', 1000)
+    t.match(hopeless.end, {
+      code: /^PLINTH_CRASH_LOOP$/,
+      message: 'The product crashed 8 times within 10 minutes and is not started again.',
+    })
+    t.strictSame([hopeless.pauses, hopeless.starts], [[1, 2, 4, 8, 16, 32, 60], 8])
 
-  const healed = await run(3, 'ready', 1000)
-  t.match(healed, { end: 3, pauses: [1, 2, 4], starts: 4 }, 'a start that is rejected ends it')
-  const calm = await run(12, 'ready', 200_000)
-  t.match(calm, { end: 3, pauses: [1, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4], starts: 13 }, 'old crashes do not count')
-  for (const exitCode of ['0', '2', '3', '130']) {
-    const ended = await run(99, 'ready', 1001 + Number(exitCode), exitCode)
+    const healed = await run(3, 'ready', 1000)
+    t.match(healed, { end: 3, pauses: [1, 2, 4], starts: 4 }, 'a start that is rejected ends it')
+    const calm = await run(12, 'ready', 200_000)
+    t.match(calm, { end: 3, pauses: [1, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4], starts: 13 }, 'old crashes do not count')
+    for (const exitCode of ['0', '2', '3', '130']) {
+      const ended = await run(99, 'ready', 1001 + Number(exitCode), exitCode)
+      t.hasStrict(
+        ended,
+        { end: { code: 'PLINTH_CRASH_LOOP' }, starts: 8 },
+        `exit code ${exitCode} of a product that served`,
+      )
+    }
     t.hasStrict(
-      ended,
+      await run(99, 'unready', 1000),
       { end: { code: 'PLINTH_CRASH_LOOP' }, starts: 8 },
-      `exit code ${exitCode} of a product that served`,
+      'a start that fails counts',
     )
-  }
-  t.hasStrict(
-    await run(99, 'unready', 1000),
-    { end: { code: 'PLINTH_CRASH_LOOP' }, starts: 8 },
-    'a start that fails counts',
-  )
-  t.match(await run(99, 'refused', 1000), { end: 3, starts: 2 }, 'a refused configuration ends it')
+    t.match(await run(99, 'refused', 1000), { end: 3, starts: 2 }, 'a refused configuration ends it')
 
-  const file = join(directory, 'stopped')
-  const stopped = await runSupervised(crashing, [file, '99', 'ready'], {
-    ...manualClock(),
-    sleep: async (_, signal) => {
-      // Calls only the last listener, which belongs to the supervisor. The listener of the test runner would end the
-      // test.
-      process.listeners('SIGTERM').at(-1)?.('SIGTERM')
-      t.ok(signal?.aborted)
-    },
-  })
-  t.strictSame([stopped, readFileSync(file, 'utf8')], [0, 'started '], 'a signal ends the pause')
-})
+    const file = join(directory, 'stopped')
+    const stopped = await runSupervised(crashing, [file, '99', 'ready'], {
+      ...manualClock(),
+      sleep: async (_, signal) => {
+        // Calls only the last listener, which belongs to the supervisor. The listener of the test runner would end the
+        // test.
+        process.listeners('SIGTERM').at(-1)?.('SIGTERM')
+        t.ok(signal?.aborted)
+      },
+    })
+    t.strictSame([stopped, readFileSync(file, 'utf8')], [0, 'started '], 'a signal ends the pause')
+  },
+)

@@ -56,7 +56,7 @@ for (const width of [80, 120]) {
   })
 }
 
-t.test('the product is found upwards, and a terminal shows the files that are used', async (t) => {
+t.test('the product file is found in parent directories, and a terminal shows the files that are used', async (t) => {
   const directory = t.testdir({
     'plinth.config.ts':
       "import { defineProduct } from '@plinth/kernel'\nexport default defineProduct({ name: 'a', plugins: [] })",

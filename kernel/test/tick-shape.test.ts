@@ -30,9 +30,12 @@ function ticksAfterLoading(module: string): { readonly made: number; readonly le
   )
 }
 
-t.test('a process that can start products keeps one object of process.nextTick, and with it its shape', async (t) => {
-  const without = ticksAfterLoading('node:url')
-  t.ok(without.made > 0 && without.left === 0, JSON.stringify(without))
-  const kernel = ticksAfterLoading(new URL('../src/host.ts', import.meta.url).href)
-  t.equal(kernel.left, 1)
-})
+t.test(
+  'a process that can start products keeps one object of process.nextTick alive, and with it the shape of the object',
+  async (t) => {
+    const without = ticksAfterLoading('node:url')
+    t.ok(without.made > 0 && without.left === 0, JSON.stringify(without))
+    const kernel = ticksAfterLoading(new URL('../src/host.ts', import.meta.url).href)
+    t.equal(kernel.left, 1)
+  },
+)

@@ -36,59 +36,62 @@ const identity = { version: '1.0.0', kernel: '^1.0.0' } as const
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const holds = <_Fact extends true>() => true
 
-t.test('C-002 a context has exactly the declared services, an optional one only when it is there', async (t) => {
-  const requires = { mail: mailer, audit: optional(audit), kernel }
-  t.ok(
-    holds<
-      Equal<
-        ServicesOf<typeof requires>,
-        { readonly mail: Mailer; readonly audit: Audit | undefined; readonly kernel: Kernel }
-      >
-    >(),
-  )
-  definePlugin({
-    id: 'user',
-    ...identity,
-    requires,
-    setup({ services }) {
-      services.mail.send('a').then((count) => count.toFixed())
-      services.audit?.write('sent')
-      services.kernel.state satisfies 'starting' | 'ready' | 'draining' | 'stopped'
-      // @ts-expect-error an optional service may be absent
-      services.audit.write('sent')
-      // @ts-expect-error nobody declared it
-      services.mailer
-      // @ts-expect-error the service has no such member
-      services.mail.receive()
-      // @ts-expect-error services are not to be replaced
-      services.mail = { send: async () => 1 }
-    },
-  })
-  definePlugin({
-    id: 'loner',
-    ...identity,
-    setup({ services }) {
-      // @ts-expect-error a plugin without requirements has no services
-      services.mail
-    },
-  })
-  // @ts-expect-error a reference, not its id
-  definePlugin({ id: 'x', ...identity, requires: { mail: 'mailer' } })
-  // @ts-expect-error a service is no extension point
-  definePlugin({ id: 'x', ...identity, contributes: [mailer] })
-  // @ts-expect-error an extension point is no service
-  definePlugin({ id: 'x', ...identity, requires: { phrases } })
-  // @ts-expect-error only a service or a point can be optional
-  optional('phrases')
-  // @ts-expect-error a plugin has a version
-  definePlugin({ id: 'x', kernel: '^1.0.0' })
-  // @ts-expect-error there is no such role
-  definePlugin({ id: 'x', ...identity, roles: ['batch'] })
-  // @ts-expect-error a product is made of plugins
-  defineProduct({ name: 'x', plugins: [{ id: 'x', ...identity }] })
-})
+t.test(
+  'C-002 a context has exactly the declared services, and an optional service only if it is present',
+  async (t) => {
+    const requires = { mail: mailer, audit: optional(audit), kernel }
+    t.ok(
+      holds<
+        Equal<
+          ServicesOf<typeof requires>,
+          { readonly mail: Mailer; readonly audit: Audit | undefined; readonly kernel: Kernel }
+        >
+      >(),
+    )
+    definePlugin({
+      id: 'user',
+      ...identity,
+      requires,
+      setup({ services }) {
+        services.mail.send('a').then((count) => count.toFixed())
+        services.audit?.write('sent')
+        services.kernel.state satisfies 'starting' | 'ready' | 'draining' | 'stopped'
+        // @ts-expect-error an optional service may be absent
+        services.audit.write('sent')
+        // @ts-expect-error nobody declared it
+        services.mailer
+        // @ts-expect-error the service has no such member
+        services.mail.receive()
+        // @ts-expect-error services are not to be replaced
+        services.mail = { send: async () => 1 }
+      },
+    })
+    definePlugin({
+      id: 'loner',
+      ...identity,
+      setup({ services }) {
+        // @ts-expect-error a plugin without requirements has no services
+        services.mail
+      },
+    })
+    // @ts-expect-error a reference, not its id
+    definePlugin({ id: 'x', ...identity, requires: { mail: 'mailer' } })
+    // @ts-expect-error a service is no extension point
+    definePlugin({ id: 'x', ...identity, contributes: [mailer] })
+    // @ts-expect-error an extension point is no service
+    definePlugin({ id: 'x', ...identity, requires: { phrases } })
+    // @ts-expect-error only a service or a point can be optional
+    optional('phrases')
+    // @ts-expect-error a plugin has a version
+    definePlugin({ id: 'x', kernel: '^1.0.0' })
+    // @ts-expect-error there is no such role
+    definePlugin({ id: 'x', ...identity, roles: ['batch'] })
+    // @ts-expect-error a product is made of plugins
+    defineProduct({ name: 'x', plugins: [{ id: 'x', ...identity }] })
+  },
+)
 
-t.test('C-002 what a plugin provides and contributes has the type of the reference', async (t) => {
+t.test('C-002 services and contributions of a plugin have the type of their reference', async (t) => {
   const channel: NotificationChannel = {
     displayName: 'x',
     recipientKinds: [],
@@ -126,7 +129,7 @@ t.test('C-002 what a plugin provides and contributes has the type of the referen
   t.throws(() => Object.assign(plugin, { id: 'other' }), TypeError)
 })
 
-t.test('C-002 a plugin provides, takes and contributes what its declaration lists, and nothing else', async (t) => {
+t.test('C-002 a plugin provides, uses and contributes what its declaration lists, and nothing else', async (t) => {
   const provides = [audit] as const
   const task = (run: ScheduledTask<{ provides: typeof provides }>['run']) =>
     ({ name: 'x', displayName: 'x', fixedDelay: 1, autoStartup: true, run }) as const
@@ -300,7 +303,7 @@ t.test('K-008 a plugin reads its own keys with the types of their declarations',
   t.type(read, 'function')
 })
 
-t.test('C-002 bound tasks need no context any more, and a runtime has no set-up members', async (t) => {
+t.test('C-002 bound tasks need no context, and a runtime has no members for setup', async (t) => {
   t.ok(
     holds<
       Equal<Parameters<BoundInstallTask['run']>, [signal: AbortSignal, note?: ((text: string) => void) | undefined]>

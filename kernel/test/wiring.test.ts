@@ -52,7 +52,7 @@ const failed = async <P extends object>(wireParts: (wire: PluginContext['wire'])
     (error: Error) => error,
   )
 
-t.test('C-002 parts are made once each, in the order in which they need each other', async (t) => {
+t.test('C-002 parts are created once each, in the order of their dependencies', async (t) => {
   await inSetup(({ wire }) => {
     const made: string[] = []
     const parts = wire<Parts>()(
@@ -79,7 +79,7 @@ t.test('C-002 parts are made once each, in the order in which they need each oth
   })
 })
 
-t.test('C-002 each call has parts of its own, also under names of services and of the container', async (t) => {
+t.test('C-002 each call has its own parts, also with names of services and of the container', async (t) => {
   await inSetup(({ wire }) => {
     const parts = () =>
       wire<{ kernel: object; until: string; cradle: string }>()(
@@ -95,7 +95,7 @@ t.test('C-002 each call has parts of its own, also under names of services and o
   })
 })
 
-t.test('C-002 parts that ask for each other end the set-up with their path', async (t) => {
+t.test('C-002 parts that depend on each other end the setup with their path', async (t) => {
   const error = await failed((wire) =>
     wire<{ outer: number; a: number; b: number; c: number }>()(
       {},

@@ -74,7 +74,7 @@ t.test('a change set is compiled once for each database and plugin, however ofte
   t.notSame(compile('p', 'mariadb')?.statements, first?.statements)
 })
 
-t.test('C-039 a step of one database is planned for that database alone', async (t) => {
+t.test('C-039 a step for one database is planned only for that database', async (t) => {
   const only: Dialect[] = ['postgresql']
   const up: NonNullable<ChangeSetDefinition['up']> = ({ sql }) => [sql`create extension if not exists pg_trgm`]
   for (const dialect of dialects) {
@@ -82,7 +82,7 @@ t.test('C-039 a step of one database is planned for that database alone', async 
   }
 })
 
-t.test('order: plugins as given, change sets of a plugin by id', async (t) => {
+t.test('the order: plugins as listed, change sets of a plugin by id', async (t) => {
   const ids = fc.uniqueArray(fc.integer({ min: 0, max: 9999 }), { minLength: 1, maxLength: 12 })
   fc.assert(
     fc.property(ids, ids, (first, second) => {
@@ -143,7 +143,7 @@ t.test('C-014 an invalid change set is rejected with its plugin and id', async (
   })
 })
 
-t.test('C-038 dropping, renaming or retyping needs a reason', async (t) => {
+t.test('C-038 dropping, renaming or changing the type of a column needs a reason', async (t) => {
   const breaking: readonly (readonly [string, NonNullable<ChangeSetDefinition['up']>])[] = [
     ['drop table', ({ schema }) => [schema.dropTable('a')]],
     ['drop column', ({ schema }) => [schema.alterTable('a').dropColumn('b')]],

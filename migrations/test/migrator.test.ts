@@ -114,7 +114,7 @@ t.test('the status shows which process migrates, and until when its lock is vali
   t.same((await migrator.status()).lock, { host: 'node-1', pid: 7, acquiredAt: 1_000, expiresAt: 31_000 })
 })
 
-t.test('status and plan read only and show the SQL', async (t) => {
+t.test('status and plan only read, and show the SQL', async (t) => {
   const db = emptyDatabase(t)
   const migrator = migratorOn(db, [createA, fillA])
   t.match(await migrator.status(), { tableExists: false, applied: [], pending: { length: 2 } })
@@ -134,7 +134,7 @@ t.test('status and plan read only and show the SQL', async (t) => {
   t.same(await tables(db), [], 'nothing was created')
 })
 
-t.test('a table that something else created keeps everything from being applied', async (t) => {
+t.test('a table that something else created prevents all changes', async (t) => {
   const db = emptyDatabase(t)
   await db.schema.createTable('a').addColumn('id', 'integer').execute()
   const createB = defineChangeSet({
@@ -183,7 +183,7 @@ t.test('a changed change set that was already applied is rejected, and nothing e
   t.same(await db.selectFrom('a').selectAll().execute(), [])
 })
 
-t.test('a shorter or longer text, and other work on data, are noticed on SQLite too', async (t) => {
+t.test('shorter or longer texts, and other work on data, are also detected on SQLite', async (t) => {
   const db = emptyDatabase(t)
   const textOf = (length: number) =>
     defineChangeSet({
@@ -236,7 +236,7 @@ t.test('C-040 records of the first checksum are still compared', async (t) => {
   await rejectsWith(t, migratorOn(db, [edited]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
 })
 
-t.test('what a build makes of the data steps of all plugins is the same work', async (t) => {
+t.test('the build keeps the checksums of the data steps of all plugins', async (t) => {
   t.testdir()
   const root = join(import.meta.dirname, '..', '..')
   const files = globSync('plugins/*/src/migrations/*.ts', { cwd: root })
@@ -280,7 +280,7 @@ t.test('records with an older checksum and records of removed plugins cause no e
   t.match(await other.migrate(), { upToDate: true })
 })
 
-t.test('a failing step leaves nothing of its change set and names itself', async (t) => {
+t.test('a failing step leaves nothing of its change set and is reported with its name', async (t) => {
   const db = emptyDatabase(t)
   const failing = (definition: Partial<ChangeSetDefinition>) => defineChangeSet({ id: '0002-b', ...definition })
   const broken = failing({
@@ -339,7 +339,7 @@ t.test('the lock', async (t) => {
   }
   const inAMinute = sql<number>`cast(unixepoch('subsec') * 1000 as integer) + 60000`
 
-  t.test('is waited for, shown, and given up on in the end', async (t) => {
+  t.test('another process waits for the lock, reports it, and finally gives up', async (t) => {
     const { db, migrator } = await lockedBy(t, { expires_at: inAMinute as never })
     const seen: MigrationProgress[] = []
     await rejectsWith(t, migrator.migrate({ onProgress: (progress) => seen.push(progress) }), {
@@ -351,7 +351,7 @@ t.test('the lock', async (t) => {
     t.same(await db.selectFrom('a').selectAll().execute(), [])
   })
 
-  t.test('is taken over when its lease has lapsed', async (t) => {
+  t.test('a lock is taken over after its lease has expired', async (t) => {
     const { migrator } = await lockedBy(t, { expires_at: 1 })
     t.match(await migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
   })
@@ -381,7 +381,7 @@ t.test('the lock', async (t) => {
     },
   )
 
-  t.test('when lost to another process, the change set in hand is not committed', async (t) => {
+  t.test('if the lock is lost to another process, the running change set is not committed', async (t) => {
     const { db } = await lockedBy(t, { expires_at: 1 })
     const robbed = defineChangeSet({
       id: '0002-robbed',

@@ -56,7 +56,7 @@ const login = async (username: string) => {
 }
 const asRoot = await login('root')
 
-t.test('every page of the product names what its routes have', async (t) => {
+t.test('every page of the product names members that its routes have', async (t) => {
   t.ok(pages.length >= 6)
   t.strictSame(pageProblems(pages, await operationsOf(server), kinds), [])
 })
@@ -74,7 +74,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
 }
 
-t.test('whatever operators can do by the API, they can do in the back office', async (t) => {
+t.test('operators can do everything in the back office that the API allows', async (t) => {
   const shown = JSON.stringify([pages, needs, drawn, ownPages])
   const missing = [...(await operationsOf(server)).values()]
     .filter(({ path, id }) => /^\/api\/v1\/(admin|notification)/.test(path) && !id.startsWith('getConsole'))
@@ -96,7 +96,7 @@ const notTyped: Readonly<Record<string, readonly string[]>> = {
   putNotificationRulesById: ['code'],
 }
 
-t.test('a form has every member that its operation takes', async (t) => {
+t.test('a form has every member that its operation accepts', async (t) => {
   const operations = await operationsOf(server)
   const forms = pages.flatMap((page) =>
     page.kind === 'list' ? [page.create ?? [], page.forms ?? []].flat() : (page.form ?? []),
@@ -137,7 +137,7 @@ t.test('a list that shows who changed a row shows when, too', async (t) => {
   t.ok(seen >= 4)
 })
 
-t.test('a state is shown by a text, not by the word that the API has for it', (t) => {
+t.test('a state is shown by a text, not by its API value', (t) => {
   const columns = pages.flatMap((page) =>
     page.kind === 'list' ? page.columns : page.sections.flatMap((section) => section.columns),
   )
@@ -155,24 +155,20 @@ t.test('a state is shown by a text, not by the word that the API has for it', (t
   t.end()
 })
 
-t.test(
-  'every table that a page follows is there, and every operation that follows one belongs to its page',
-  async (t) => {
-    const declared = pages.flatMap(({ id, live }) => (Array.isArray(live) ? live.map((table) => [id, table]) : []))
-    const own = ownPages.flatMap(({ id, live = {} }) =>
-      Object.values(live).flatMap((tables) => tables.map((one) => [id, one])),
-    )
-    t.ok(declared.length >= 20)
-    const db = running.service(database)
-    for (const [id, table] of [...declared, ...own])
-      await t.resolves(db.query(`select 1 from ${table} where 1 = 0`), `${id}: ${table}`)
-    for (const { id, source, operations, live = {} } of ownPages)
-      for (const operation of Object.keys(live))
-        t.ok([source, ...operations].includes(operation), `${id}: ${operation}`)
-  },
-)
+t.test('every table on a page exists, and every operation after another one belongs to its page', async (t) => {
+  const declared = pages.flatMap(({ id, live }) => (Array.isArray(live) ? live.map((table) => [id, table]) : []))
+  const own = ownPages.flatMap(({ id, live = {} }) =>
+    Object.values(live).flatMap((tables) => tables.map((one) => [id, one])),
+  )
+  t.ok(declared.length >= 20)
+  const db = running.service(database)
+  for (const [id, table] of [...declared, ...own])
+    await t.resolves(db.query(`select 1 from ${table} where 1 = 0`), `${id}: ${table}`)
+  for (const { id, source, operations, live = {} } of ownPages)
+    for (const operation of Object.keys(live)) t.ok([source, ...operations].includes(operation), `${id}: ${operation}`)
+})
 
-t.test('what needs attention is counted in what its operation answers, and leads to a page', async (t) => {
+t.test('entries that need attention are counted in the response of their operation, and link to a page', async (t) => {
   const operations = await operationsOf(server)
   const declared = new Map(pages.map((page) => [page.id, page]))
   t.ok(needs.length >= 5)
@@ -205,7 +201,7 @@ t.test('what needs attention is counted in what its operation answers, and leads
   }
 })
 
-t.test('every chart shows what its operation or a metric of the product has, on a page that there is', async (t) => {
+t.test('every chart shows members of its operation or a metric of the product, on an existing page', async (t) => {
   const operations = await operationsOf(server)
   const registry = running.service(metrics)
   const around = {
@@ -257,7 +253,7 @@ t.test('every chart shows what its operation or a metric of the product has, on 
   }
 })
 
-t.test('every way to sign in names operations that everybody may call, and the page is told their paths', async (t) => {
+t.test('every sign-in method names public operations, and the page gets their paths', async (t) => {
   const operations = await operationsOf(server)
   const ways = [...running.contributions(signInWays).values()]
   t.strictSame(signInProblems(ways, operations), [])
@@ -296,7 +292,7 @@ t.test('every page has its texts in both languages', async (t) => {
   )
 })
 
-t.test('every page is answered joined with its operations, in the language of the request', async (t) => {
+t.test('every page is returned together with its operations, in the language of the request', async (t) => {
   for (const { id } of pages) {
     const english = await asRoot(`/api/v1/admin/console/pages/${id}`)
     t.match(english, { code: /^200$/, data: { id, method: 'GET', path: /^\/api\/v1\//, allowed: true } }, id)
@@ -310,7 +306,7 @@ t.test('every page is answered joined with its operations, in the language of th
   }
 })
 
-t.test('every list of the product is answered by its operation as the page asks it', async (t) => {
+t.test('every list operation of the product accepts the requests of its page', async (t) => {
   for (const page of pages) {
     if (page.kind !== 'list') continue
     const { data } = await asRoot(`/api/v1/admin/console/pages/${page.id}`)
@@ -322,7 +318,7 @@ t.test('every list of the product is answered by its operation as the page asks 
 })
 
 t.test(
-  'a person sees the pages whose operations the roles open, and is told which permission another needs',
+  'users see the pages of operations that their roles allow, and other pages show the missing permission',
   async (t) => {
     const { data } = await asRoot('/api/v1/admin/console/pages')
     const shown = data.groups.flatMap(({ pages }: { pages: { id: string }[] }) => pages.map(({ id }) => id))
@@ -387,7 +383,7 @@ t.test(
   },
 )
 
-t.test('a page by hand is told which of its operations there are and which the reader may call', async (t) => {
+t.test('a custom page is told which of its operations exist and which the user may call', async (t) => {
   const operations = await operationsOf(server)
   const declared = new Set(pages.map(({ id }) => id))
   t.strictSame(customPageProblems(operations, declared), [])
@@ -413,7 +409,7 @@ t.test('a page by hand is told which of its operations there are and which the r
   }
 })
 
-t.test('ids have names, and names are found', async (t) => {
+t.test('objects are shown by name, and can be found by name', async (t) => {
   const found = await asRoot('/api/v1/admin/console/labels?kind=iam.user&search=roo')
   t.match(found.data.items, [{ name: 'root' }])
   const named = await asRoot(`/api/v1/admin/console/labels?kind=iam.user&ids=${found.data.items[0].id}`)
@@ -432,7 +428,7 @@ t.test('ids have names, and names are found', async (t) => {
 })
 
 t.test(
-  'a configuration key is shown by its title, and leads to the config centre for those who may open it',
+  'a configuration key is shown by its title, and links to the config centre for users who may open it',
   async (t) => {
     const page = pages.find(({ id }) => id === 'notification.channels')
     if (page === undefined) throw new Error('the page of channels is gone')
@@ -509,7 +505,7 @@ t.test('each field that the API explains has a help text in both languages', asy
   t.strictSame(silent, [], 'add the field below "helps" to the messages of its plugin, in both languages')
 })
 
-t.test('a page that names what no route has is found, a fault for each', async (t) => {
+t.test('each error in the declaration of a page is found', async (t) => {
   const operations = await operationsOf(server)
   const confirmed = (confirm: LocalizedText) => ({
     actions: [{ operation: 'getAdminIamUsersById', params: { id: { field: 'id' } }, confirm }],
@@ -594,7 +590,7 @@ t.test('a page that names what no route has is found, a fault for each', async (
   }
 })
 
-t.test('a form calls the values of a member as the page does that shows them', async (t) => {
+t.test('a form names the values of a member like the page that shows them', async (t) => {
   const finality = (fields: readonly { readonly name: string }[]) => fields.find(({ name }) => name === 'finality')
   const { data: list } = await asRoot('/api/v1/admin/console/pages/web3.chains', 'zh-CN')
   t.match(finality(list.create.fields), { labels: { depth: '按区块深度' } })
@@ -602,7 +598,7 @@ t.test('a form calls the values of a member as the page does that shows them', a
   t.match(finality(one.form.fields), { labels: { depth: 'By block depth', safe: 'Safe' } })
 })
 
-t.test('the address of a page is answered with the page, and its files are files', async (t) => {
+t.test('the address of a page returns the page, and its files are served', async (t) => {
   t.match((await server.inject('/admin')).headers, { location: '/admin/' })
   const page = await server.inject({ url: '/admin/iam.user/1', headers: { accept: 'text/html' } })
   t.match(page, {

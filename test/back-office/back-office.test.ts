@@ -79,7 +79,7 @@ async function pagesOf(root: Root, language: string): Promise<readonly Entry[]> 
 }
 
 t.test(
-  'every page shows what it has, in both languages and without a barrier',
+  'every page shows its content, in both languages and without accessibility violations',
   { skip, timeout: 600_000 },
   async (t) => {
     const { root, url, texts } = await startWithRows(endings(t))
@@ -210,7 +210,7 @@ const mainPages = [
 const [, postgresql] = dialectsUnderTest
 
 t.test(
-  'the main pages on PostgreSQL, where two instances serve them',
+  'the main pages on PostgreSQL, served by two instances',
   { skip: skip || (postgresql?.skip ?? false), timeout: 600_000 },
   async (t) => {
     const { root, urls, texts } = await startWithRows(endings(t), { dialect: 'postgresql', instances: 2 })

@@ -25,7 +25,7 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
     Object.entries(methods).map(([method, { operationId }]) => ({ path, method, operationId })),
   )
 
-  await t.test('lists all operations in two languages and is small', async (t) => {
+  await t.test('the reference lists all operations in two languages and is small', async (t) => {
     const texts = { en: 'Search operations', 'zh-CN': '搜索接口' }
     for (const [locale, search] of Object.entries(texts)) {
       const byHeader = await (await fetch(docs, { headers: { 'accept-language': locale } })).text()
@@ -45,7 +45,7 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
     t.ok(bytes < maxFirstLoadBytes, `${bytes} bytes`)
   })
 
-  await t.test('each operation and each named schema has a page, and every link leads to one', async (t) => {
+  await t.test('each operation and each named schema has a page, and every link leads to a page', async (t) => {
     const pages = new Map<string, string>()
     const waiting = operations.map(({ operationId }) => `operations/${operationId}`)
     for (let page = waiting.pop(); page !== undefined; page = waiting.pop()) {
@@ -62,44 +62,47 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [390, 1280]) {
-      await t.test(`has no barrier in the ${colorScheme} scheme at ${width} pixels`, async (t) => {
-        const locale = colorScheme === 'light' ? 'en-US' : 'zh-CN'
-        const { page, complaints, elsewhere } = await openPage(t.teardown, docs, {
-          colorScheme,
-          locale,
-          viewport: { width, height: 860 },
-        })
-        const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
-        t.equal(background, colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(21, 24, 28)')
-        t.same(await barriers(page), [])
-        t.equal(await overhang(page), 0)
+      await t.test(
+        `the reference has no accessibility violation in the ${colorScheme} scheme at ${width} pixels`,
+        async (t) => {
+          const locale = colorScheme === 'light' ? 'en-US' : 'zh-CN'
+          const { page, complaints, elsewhere } = await openPage(t.teardown, docs, {
+            colorScheme,
+            locale,
+            viewport: { width, height: 860 },
+          })
+          const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+          t.equal(background, colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(21, 24, 28)')
+          t.same(await barriers(page), [])
+          t.equal(await overhang(page), 0)
 
-        // Uses only the keyboard: searches, opens the operation, and sends the request.
-        await page.locator('#search').focus()
-        await page.keyboard.type('get send-metadata')
-        await page.locator('#shown:text-is("1")').waitFor()
-        t.equal(await page.locator('section > details:visible').count(), 1)
-        await page.keyboard.press('Tab')
-        await page.keyboard.press('Enter')
-        const send = page.locator('section form.try button')
-        await send.waitFor()
-        t.same(await barriers(page), [], 'with an open operation')
-        t.equal(await overhang(page), 0)
-        if (screenshots !== undefined)
-          await page.screenshot({ path: `${screenshots}/api-reference-${colorScheme}-${width}.png`, fullPage: true })
-        await page.locator('#token').fill('example-token')
-        const sent = page.waitForRequest(/\/api\/v1\/notifications\/send-metadata$/)
-        await send.press('Enter')
-        t.equal((await sent).headers()['authorization'], 'Bearer example-token')
-        await page.locator('output pre').waitFor()
-        t.match(await page.locator('output').textContent(), /^\d{3}\n\{\n {2}"code": "/)
-        t.same(await barriers(page), [], 'with a response')
-        await page.locator('#search').fill('no such operation')
-        await page.locator('#shown:text-is("0")').waitFor()
-        t.equal(await page.locator('section:visible').count(), 0)
-        t.same(complaints, [], 'no error, no policy violation')
-        t.same(elsewhere, [], 'nothing is fetched from elsewhere')
-      })
+          // Uses only the keyboard: searches, opens the operation, and sends the request.
+          await page.locator('#search').focus()
+          await page.keyboard.type('get send-metadata')
+          await page.locator('#shown:text-is("1")').waitFor()
+          t.equal(await page.locator('section > details:visible').count(), 1)
+          await page.keyboard.press('Tab')
+          await page.keyboard.press('Enter')
+          const send = page.locator('section form.try button')
+          await send.waitFor()
+          t.same(await barriers(page), [], 'with an open operation')
+          t.equal(await overhang(page), 0)
+          if (screenshots !== undefined)
+            await page.screenshot({ path: `${screenshots}/api-reference-${colorScheme}-${width}.png`, fullPage: true })
+          await page.locator('#token').fill('example-token')
+          const sent = page.waitForRequest(/\/api\/v1\/notifications\/send-metadata$/)
+          await send.press('Enter')
+          t.equal((await sent).headers()['authorization'], 'Bearer example-token')
+          await page.locator('output pre').waitFor()
+          t.match(await page.locator('output').textContent(), /^\d{3}\n\{\n {2}"code": "/)
+          t.same(await barriers(page), [], 'with a response')
+          await page.locator('#search').fill('no such operation')
+          await page.locator('#shown:text-is("0")').waitFor()
+          t.equal(await page.locator('section:visible').count(), 0)
+          t.same(complaints, [], 'no error, no policy violation')
+          t.same(elsewhere, [], 'nothing is fetched from elsewhere')
+        },
+      )
     }
   }
 })

@@ -28,7 +28,7 @@ const linesOf = (csv: string) =>
     .trimEnd()
     .split('\r\n')
 
-t.test('each list is a file with its titles and as many rows as the list', async (t) => {
+t.test('each list is exported as a file with its titles and all its rows', async (t) => {
   let seen = 0
   for (const { id, kind } of running.contributions(adminPages).values()) {
     if (kind !== 'list') continue
@@ -53,7 +53,7 @@ t.test('each list is a file with its titles and as many rows as the list', async
   t.ok(seen > 50)
 })
 
-t.test('a page that is not a list has no file', async (t) => {
+t.test('a page that is not a list has no export', async (t) => {
   for (const { id, kind } of running.contributions(adminPages).values()) {
     if (kind === 'list') continue
     t.hasStrict((await asRoot(id)).json(), { code: '404', data: { reason: 'console.page-unknown' } }, id)
@@ -61,7 +61,7 @@ t.test('a page that is not a list has no file', async (t) => {
   t.hasStrict((await asRoot('console.plugins')).json(), { code: '404' })
 })
 
-t.test('the file has the filters and columns of the list, and names and texts as people read them', async (t) => {
+t.test('the file has the filters and columns of the list, with names and texts as on the page', async (t) => {
   const users = await asRoot('iam.users', { filters: 'keyword=anna', columns: ['username', 'roles'] })
   t.strictSame(linesOf(users.body), ['"User name","Roles"', '"anna","Customer service"'])
   const chinese = await asRoot('iam.users', { filters: 'keyword=anna', columns: 'username', locale: 'zh-CN' })
@@ -75,7 +75,7 @@ t.test('the file has the filters and columns of the list, and names and texts as
   t.strictSame(linesOf((await asRoot('iam.users', { filters: 'from=9000-01-01T00:00:00Z' })).body).length, 1)
 })
 
-t.test('no cell begins a formula', async (t) => {
+t.test('no cell begins with a formula', async (t) => {
   await root('POST', 'admin/open-platform/apps', { name: '=HYPERLINK("http://x")', description: '+1', scopes: [] })
   const { body } = await asRoot('open-platform.apps', { columns: 'name' })
   t.ok(linesOf(body).includes(`"'=HYPERLINK(""http://x"")"`))
@@ -88,7 +88,7 @@ t.test('all pages of a long list are in the file', async (t) => {
   t.equal(new Set(linesOf(body)).size, 211)
 })
 
-t.test('permission, data scope and validation are those of the list', async (t) => {
+t.test('permission, data scope and validation of the list apply', async (t) => {
   for (const [username, dataScope, permissions] of [
     ['reader', 'self', ['iam:user:view']],
     ['nobody', 'self', []],

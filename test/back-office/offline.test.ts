@@ -299,7 +299,7 @@ t.test('signing in and out without a network fails and is not sent later', { ski
   t.equal((await page.locator('nav a').count()) > 0, true)
 })
 
-t.test('cancelling aborts a write that is on its way', { skip, timeout: 600_000 }, async (t) => {
+t.test('cancelling aborts a write in progress', { skip, timeout: 600_000 }, async (t) => {
   const { url } = office as Office
   const { page } = await signedIn(t, url)
   await page.goto(`${url}iam.users`)

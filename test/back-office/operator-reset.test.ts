@@ -13,7 +13,7 @@ import { exampleFile, formFor, plugins, secrets } from '../../plugins/install/te
 import { openBackOffice, perform } from './operator-hand.ts'
 
 t.test(
-  'I-074 I-081 D63 an installation is reset, with few clicks and keys, and made again',
+  'I-074 I-081 D63 an installation is reset and repeated, with few clicks and keys',
   { skip, timeout: 600_000 },
   async (t) => {
     const db = await createDatabase('sqlite')

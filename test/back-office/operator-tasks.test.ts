@@ -195,7 +195,7 @@ const tasks: readonly Task<Api>[] = [
   },
 ]
 
-t.test('what operators do most, with few clicks and keys', { skip, timeout: 600_000 }, async (t) => {
+t.test('the most frequent tasks of operators, with few clicks and keys', { skip, timeout: 600_000 }, async (t) => {
   const works: (() => Promise<unknown>)[] = []
   t.teardown(async () => {
     for (const work of works.reverse()) await work()

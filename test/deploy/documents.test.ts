@@ -35,7 +35,7 @@ t.test('links and paths lead to files and headings that exist', async (t) => {
 
 const keys = Object.assign({}, ...[kernelPlugin, ...product.plugins].map(({ config }) => config))
 
-t.test('keys in the pages exist, and the defaults of the security checklist are true', async (t) => {
+t.test('keys in the pages exist, and the defaults of the security checklist are correct', async (t) => {
   for (const page of pages) {
     for (const [, key = ''] of read(page).matchAll(/`(platform\.[a-z0-9.-]+)`/g)) t.ok(key in keys, `${page}: ${key}`)
   }
@@ -48,7 +48,7 @@ t.test('keys in the pages exist, and the defaults of the security checklist are 
   }
 })
 
-t.test('the retention page is generated, and describes each table once or more', async (t) => {
+t.test('the retention page is generated, and describes each table at least once', async (t) => {
   const page = read('docs/operations/retention.md')
   t.equal(page, await retentionPage(product), 'npm run generate')
   const created = [...read('docs/migrations.md').matchAll(/creates `(\w+)`/g)].map(([, table]) => table)

@@ -62,7 +62,7 @@ t.test('the quickstart with PostgreSQL and Redis connects to these only', { skip
   t.same(await quickstartOutgoing(t, settings), expected)
 })
 
-t.test('the watch notices connections, datagrams and names', async (t) => {
+t.test('the watch detects connections, datagrams and names', async (t) => {
   const port = await freePort()
   const folder = t.testdir({
     'plinth.config.ts': `

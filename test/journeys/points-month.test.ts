@@ -71,7 +71,7 @@ async function startMonth(t: Test, db: TestDatabase) {
 
 onEachDatabase(
   t,
-  'P-004 P-011 P-012 P-013 P-014 P-037 P-038 a month of a member: every balance that is answered is that of the ledger',
+  'P-004 P-011 P-012 P-013 P-014 P-037 P-038 a month of a member: every returned balance is that of the ledger',
   async (t, db) => {
     const { running, clock, userId, ann, root, url } = await startMonth(t, db)
     const owner = { type: 'user', id: String(userId) }

@@ -10,7 +10,7 @@ import t from 'tap'
 import { shop, startCheckout, wallet } from './checkout-on-a-chain.ts'
 
 t.test(
-  'S-015 S-023 S-058 S-063 S-068 S-071 W-014 from a wallet that signs in to a payment that is settled, lost and made up for',
+  'S-015 S-023 S-058 S-063 S-068 S-071 W-014 from a wallet that signs in to a payment that is settled, lost and compensated',
   { skip: skipAnvil, timeout: 600_000 },
   async (t) => {
     const { chain, token, running, call, as, root, operator, openShop, signPayment, audit } = await startCheckout(t, {

@@ -73,7 +73,7 @@ async function startShop(t: Test) {
 }
 
 t.test(
-  'two buyers name one transaction, and amounts tell them apart',
+  'two buyers name one transaction, and the amounts distinguish them',
   { skip: skipAnvil, timeout: 600_000 },
   async (t) => {
     const { buyer, member, order, pay, save, review, handleOverdue, treasurer } = await startShop(t)
@@ -138,7 +138,7 @@ t.test(
 )
 
 t.test(
-  'a proven payer is credited without help, also when another buyer names the hash',
+  'a proven payer is credited automatically, also if another buyer names the hash',
   { skip: skipAnvil, timeout: 600_000 },
   async (t) => {
     const { buyer, member, order, pay, save, review, handleOverdue } = await startShop(t)

@@ -67,7 +67,7 @@ const root = await logIn('root')
 const statementsOf = (dialect: (typeof dialects)[number]) =>
   compileChangeSets(changeSetsIn(product), dialect).flatMap(({ statements }) => statements)
 
-t.test('C-040 rows from before a column are read: it has a default, or the code takes null for it', async (t) => {
+t.test('C-040 rows from before a column are read: the column has a default, or the code accepts null', async (t) => {
   const metadata = store.fork().getMetadata()
   const entities = product.plugins
     .flatMap(({ entities = [] }) => entities)
@@ -91,7 +91,7 @@ t.test('C-040 rows from before a column are read: it has a default, or the code 
   }
 })
 
-t.test('C-040 no column and no table that an earlier version writes is gone', async (t) => {
+t.test('C-040 no column and no table that an earlier version writes is removed', async (t) => {
   const taking = /\bdrop (?:column|table)\b|\brename\b|\balter column\b|\bmodify\b|\bchange column\b/i
   for (const dialect of dialects) {
     const statements = statementsOf(dialect)
@@ -126,7 +126,7 @@ const isClosed = (schema: unknown): boolean =>
   schema !== null &&
   ((schema as Schema).additionalProperties === false || Object.values(schema).some(isClosed))
 
-t.test('C-040 events and tasks of an earlier version are accepted: what they must have never grows', async (t) => {
+t.test('C-040 events and tasks of an earlier version are accepted: required members are never added', async (t) => {
   const sources = globSync('{plugins/*/src,examples/mall}/**/*.ts', {
     cwd: house,
     exclude: (path) => /(^|\/)(node_modules|dist)$/.test(path),

@@ -124,13 +124,13 @@ for (const version of versions)
         const pointsOf = async (member: typeof ann) =>
           (await member('GET', 'member-points/users/me/overview')).available
 
-        await t.test('points and messages are as they were', async (t) => {
+        await t.test('points and messages are unchanged', async (t) => {
           t.same({ ann: await pointsOf(ann), ben: await pointsOf(ben) }, facts.points)
           t.match((await ann('GET', 'notifications/inbox')).items, [{ subject: 'Hello' }])
           t.same((await root('GET', 'notification-rules')).items.length, 1)
         })
 
-        await t.test('points on hold during a refund do not come back', async (t) => {
+        await t.test('points on hold during a refund are not returned', async (t) => {
           const { items: refunds } = await root('GET', 'admin/mall/refunds')
           t.equal(refunds.length, 1)
           await root('POST', `admin/mall/refunds/${refunds[0].refundNo}/decision`, { approve: true })
@@ -140,7 +140,7 @@ for (const version of versions)
           t.equal(await pointsOf(ann), 100, 'the member keeps the reward of a first order alone')
         })
 
-        await t.test('points that paid an order come back to the member when it is refunded', async (t) => {
+        await t.test('points that paid an order return to the member when it is refunded', async (t) => {
           const before = await pointsOf(ben)
           await ben('POST', `mall/orders/${facts.orders.spent}/refunds`, { amount: 25_600, reason: 'too small' })
           const { items: refunds } = await root('GET', 'admin/mall/refunds')
@@ -150,7 +150,7 @@ for (const version of versions)
           t.equal(await pointsOf(ben), before + 300 - 256, 'less the points that the order earned')
         })
 
-        await t.test('open reviews are finished by their own rules', async (t) => {
+        await t.test('open reviews are completed with their own rules', async (t) => {
           const [{ id, version, requiredConfirmations }] = await root('GET', 'admin/web3/chains')
           const provider = { id: 'node', url: chain.url }
           await root('PUT', `admin/web3/chains/${id}`, { version, requiredConfirmations, providers: [provider] })

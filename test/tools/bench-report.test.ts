@@ -19,7 +19,7 @@ t.test('a bar shows median and range, and its result is computed from the rounds
   t.same(row(0.89, { atLeast: 0.9 }), ['0.89', '>= 0.90', 'missed'], 'a single number is one or the other')
 })
 
-t.test('ratios are taken round by round, and turn into their inverse with their range', async (t) => {
+t.test('ratios are computed round by round, and can be inverted with their range', async (t) => {
   const costs = ratio([2, 4, 8], [1, 1, 2])
   t.match(costs, { median: 4, min: 2, max: 4 })
   t.match(inverse(costs), { median: 0.25, min: 0.25, max: 0.5 })

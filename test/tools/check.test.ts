@@ -35,7 +35,7 @@ function runIn(t: Test, files: Record<string, string>, words: readonly string[],
 const runTests = (t: Test, files: Record<string, string>, machine = '') =>
   runIn(t, files, [join(root, 'scripts/count-tests.mjs')], machine)
 
-t.test('a failing test fails each way to run it', async (t) => {
+t.test('a failing test fails in each way to run it', async (t) => {
   const files = { 'a.test.ts': test(`t.equal(1, 2, 'unequal')`), 'b.test.ts': test('t.ok(1)') }
   const tap = join(root, 'node_modules/tap/dist/esm/run.mjs')
   // Before tap has run once, all files are treated as changed.
@@ -71,13 +71,13 @@ t.test('as another user', { skip: 'root may write everywhere' }, async () => {})
   t.equal(status, 1)
 })
 
-t.test('a file that ends before it asserts anything fails the run, and so does one without tests', async (t) => {
+t.test('a file that ends before its first assertion fails the run, and so does one without tests', async (t) => {
   t.match(runTests(t, { 'a.test.ts': 'process.exit(3)' }), { status: 1, lastLine: '0 passed, 1 failed, 0 skipped' })
   const empty = runTests(t, { 'a.test.ts': '', 'b.test.ts': test('t.ok(1)') })
   t.match(empty, { status: 1, lastLine: '1 passed, 1 failed, 0 skipped', output: /^a\.test\.ts: no test in it$/m })
 })
 
-t.test('what happens outside all tests fails the file, and is shown', async (t) => {
+t.test('an error outside all tests makes the file fail, and is shown', async (t) => {
   const stray = (how: string) =>
     test(`t.test('passes', async (t) => {
   t.ok(1)

@@ -41,7 +41,7 @@ t.test('violated contracts are found without a test of the author', { jobs: 2 },
       t.ok(isFound, names.join(', '), { found })
     })
   }
-  t.test('an honest disk passes', { buffered: true, timeout: 900_000 }, async (t) => {
+  t.test('a correct disk passes', { buffered: true, timeout: 900_000 }, async (t) => {
     const { problems } = await verify({ folder: writePlugin('acme-honest-disk', honestDisk) })
     t.strictSame(problems, [])
   })
@@ -64,7 +64,7 @@ t.test('the faults of an upgrade are found', { jobs: 2 }, async (t) => {
   }
 })
 
-t.test('an honest upgrade passes on each database, from an archive', async (t) => {
+t.test('a correct upgrade passes on each database, from an archive', async (t) => {
   const previous = writePlugin('previous/acme-honest-upgrade', honestUpgrade.old)
   const [archive = ''] = execFileSync('npm', ['pack', '--loglevel', 'error'], {
     cwd: previous,

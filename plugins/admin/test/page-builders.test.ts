@@ -33,14 +33,17 @@ function builder(): Row<never> {
   return made as never
 }
 
-t.test('the other members have columns by their schemas; lists, objects and several types have none', async (t) => {
-  t.strictSame(
-    builder().others(parcel, []),
-    names.map((field) => ({ field, as: forms[field] })),
-  )
-})
+t.test(
+  'members without a column in the page get columns from their schemas; lists, objects and several types get none',
+  async (t) => {
+    t.strictSame(
+      builder().others(parcel, []),
+      names.map((field) => ({ field, as: forms[field] })),
+    )
+  },
+)
 
-t.test('a member has one column: by hand, or by its schema', async (t) => {
+t.test('a member has one column: declared, or from its schema', async (t) => {
   const row = builder()
   fc.assert(
     fc.property(fc.subarray(names), fc.subarray(names), (byHand, left) => {

@@ -72,49 +72,57 @@ const step = (change: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   ...change,
 })
 
-onEachDatabase(t, 'S-054 a step passes by action, source state and permission snapshot alone', async (t: Test, db) => {
-  const { guard, list } = await start(t, db)
-  t.match(await guard.assert(step()), { result: 'approved', action: 'pay', source: { id: '4711' } })
-  await guard.assert(step({ source: { type: 'refund', id: 'no such thing', state: 'retried' } }))
-  await guard.assert(step({ action: 'note', permissions: [], actor: { name: 'task' } }))
+onEachDatabase(
+  t,
+  'S-054 a step passes only with the right action, source state and permission snapshot',
+  async (t: Test, db) => {
+    const { guard, list } = await start(t, db)
+    t.match(await guard.assert(step()), { result: 'approved', action: 'pay', source: { id: '4711' } })
+    await guard.assert(step({ source: { type: 'refund', id: 'no such thing', state: 'retried' } }))
+    await guard.assert(step({ action: 'note', permissions: [], actor: { name: 'task' } }))
 
-  const rejected = (request: ApprovalRequest, code: string, reason: string) =>
-    rejectsWith(t, guard.assert(request), { code, reason: `approval.${reason}` })
-  await rejected(step({ workflow: 'shop.sale' }), '404', 'workflow-unknown')
-  await rejected(step({ action: 'toString' }), '400', 'action-unknown')
-  await rejected(step({ source: { type: 'refund', id: '4711', state: 'paid' } }), '409', 'state-not-allowed')
-  await rejected(step({ permissions: ['shop:refund:view'] }), '403', 'permission-missing')
+    const rejected = (request: ApprovalRequest, code: string, reason: string) =>
+      rejectsWith(t, guard.assert(request), { code, reason: `approval.${reason}` })
+    await rejected(step({ workflow: 'shop.sale' }), '404', 'workflow-unknown')
+    await rejected(step({ action: 'toString' }), '400', 'action-unknown')
+    await rejected(step({ source: { type: 'refund', id: '4711', state: 'paid' } }), '409', 'state-not-allowed')
+    await rejected(step({ permissions: ['shop:refund:view'] }), '403', 'permission-missing')
 
-  const { data } = await list()
-  t.equal(data.total, 7, 'refusals are kept too')
-  assertMembers(t, data.items[0], {
-    result: 'refused',
-    reason: 'approval.permission-missing',
-    permissions: ['shop:refund:view'],
-    actorUserId: 7,
-    actorName: null,
-    sourceState: 'reviewed',
-  })
-  t.match(data.items[4], { result: 'approved', reason: null, actorUserId: null, actorName: 'task' })
-  t.equal((await list('?workflow=shop.sale')).data.total, 1)
-  t.equal((await list('?sourceType=refund&sourceId=4711')).data.total, 6)
-  t.equal((await list('?sourceId=other')).data.total, 7, 'an id alone names nothing')
-  t.equal((await list('', {})).code, '401')
-})
+    const { data } = await list()
+    t.equal(data.total, 7, 'refusals are kept too')
+    assertMembers(t, data.items[0], {
+      result: 'refused',
+      reason: 'approval.permission-missing',
+      permissions: ['shop:refund:view'],
+      actorUserId: 7,
+      actorName: null,
+      sourceState: 'reviewed',
+    })
+    t.match(data.items[4], { result: 'approved', reason: null, actorUserId: null, actorName: 'task' })
+    t.equal((await list('?workflow=shop.sale')).data.total, 1)
+    t.equal((await list('?sourceType=refund&sourceId=4711')).data.total, 6)
+    t.equal((await list('?sourceId=other')).data.total, 7, 'an id alone names nothing')
+    t.equal((await list('', {})).code, '401')
+  },
+)
 
-onEachDatabase(t, 'S-054 a refusal is kept although the transaction around it fails on it', async (t: Test, db) => {
-  const { guard, list, running } = await start(t, db)
-  await rejectsWith(t, guard.assert(step({ permissions: [] })), { code: '403' })
-  await t.rejects(
-    running.service(database).transactional(async () => {
-      await guard.assert(step())
-      throw new Error('the step failed')
-    }),
-  )
-  t.equal((await list()).data.total, 1, 'an approval of a step that did not happen is none')
-})
+onEachDatabase(
+  t,
+  'S-054 a rejection is stored although it makes the surrounding transaction fail',
+  async (t: Test, db) => {
+    const { guard, list, running } = await start(t, db)
+    await rejectsWith(t, guard.assert(step({ permissions: [] })), { code: '403' })
+    await t.rejects(
+      running.service(database).transactional(async () => {
+        await guard.assert(step())
+        throw new Error('the step failed')
+      }),
+    )
+    t.equal((await list()).data.total, 1, 'an approval of a step that did not happen is none')
+  },
+)
 
-onEachDatabase(t, 'approvals are walked by index and removed after their retention', async (t: Test, at) => {
+onEachDatabase(t, 'approvals are read with an index and removed after their retention', async (t: Test, at) => {
   const { guard, list, running, clock } = await start(t, at, { 'platform.approval.retention': '30d' })
   const db = running.service(database)
   for (let index = 0; index < 30; index++) {

@@ -131,7 +131,7 @@ t.test('N-156 a cell cannot be a formula', async (t) => {
   )
 })
 
-t.test('every text is in quotes, and read as it was given where it begins no formula', async (t) => {
+t.test('every text is quoted, and is unchanged unless it begins a formula', async (t) => {
   const harmless = fc.string({ unit: 'grapheme' }).filter((text) => guarded(text) === text)
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(harmless, fc.integer()), { minLength: 1, maxLength: 5 }), async (rows) => {
@@ -148,7 +148,7 @@ t.test('every text is in quotes, and read as it was given where it begins no for
   )
 })
 
-t.test('a long cell costs no more than its length', async (t) => {
+t.test('the cost of a long cell is proportional to its length', async (t) => {
   // With a quadratic algorithm this test would take hours.
   const blanks = ' \t;'.repeat(300_000)
   for (const cell of [blanks, `a${blanks}=1`, '=;'.repeat(300_000), ';='.repeat(300_000)]) {
@@ -173,7 +173,7 @@ t.test('values are written as spreadsheets read them', async (t) => {
   t.equal(await textOf([]), '\ufeff"a","b"\r\n', 'no rows: a line of titles')
 })
 
-t.test('rows are taken as the text is read, and their failure is passed on', async (t) => {
+t.test('rows are read while the text is consumed, and their error is passed on', async (t) => {
   let produced = 0
   async function* rows() {
     for (;;) {

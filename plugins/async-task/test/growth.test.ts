@@ -25,7 +25,7 @@ async function wholeRead(db: Database, sql: string, parameters: readonly Paramet
   return lines.some(isWhole) ? `${sql}\n${JSON.stringify(lines, undefined, 1)}` : undefined
 }
 
-onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies in it', async (t, db) => {
+onEachDatabase(t, 'no statement about tasks reads the whole table, whatever the table contains', async (t, db) => {
   const {
     db: database,
     tasks,

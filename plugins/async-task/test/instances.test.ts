@@ -22,7 +22,7 @@ async function abandon(
   )
 }
 
-onEachEngine('two instances: each task is run once, and no more at a time than allowed', async (t, db, engine) => {
+onEachEngine('two instances: each task runs once, and no more than allowed at a time', async (t, db, engine) => {
   const clock = manualClock()
   const ran: number[] = []
   const atOnce = [0, 0]
@@ -68,72 +68,75 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
   for (const id of ids) t.hasStrict(await web.tasks.get(id), { attempts: 1, status: 'succeeded' })
 })
 
-onEachEngine('the task of a dead instance is taken over within the lease, a few times', async (t, db, engine) => {
-  const probe = new Probe()
-  const reported: object[] = []
-  const listener = definePlugin({
-    id: 'listener',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    requires: { events },
-    setup: ({ services }) =>
-      services.events.on(asyncTaskFailed, 'listener', ({ payload }) => {
-        reported.push(payload)
-      }),
-  })
-  const clock = manualClock()
-  const limits = { 'platform.async-task.max-attempts': 2 }
-  const leaseSeconds = 30
-  const config = { ...engine, ...limits, 'platform.async-task.lease': `${leaseSeconds}s` }
-  const web = await startTasks(t, db, {
-    clock,
-    config,
-    roles: ['web'],
-    handle: (tasks) => tasks.handle(report, () => {}),
-  })
-  const [retried, exhausted, unwanted] = [
-    await web.tasks.submit(report, { rows: 1 }, owner),
-    await web.tasks.submit(report, { rows: 2 }, owner),
-    await web.tasks.submit(report, { rows: 3 }, owner),
-  ]
-  await abandon(web, retried.id)
-  await abandon(web, exhausted.id, { attempts: 2 })
-  await abandon(web, unwanted.id, { cancelRequested: true })
-  await web.storage.put('local', `async-task/${exhausted.id}/1.csv`, 'of the dead instance')
+onEachEngine(
+  'the task of a dead instance is taken over within the lease, a limited number of times',
+  async (t, db, engine) => {
+    const probe = new Probe()
+    const reported: object[] = []
+    const listener = definePlugin({
+      id: 'listener',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { events },
+      setup: ({ services }) =>
+        services.events.on(asyncTaskFailed, 'listener', ({ payload }) => {
+          reported.push(payload)
+        }),
+    })
+    const clock = manualClock()
+    const limits = { 'platform.async-task.max-attempts': 2 }
+    const leaseSeconds = 30
+    const config = { ...engine, ...limits, 'platform.async-task.lease': `${leaseSeconds}s` }
+    const web = await startTasks(t, db, {
+      clock,
+      config,
+      roles: ['web'],
+      handle: (tasks) => tasks.handle(report, () => {}),
+    })
+    const [retried, exhausted, unwanted] = [
+      await web.tasks.submit(report, { rows: 1 }, owner),
+      await web.tasks.submit(report, { rows: 2 }, owner),
+      await web.tasks.submit(report, { rows: 3 }, owner),
+    ]
+    await abandon(web, retried.id)
+    await abandon(web, exhausted.id, { attempts: 2 })
+    await abandon(web, unwanted.id, { cancelRequested: true })
+    await web.storage.put('local', `async-task/${exhausted.id}/1.csv`, 'of the dead instance')
 
-  const one = await startTasks(t, db, {
-    clock,
-    config,
-    plugins: [listener],
-    handle: (tasks) => tasks.handle(report, probe.handle),
-  })
-  await one.passed()
-  await clock.advance(19_000)
-  // A heartbeat restarts the lease.
-  await web.db.execute('update async_task set beat = beat + 1 where id = ?', [retried.id])
-  await one.passed()
-  const seenAt = clock.monotonic()
-  await clock.advance(leaseSeconds * 1000 - seenAt)
-  // Waits until the current poll has ended. Otherwise the poll would wait for time that does not advance.
-  await one.passed()
-  t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
-    failure: { reason: 'async-task.lost', params: { attempts: 2 } },
-  })
-  t.match(await web.reaches(unwanted.id, 'cancelled'), { failure: null })
-  await one.events.idle()
-  await clock.advance(9000)
-  await one.passed()
-  t.equal(probe.runs.length, 0, 'a living holder keeps its task')
-  await clock.advance(seenAt + leaseSeconds * 1000 - clock.monotonic())
-  await one.passed()
-  await probe.begun(1)
-  t.match(probe.runs, [{ attempt: 2 }])
-  probe.release()
-  t.match(await web.reaches(retried.id, 'succeeded'), { attempts: 2 })
-  await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
-  await one.events.idle()
-  assertMembers(t, reported, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
-})
+    const one = await startTasks(t, db, {
+      clock,
+      config,
+      plugins: [listener],
+      handle: (tasks) => tasks.handle(report, probe.handle),
+    })
+    await one.passed()
+    await clock.advance(19_000)
+    // A heartbeat restarts the lease.
+    await web.db.execute('update async_task set beat = beat + 1 where id = ?', [retried.id])
+    await one.passed()
+    const seenAt = clock.monotonic()
+    await clock.advance(leaseSeconds * 1000 - seenAt)
+    // Waits until the current poll has ended. Otherwise the poll would wait for time that does not advance.
+    await one.passed()
+    t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
+      failure: { reason: 'async-task.lost', params: { attempts: 2 } },
+    })
+    t.match(await web.reaches(unwanted.id, 'cancelled'), { failure: null })
+    await one.events.idle()
+    await clock.advance(9000)
+    await one.passed()
+    t.equal(probe.runs.length, 0, 'a living holder keeps its task')
+    await clock.advance(seenAt + leaseSeconds * 1000 - clock.monotonic())
+    await one.passed()
+    await probe.begun(1)
+    t.match(probe.runs, [{ attempt: 2 }])
+    probe.release()
+    t.match(await web.reaches(retried.id, 'succeeded'), { attempts: 2 })
+    await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
+    await one.events.idle()
+    assertMembers(t, reported, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
+  },
+)
 
 t.test('the engine bullmq without Redis is rejected with a fix', async (t) => {
   const db = await createDatabase('sqlite')

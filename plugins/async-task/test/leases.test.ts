@@ -90,45 +90,49 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   t.equal(second.runs.length, 1)
 })
 
-onSqlite(t, 'an instance that stops tidies up after its own run, whoever has the task by then', async (t, db) => {
-  const config = { 'platform.async-task.lease': `${leaseSeconds}s` }
-  const text = async function* (said: string) {
-    yield said
-  }
-  const hasWritten = Promise.withResolvers<void>()
-  const one = await startTasks(t, db, {
-    config,
-    handle: (tasks) =>
-      tasks.handle(report, async (_, { signal, writeArtifact }) => {
-        await writeArtifact({ name: 'report.csv' }, text('of the first'))
-        hasWritten.resolve()
-        await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      }),
-  })
-  const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
-  await hasWritten.promise
-  const list = one.storage.list.bind(one.storage)
-  const isTidying = Promise.withResolvers<void>()
-  const goesOn = Promise.withResolvers<void>()
-  one.storage.list = async function* (disk, directory) {
-    isTidying.resolve()
-    await goesOn.promise
-    yield* list(disk, directory)
-  }
-  const stopped = one.running.stop('deploy')
-  await isTidying.promise
-  const two = await startTasks(t, db, {
-    config,
-    handle: (tasks) =>
-      tasks.handle(report, (_, { writeArtifact }) => writeArtifact({ name: 'report.csv' }, text('of the second'))),
-  })
-  await comes(two.clock, async () => (await two.tasks.get(id)).status === 'succeeded', 'the task is taken over')
-  goesOn.resolve()
-  await stopped
-  t.same(await two.paths(), [(await two.tasks.get(id)).artifact?.path])
-})
+onSqlite(
+  t,
+  'an instance that stops cleans up after its own run, even if another instance has the task by then',
+  async (t, db) => {
+    const config = { 'platform.async-task.lease': `${leaseSeconds}s` }
+    const text = async function* (said: string) {
+      yield said
+    }
+    const hasWritten = Promise.withResolvers<void>()
+    const one = await startTasks(t, db, {
+      config,
+      handle: (tasks) =>
+        tasks.handle(report, async (_, { signal, writeArtifact }) => {
+          await writeArtifact({ name: 'report.csv' }, text('of the first'))
+          hasWritten.resolve()
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        }),
+    })
+    const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
+    await hasWritten.promise
+    const list = one.storage.list.bind(one.storage)
+    const isTidying = Promise.withResolvers<void>()
+    const goesOn = Promise.withResolvers<void>()
+    one.storage.list = async function* (disk, directory) {
+      isTidying.resolve()
+      await goesOn.promise
+      yield* list(disk, directory)
+    }
+    const stopped = one.running.stop('deploy')
+    await isTidying.promise
+    const two = await startTasks(t, db, {
+      config,
+      handle: (tasks) =>
+        tasks.handle(report, (_, { writeArtifact }) => writeArtifact({ name: 'report.csv' }, text('of the second'))),
+    })
+    await comes(two.clock, async () => (await two.tasks.get(id)).status === 'succeeded', 'the task is taken over')
+    goesOn.resolve()
+    await stopped
+    t.same(await two.paths(), [(await two.tasks.get(id)).artifact?.path])
+  },
+)
 
-onEachDatabase(t, 'a pool that other work has used up costs no running task its lease', async (t, db) => {
+onEachDatabase(t, 'if other work uses up the connection pool, no running task loses its lease', async (t, db) => {
   const probe = new Probe()
   const config = { 'platform.async-task.lease': `${leaseSeconds}s`, 'platform.database.pool-size': 2 }
   const one = await startTasks(t, db, { config, handle: (tasks) => tasks.handle(report, probe.handle) })
@@ -163,7 +167,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
   await one.reaches(id, 'succeeded')
 })
 
-onEachEngine('another instance can cancel a task that runs', async (t, db, engine) => {
+onEachEngine('another instance can cancel a running task', async (t, db, engine) => {
   const clock = manualClock()
   const probe = new Probe()
   const config = { ...engine, 'platform.async-task.lease': '1h' }

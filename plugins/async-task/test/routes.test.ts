@@ -80,7 +80,7 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   return { ...started, ann, bob, users, login, server, raw, call, submit, probe, administer }
 }
 
-t.test('a download address lives as long as configured', async (t) => {
+t.test('a download address is valid as long as configured', async (t) => {
   const [types] = await assertKeyEffect(t, 'platform.async-task.download-url.lifetime', {
     changed: '4m',
     observe: async (config) => {
@@ -187,7 +187,7 @@ onSqlite(t, 'C-008 a result is visible to its owner and to users with the scope 
 
 onEachDatabase(
   t,
-  'N-155 the file of somebody else takes scope and permission at every fetch, and is recorded',
+  'N-155 the file of another user needs scope and permission on each request, and each request is recorded',
   async (t, db) => {
     const { ann, users, login, server, call, submit, reaches, administer } = await startShop(t, db)
     const { id } = await submit(ann.id, 2)
@@ -307,7 +307,7 @@ t.test('an undeclared permission prevents the start', async (t) => {
   await rejectsWith(t, start, { message: /shop\.secret.*shop:nothing:read/ })
 })
 
-onSqlite(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {
+onSqlite(t, 'the owner of a task sees that it runs, fails or is cancelled', async (t, db) => {
   const { ann, raw, call, submit, reaches, probe } = await startShop(t, db)
   const failed = await submit(ann.id, 0)
   await reaches(failed.id, 'failed')

@@ -15,7 +15,7 @@ const minute = 60_000
 const hour = 60 * minute
 const owner = { ownerId: 7 }
 
-onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async (t, db) => {
+onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async (t, db) => {
   const seen: TaskContext[] = []
   const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
   const { tasks, clock, reaches, passed, storage, paths } = await startTasks(t, db, {
@@ -227,7 +227,7 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
   t.hasStrict(await tasks.cancel(1), { status: 'cancelled' }, 'and can be cancelled')
 })
 
-onSqlite(t, 'a file has a name, and a task one file', async (t, db) => {
+onSqlite(t, 'a file has a name, and a task has one file', async (t, db) => {
   const problems: unknown[] = []
   const content = async function* () {
     yield 'x'
@@ -297,7 +297,7 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'a task that runs for too long fails, whether its handler obeys or not', async (t, db) => {
+onSqlite(t, 'a task that runs too long fails, whether its handler obeys the signal or not', async (t, db) => {
   const probe = new Probe()
   const { tasks, clock, reaches, passed } = await startTasks(t, db, {
     config: { 'platform.async-task.lease': '1h', 'platform.async-task.deadline': '10m' },
@@ -348,7 +348,7 @@ onEachDatabase(t, 'a full queue rejects tasks, for all owners and for a single o
   probe.release()
 })
 
-onEachDatabase(t, 'a task that a stopping instance gives back is the next to begin', async (t, db) => {
+onEachDatabase(t, 'a task that a stopping instance returns is the next to begin', async (t, db) => {
   const config = { 'platform.async-task.concurrency': 1 }
   const begun: string[] = []
   const run = async ({ rows }: { rows: number }, { ownerId, signal }: TaskContext) => {
@@ -371,7 +371,7 @@ onEachDatabase(t, 'a task that a stopping instance gives back is the next to beg
   t.same(begun, ['1-0', '1-1', '1-2', '1-2', '2-0', '2-1'])
 })
 
-onEachDatabase(t, 'of many concurrent submissions, exactly as many are accepted as the limits allow', async (t, db) => {
+onEachDatabase(t, 'exactly as many concurrent submissions are accepted as the limits allow', async (t, db) => {
   const config = { 'platform.async-task.queue.capacity': 25, 'platform.async-task.queue.per-owner': 10 }
   const start = () => startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
   const instances = [await start(), await start()]
@@ -393,7 +393,7 @@ onEachDatabase(t, 'of many concurrent submissions, exactly as many are accepted 
   t.equal((await instances[0]?.tasks.list({}, { count: 'exact' }))?.total, 25, 'what was refused is not stored')
 })
 
-onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting', async (t, db) => {
+onEachDatabase(t, 'tasks of different owners alternate, however many tasks one owner has waiting', async (t, db) => {
   const begun: string[] = []
   const first = Promise.withResolvers<void>()
   const config = { 'platform.async-task.concurrency': 1, 'platform.async-task.queue.per-owner': 1000 }
@@ -434,7 +434,7 @@ onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting
 
 onEachDatabase(
   t,
-  'tasks begin in the order in which they were queued, no more at a time than allowed',
+  'tasks begin in the order in which they were queued, no more than allowed at a time',
   async (t, db) => {
     const begun: number[] = []
     let atOnce = 0
@@ -471,7 +471,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'finished tasks go with their files when their time is over', async (t, db) => {
+onEachDatabase(t, 'finished tasks are deleted with their files after their retention', async (t, db) => {
   const started = await startTasks(t, db, {
     config: { 'platform.async-task.retention': '1h' },
     handle: (tasks) =>
@@ -503,7 +503,7 @@ onEachDatabase(t, 'finished tasks go with their files when their time is over', 
   t.same(await paths(), [`async-task/${young.id}/1.csv`])
 })
 
-onSqlite(t, 'of tasks that left no file no directory is looked at when they go', async (t, db) => {
+onSqlite(t, 'deleting tasks without files reads no directory', async (t, db) => {
   const disk = memoryDisk('private')
   let looks = 0
   const counting: Disk = {

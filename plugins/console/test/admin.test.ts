@@ -187,7 +187,7 @@ t.test('a session that ends in the middle of a form loses nothing', { skip, time
 })
 
 t.test(
-  'a thing shows the tables that it holds, rows that are picked are done together, and one of a kind needs no name',
+  'a detail page shows its tables, selected rows are changed together, and an action on one object needs no name',
   { skip, timeout: 600_000 },
   async (t) => {
     const later = new Date('9998-01-01T00:00:00Z')
@@ -234,7 +234,7 @@ t.test(
 )
 
 t.test(
-  'a refusal that names a field stands at it, and has the focus; of a field that is not asked for, above the form',
+  'an error that names a field is shown at the field, which gets the focus; an error for a field that the form does not have is shown above the form',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, 'iam.users')
@@ -269,25 +269,29 @@ t.test(
   },
 )
 
-t.test('a form of an operation that replaces sends what was not changed too', { skip, timeout: 600_000 }, async (t) => {
-  const { page, complaints } = await opened(t.teardown, 'iam.roles')
-  await page.getByRole('button', { name: 'New role' }).click()
-  await page.getByLabel('Code').fill('auditor')
-  await page.getByLabel('Name').fill('Auditor')
-  await page.getByLabel('Description').fill('Reads what was done')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('link', { name: 'Auditor' }).click()
-  await page.locator('dl').waitFor()
-  await page.getByRole('button', { name: 'Change' }).click()
-  await page.getByLabel('Name').fill('Chief auditor')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('heading', { name: 'Chief auditor' }).waitFor()
-  t.match(await page.locator('dl').innerText(), /Reads what was done/)
-  t.strictSame(complaints, [])
-})
+t.test(
+  'the form of an operation that replaces an object also sends unchanged values',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page, complaints } = await opened(t.teardown, 'iam.roles')
+    await page.getByRole('button', { name: 'New role' }).click()
+    await page.getByLabel('Code').fill('auditor')
+    await page.getByLabel('Name').fill('Auditor')
+    await page.getByLabel('Description').fill('Reads what was done')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('link', { name: 'Auditor' }).click()
+    await page.locator('dl').waitFor()
+    await page.getByRole('button', { name: 'Change' }).click()
+    await page.getByLabel('Name').fill('Chief auditor')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'Chief auditor' }).waitFor()
+    t.match(await page.locator('dl').innerText(), /Reads what was done/)
+    t.strictSame(complaints, [])
+  },
+)
 
 t.test(
-  'what is typed is shown as it will be, with values to try out, in a frame from which nothing leads',
+  'typed text is shown in a preview with sample values, in a frame whose links lead nowhere',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints, elsewhere } = await opened(t.teardown, 'shelves.all')
@@ -344,56 +348,56 @@ t.test(
   },
 )
 
-t.test(
-  'the page that is open is seen in the navigation, which begins with the overview',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const viewport = { width: 1280, height: 320 }
-    const { page, complaints } = await opened(t.teardown, '', { viewport })
-    const pages = page.getByRole('navigation', { name: 'Pages' })
-    const overview = pages.getByRole('link', { name: 'Overview', exact: true })
-    await overview.waitFor()
-    t.equal(await overview.getAttribute('aria-current'), 'page')
-    const last = pages.getByRole('link').last()
-    await last.click()
-    await page.locator('main h1').waitFor()
-    t.equal(await last.getAttribute('aria-current'), 'true')
-    await page.goto(new URL(String(await page.locator('main nav a').last().getAttribute('href')), page.url()).href)
-    await page.locator('main h1').waitFor()
-    // The tabs are scrolled until the tab of the open page is visible.
-    const isSeen = `(() => {
+t.test('the navigation marks the open page and begins with the overview', { skip, timeout: 600_000 }, async (t) => {
+  const viewport = { width: 1280, height: 320 }
+  const { page, complaints } = await opened(t.teardown, '', { viewport })
+  const pages = page.getByRole('navigation', { name: 'Pages' })
+  const overview = pages.getByRole('link', { name: 'Overview', exact: true })
+  await overview.waitFor()
+  t.equal(await overview.getAttribute('aria-current'), 'page')
+  const last = pages.getByRole('link').last()
+  await last.click()
+  await page.locator('main h1').waitFor()
+  t.equal(await last.getAttribute('aria-current'), 'true')
+  await page.goto(new URL(String(await page.locator('main nav a').last().getAttribute('href')), page.url()).href)
+  await page.locator('main h1').waitFor()
+  // The tabs are scrolled until the tab of the open page is visible.
+  const isSeen = `(() => {
       const { top, bottom } = document.querySelector('main nav [aria-current]')?.getBoundingClientRect() ?? {}
       return top >= 0 && bottom <= innerHeight
     })()`
-    await until(() => page.evaluate(isSeen), 'the tab of the last page is visible')
-    await overview.click()
-    await page.getByRole('heading', { name: 'Recently opened' }).waitFor()
-    t.strictSame(complaints, [])
-  },
-)
-
-t.test('all state is in the address, and the keyboard is enough', { skip, timeout: 600_000 }, async (t) => {
-  const { page, complaints } = await opened(t.teardown, 'iam.users?sort=-username&enabled=true')
-  await page.locator('table').waitFor()
-  t.equal(await page.locator('th[aria-sort=descending]').innerText(), 'User name')
-  await page.getByRole('button', { name: 'User name' }).click()
-  await page.waitForURL((url) => !url.search.includes('sort='))
-  await page.keyboard.press('Control+K')
-  await page.locator('[role=dialog] input:focus').waitFor()
-  await page.keyboard.type('login')
-  await page.locator('[role=dialog] [data-action]').filter({ hasText: 'Login audit' }).waitFor()
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Login audit' }).waitFor()
-  await page.goBack()
-  await page.getByRole('heading', { name: 'Users' }).waitFor()
-  await page.locator('tbody tr').first().focus()
-  await page.keyboard.press('Enter')
-  await page.locator('dl').waitFor()
+  await until(() => page.evaluate(isSeen), 'the tab of the last page is visible')
+  await overview.click()
+  await page.getByRole('heading', { name: 'Recently opened' }).waitFor()
   t.strictSame(complaints, [])
 })
 
 t.test(
-  'the palette finds rows of the lists that can be searched: once for a text, called off by the next, told when it fails',
+  'the address contains the whole state, and the keyboard is sufficient',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page, complaints } = await opened(t.teardown, 'iam.users?sort=-username&enabled=true')
+    await page.locator('table').waitFor()
+    t.equal(await page.locator('th[aria-sort=descending]').innerText(), 'User name')
+    await page.getByRole('button', { name: 'User name' }).click()
+    await page.waitForURL((url) => !url.search.includes('sort='))
+    await page.keyboard.press('Control+K')
+    await page.locator('[role=dialog] input:focus').waitFor()
+    await page.keyboard.type('login')
+    await page.locator('[role=dialog] [data-action]').filter({ hasText: 'Login audit' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Login audit' }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Users' }).waitFor()
+    await page.locator('tbody tr').first().focus()
+    await page.keyboard.press('Enter')
+    await page.locator('dl').waitFor()
+    t.strictSame(complaints, [])
+  },
+)
+
+t.test(
+  'the palette searches the lists: once per text, cancelled by the next text, and failures are shown',
   { skip, timeout: 600_000 },
   async (t) => {
     for (const username of ['zlara', 'zlarence'])
@@ -504,7 +508,7 @@ t.test(
   },
 )
 
-t.test('each page in both languages and colours, on a phone too', { skip, timeout: 600_000 }, async (t) => {
+t.test('each page in both languages and colour schemes, also on a phone', { skip, timeout: 600_000 }, async (t) => {
   /** Waits until no request is pending. */
   const loaded = (page: Page) => page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
   const openPlace = async (page: Page, index: number) => {
@@ -666,7 +670,7 @@ t.test('a user who may not see a page is shown the missing permission', { skip, 
 })
 
 t.test(
-  'lists within a thing and below it, and what a write would do and did',
+  'lists within a detail page and below it, and the effect of a write before and after it',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, 'shelves.all')

@@ -10,7 +10,7 @@ import { amountText, decimalOf, minorOf, unitOf, unitOfColumn } from '../web/adm
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
 
-t.test('minor units and decimal text are the same amount, of any size and scale', async (t) => {
+t.test('minor units and decimal text are the same amount, with any size and scale', async (t) => {
   fc.assert(
     fc.property(fc.bigInt(), fc.integer({ min: 0, max: 18 }), (minor, scale) => {
       const text = decimalOf(String(minor), scale)
@@ -222,7 +222,7 @@ t.test('a product with an amount without a unit does not start, wherever the amo
   )
 })
 
-t.test('lists and forms use amounts in the same unit', { skip, timeout: 300_000 }, async (t) => {
+t.test('lists and forms show amounts in the same unit', { skip, timeout: 300_000 }, async (t) => {
   const moved: unknown[] = []
   const office = await startBackOffice(t.testdir(), (work) => t.teardown(work), { plugins: [tillsOf(moved)] })
   const { page, complaints } = await openSignedIn(t.teardown, `${office.url}tills.all`)

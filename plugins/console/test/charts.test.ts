@@ -28,28 +28,32 @@ async function callAs(username: string) {
 
 const titles = (page: Page) => page.locator('main section h2').allInnerTexts()
 
-t.test('what draws is loaded with charts alone, and the first load stays small', { timeout: 600_000 }, async (t) => {
-  const { output } = pagePlaces(join(import.meta.dirname, '..'))
-  const html = await readFile(join(output, 'admin.html'), 'utf8')
-  const packed = (await readdir(join(output, 'assets'))).filter((name) => name.endsWith('.js.gz'))
-  const weigh = async (names: readonly string[]) => {
-    const sizes = await Promise.all(names.map((name) => stat(join(output, 'assets', name))))
-    return sizes.reduce((sum, { size }) => sum + size, 0)
-  }
-  const isFirst = (name: string) => html.includes(name.slice(0, -'.gz'.length))
-  const first = await weigh(packed.filter(isFirst))
-  t.ok(first > 0 && first <= 200 * 1024, `first load: ${first} bytes`)
-  const drawing = packed.filter((name) => name.startsWith('charts-'))
-  t.equal(drawing.length, 1)
-  t.notOk(drawing.some(isFirst))
-  for (const name of packed.filter((name) => !isFirst(name) && !/^(?:install|later-steps)-/.test(name))) {
-    const more = await weigh([name])
-    t.ok(more <= 60 * 1024, `${name}: ${more} bytes`)
-  }
-})
+t.test(
+  'the chart library is loaded only with charts, and the first load stays small',
+  { timeout: 600_000 },
+  async (t) => {
+    const { output } = pagePlaces(join(import.meta.dirname, '..'))
+    const html = await readFile(join(output, 'admin.html'), 'utf8')
+    const packed = (await readdir(join(output, 'assets'))).filter((name) => name.endsWith('.js.gz'))
+    const weigh = async (names: readonly string[]) => {
+      const sizes = await Promise.all(names.map((name) => stat(join(output, 'assets', name))))
+      return sizes.reduce((sum, { size }) => sum + size, 0)
+    }
+    const isFirst = (name: string) => html.includes(name.slice(0, -'.gz'.length))
+    const first = await weigh(packed.filter(isFirst))
+    t.ok(first > 0 && first <= 200 * 1024, `first load: ${first} bytes`)
+    const drawing = packed.filter((name) => name.startsWith('charts-'))
+    t.equal(drawing.length, 1)
+    t.notOk(drawing.some(isFirst))
+    for (const name of packed.filter((name) => !isFirst(name) && !/^(?:install|later-steps)-/.test(name))) {
+      const more = await weigh([name])
+      t.ok(more <= 60 * 1024, `${name}: ${more} bytes`)
+    }
+  },
+)
 
 t.test(
-  'before the first step ends, the overview shows that nothing was counted',
+  'before the first interval ends, the overview shows that nothing was counted',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await openSignedIn(t.teardown, office.url)
@@ -59,7 +63,7 @@ t.test(
   },
 )
 
-t.test('charts of the overview in their order, and what the counters of this process counted', async (t) => {
+t.test('charts of the overview are in their order and show the counters of this process', async (t) => {
   const call = await callAs('root')
   const { items } = (await call('charts')).data
   t.strictSame(
@@ -105,7 +109,7 @@ t.test('a user who may not read the numbers sees no chart', async (t) => {
 })
 
 t.test(
-  'charts in the browser: drawn, as a table, in both languages and colours',
+  'charts in the browser: drawn, as a table, in both languages and colour schemes',
   { skip, timeout: 600_000 },
   async (t) => {
     served(5)
@@ -143,7 +147,7 @@ t.test(
   },
 )
 
-t.test('a chart over an operation, on the page of a third party', { skip, timeout: 600_000 }, async (t) => {
+t.test('a chart of an operation on the page of a third party', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await openSignedIn(t.teardown, `${office.url}lending.days`)
   const chart = page.getByRole('region', { name: 'Loans by branch' })
   await chart.locator('canvas').waitFor()

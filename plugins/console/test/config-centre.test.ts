@@ -123,7 +123,7 @@ t.test('K-008 a locked key shows the reason and the source of its value', { skip
   t.strictSame(complaints, [])
 })
 
-t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 }, async (t) => {
+t.test('K-008 a secret is set, checked and never shown', { skip, timeout: 600_000 }, async (t) => {
   const secret = 'open-sesame-4711'
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   const responses: string[] = []
@@ -196,7 +196,7 @@ t.test('K-008 a key that needs a restart is shown as pending', { skip, timeout: 
 })
 
 t.test(
-  'E-15 two administrators change the same key: was, theirs, yours, and saved again',
+  'E-15 two administrators change the same key: the page shows the old value, both changes, and saves again',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, '?group=demo')
@@ -263,7 +263,7 @@ t.test(
 )
 
 t.test(
-  'K-008 lists, structures, switches and time zones have editors of their own',
+  'K-008 lists, structures, switches and time zones have their own editors',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, '?group=demo')
@@ -455,7 +455,7 @@ const beyondTheirRow = `[...document.querySelectorAll('li[data-key] :is(input, b
   .filter((one) => one.getBoundingClientRect().right > one.closest('li').getBoundingClientRect().right)
   .map(({ outerHTML }) => outerHTML.slice(0, 160))`
 
-t.test('the page in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
+t.test('the page in both languages and colour schemes, also on a phone', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'light'],
     ['en', 'dark'],
@@ -520,7 +520,7 @@ t.test(
   },
 )
 
-t.test('one value is put back without the others', { skip, timeout: 600_000 }, async (t) => {
+t.test('one value is reset without the others', { skip, timeout: 600_000 }, async (t) => {
   const set = (name: string, value: JsonValue) => ({ key: key(name), action: 'set', value }) as const
   await centre?.save([set('limit', 31)], by)
   await centre?.save([set('limit', 32), set('window', '3m')], by)

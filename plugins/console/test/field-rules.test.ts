@@ -69,7 +69,7 @@ const providers = {
   },
 } as const
 
-t.test('all rules that parts of a value break are found, each at its part', async (t) => {
+t.test('all broken rules within a value are found, each at its place', async (t) => {
   const rules = brokenSchemaRules([{ id: 'a', url: 'x' }, { url: 'longer' }, { id: 'B' }], providers)
   t.strictSame(
     rules.map(({ keyword, path }) => `${path} ${keyword}`),
@@ -81,7 +81,7 @@ t.test('all rules that parts of a value break are found, each at its part', asyn
   t.strictSame(brokenSchemaRules([{ id: 'a', url: null }], providers), [], 'a part that may be null may be empty')
 })
 
-t.test('a member with several types takes what is typed as the type that it looks like', async (t) => {
+t.test('a typed text becomes the type of the member that it looks like', async (t) => {
   const schema = {
     type: 'object',
     patternProperties: { '^.*$': { anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }] } },

@@ -5,7 +5,7 @@ import { startLiveOffice } from './fixtures/live-office.ts'
 
 const token = 'lamp-oil-secret-4711'
 
-t.test('operators see which health checks fail and why, without secrets, and that they need a look', async (t) => {
+t.test('operators see which health checks fail and why, without secrets, and that they need attention', async (t) => {
   let isBroken = false
   let isLow = false
   const lamp = definePlugin({

@@ -57,7 +57,7 @@ const counted = (instance: string, phase: number, all: readonly number[]): Insta
   steps: all.map((count, index) => ({ at: at(index + 1) + phase, of: null, counts: { all: count, failed: 1 } })),
 })
 
-t.test('steps of several are summed on one grid, as far as all have ended theirs', async (t) => {
+t.test('steps of several instances are summed on one grid, up to the step that all have completed', async (t) => {
   const one = counted('one', 4_000, [1, 2, 3])
   t.equal(summed([one], 'hour'), one.steps, 'of one alone nothing is moved')
   const sum = summed([one, counted('two', -11_000, [10, 20, 30, 40])], 'hour')

@@ -28,58 +28,61 @@ t.test('a caller who is not signed in receives no hints', async (t) => {
   t.hasStrict(await office.call('GET', 'admin/console/events'), { code: '401' })
 })
 
-t.test('each hears of the operations that he may call, however much was written one message a second', async (t) => {
-  const office = await onDatabase(t)
-  const { clock, write } = office
-  const root = await office.root()
-  const role = await office.call('POST', 'admin/iam/roles', root, {
-    code: 'outbox',
-    name: 'Outbox',
-    dataScope: 'all',
-    permissions: ['events:outbox:view'],
-  })
-  const roleId = (role.data as { id: number }).id
-  const { password, actor } = office
-  await office.people.create({ username: 'anna', password, roleIds: [roleId] }, actor)
-  await office.people.create({ username: 'bert', password }, actor)
-  // The users sign in before the test listens, because a login also sends a message.
-  const [anna, bert] = [await office.signIn('anna'), await office.signIn('bert')]
-  const everything = await office.listen(root)
-  const some = await office.listen(anna)
-  const nothing = await office.listen(bert)
-  t.match(Object.fromEntries(everything.response.headers), {
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-store, no-transform',
-    'x-accel-buffering': 'no',
-  })
-  for (let count = 0; count < 200; count++) await write(count % 2 === 0 ? 'outbox_event' : 'iam_role')
-  await clock.advance(1_000)
-  t.strictSame(await everything.hint(), [...outbox, ...roles])
-  t.strictSame(await some.hint(), outbox)
-  await write('outbox_event')
-  await clock.advance(1_000)
-  t.strictSame(await everything.hint(), outbox, 'the next second')
-  t.strictSame(await some.hint(), outbox)
-  await clock.advance(heartbeatMs)
-  for (const listener of [everything, some, nothing])
-    t.equal(await listener.next(), ': alive', 'a sign of life, and no message before it')
-
-  t.hasStrict(
-    await office.call('PUT', `admin/iam/roles/${roleId}`, root, {
+t.test(
+  'each operator receives hints only for operations that they may call, and one message a second for any number of writes',
+  async (t) => {
+    const office = await onDatabase(t)
+    const { clock, write } = office
+    const root = await office.root()
+    const role = await office.call('POST', 'admin/iam/roles', root, {
+      code: 'outbox',
       name: 'Outbox',
       dataScope: 'all',
-      permissions: [],
-      version: 1,
-    }),
-    { code: '200' },
-  )
-  await clock.advance(heartbeatMs)
-  t.equal(await some.next(), ': alive')
-  await write('outbox_event')
-  await clock.advance(heartbeatMs)
-  t.equal(await some.next(), ': alive', 'what he may do no more he hears of no more')
-  for (const listener of [everything, some, nothing]) listener.leave()
-})
+      permissions: ['events:outbox:view'],
+    })
+    const roleId = (role.data as { id: number }).id
+    const { password, actor } = office
+    await office.people.create({ username: 'anna', password, roleIds: [roleId] }, actor)
+    await office.people.create({ username: 'bert', password }, actor)
+    // The users sign in before the test listens, because a login also sends a message.
+    const [anna, bert] = [await office.signIn('anna'), await office.signIn('bert')]
+    const everything = await office.listen(root)
+    const some = await office.listen(anna)
+    const nothing = await office.listen(bert)
+    t.match(Object.fromEntries(everything.response.headers), {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    for (let count = 0; count < 200; count++) await write(count % 2 === 0 ? 'outbox_event' : 'iam_role')
+    await clock.advance(1_000)
+    t.strictSame(await everything.hint(), [...outbox, ...roles])
+    t.strictSame(await some.hint(), outbox)
+    await write('outbox_event')
+    await clock.advance(1_000)
+    t.strictSame(await everything.hint(), outbox, 'the next second')
+    t.strictSame(await some.hint(), outbox)
+    await clock.advance(heartbeatMs)
+    for (const listener of [everything, some, nothing])
+      t.equal(await listener.next(), ': alive', 'a sign of life, and no message before it')
+
+    t.hasStrict(
+      await office.call('PUT', `admin/iam/roles/${roleId}`, root, {
+        name: 'Outbox',
+        dataScope: 'all',
+        permissions: [],
+        version: 1,
+      }),
+      { code: '200' },
+    )
+    await clock.advance(heartbeatMs)
+    t.equal(await some.next(), ': alive')
+    await write('outbox_event')
+    await clock.advance(heartbeatMs)
+    t.equal(await some.next(), ': alive', 'what he may do no more he hears of no more')
+    for (const listener of [everything, some, nothing]) listener.leave()
+  },
+)
 
 t.test('a stream ends soon after its session', async (t) => {
   const office = await onDatabase(t, { 'platform.iam.token.idle-timeout': '10m' })
@@ -134,7 +137,7 @@ t.test('a command reports its writes, does not count as an instance and prints n
   listener.leave()
 })
 
-t.test('one person listens twenty times at most, and has a place again when a page was closed', async (t) => {
+t.test('a user has at most twenty streams, and can open another one after closing a page', async (t) => {
   const office = await onDatabase(t)
   const token = await office.root()
   const listeners = await Promise.all(Array.from({ length: 20 }, () => office.listen(token)))

@@ -62,7 +62,7 @@ t.test('only the latest input is sent, after a pause and one request at a time',
 })
 
 t.test(
-  'of any typing and any answers at most one question is open, and the last one is about what was typed last',
+  'at most one request is open, whatever is typed and answered, and the last request is about the last text',
   async (t) => {
     const steps = fc.array(
       fc.oneof(
@@ -123,7 +123,7 @@ t.test('after a stop nothing is sent, and the open request is cancelled', async 
   )
 })
 
-t.test('a document keeps its looks, and loads and leads nowhere', async (t) => {
+t.test('a document keeps its appearance, and neither loads resources nor opens links', async (t) => {
   const shown = (html: string) => framedHtml(html, 'n0nce', 'en')
   const { html, heldBack } = shown(
     `<!doctype html><html><head><meta http-equiv="refresh" content="0;url=/"><link rel="stylesheet" href="//x.example/a.css">
@@ -173,7 +173,7 @@ t.test('no script of a document runs, and its visible content stays', async (t) 
   t.match(framedHtml('<p style="font-family:&Auml;&quot;">x', 'n', 'en').html, '{font-family:Ä"\n/**/}')
 })
 
-t.test('what is broken ends with the document', async (t) => {
+t.test('broken markup ends with the document', async (t) => {
   for (const [broken, shown] of [
     ['a <', 'a <'],
     ['x<p', 'x'],
@@ -186,7 +186,7 @@ t.test('what is broken ends with the document', async (t) => {
     t.equal(body(broken), shown, broken)
 })
 
-t.test('a value that is typed is the JSON that it is, else a text', async (t) => {
+t.test('a typed value is parsed as JSON, or else used as text', async (t) => {
   for (const [typed, value] of [
     ['7', 7],
     ['-1.5', -1.5],
@@ -214,7 +214,7 @@ t.test('a value that is typed is the JSON that it is, else a text', async (t) =>
   t.equal(JSON.stringify(made), '{"a":"x","shop":{"title":"Tea","town":"Bern"},"user":{"name":"Ada"}}')
 })
 
-t.test('a document is read out in its own language, else in that of the page', async (t) => {
+t.test('screen readers get the language of the document, or else that of the page', async (t) => {
   t.match(framedHtml('<p>x', 'n', 'zh-CN').html, /^<!doctype html><html lang="zh-CN">/)
   t.match(framedHtml('<html lang=""><p>x', 'n', 'zh-CN').html, /^<!doctype html><html lang="zh-CN">/)
   const own = framedHtml('<HTML dir="auto" lang="de"><p>x', 'n', 'zh-CN').html

@@ -46,34 +46,37 @@ function historyFor(teardown: (work: () => void) => void, charts: readonly Chart
   return { registry, clock, lines, history, counter, run, stopped }
 }
 
-t.test('what is counted is counted in the step in which it was, and before the first reading in none', async (t) => {
-  const { clock, history, counter, run } = historyFor(t.teardown)
-  t.equal(history.since, undefined)
-  const made = counter()
-  made.inc({ store: 'memory', outcome: 'ok' }, 100)
-  await run()
-  t.equal(history.since, Date.UTC(2026, 0, 1))
-  t.strictSame(history.steps(calls, 'hour'), [], 'no step has ended')
-  made.inc({ store: 'memory', outcome: 'ok' }, 3)
-  made.inc({ store: 'redis', outcome: 'failed' }, 2)
-  await clock.advance(stepMs)
-  made.inc({ store: 'redis', outcome: 'late' })
-  await clock.advance(stepMs)
-  const at = [1, 2].map((step) => Date.UTC(2026, 0, 1) + step * stepMs)
-  t.strictSame(history.steps(calls, 'hour'), [
-    { at: at[0], of: null, counts: { all: 5, failed: 2 } },
-    { at: at[1], of: null, counts: { all: 1, failed: 1 } },
-  ])
-  t.strictSame(history.steps(byStore, 'hour'), [
-    { at: at[0], of: 'memory', counts: { all: 3, failed: 0 } },
-    { at: at[0], of: 'redis', counts: { all: 2, failed: 2 } },
-    { at: at[1], of: 'memory', counts: { all: 0, failed: 0 } },
-    { at: at[1], of: 'redis', counts: { all: 1, failed: 1 } },
-  ])
-  t.strictSame(history.steps(calls, 'day'), [], 'no long step has ended')
-})
+t.test(
+  'a count belongs to the step in which it happened; counts before the first reading belong to no step',
+  async (t) => {
+    const { clock, history, counter, run } = historyFor(t.teardown)
+    t.equal(history.since, undefined)
+    const made = counter()
+    made.inc({ store: 'memory', outcome: 'ok' }, 100)
+    await run()
+    t.equal(history.since, Date.UTC(2026, 0, 1))
+    t.strictSame(history.steps(calls, 'hour'), [], 'no step has ended')
+    made.inc({ store: 'memory', outcome: 'ok' }, 3)
+    made.inc({ store: 'redis', outcome: 'failed' }, 2)
+    await clock.advance(stepMs)
+    made.inc({ store: 'redis', outcome: 'late' })
+    await clock.advance(stepMs)
+    const at = [1, 2].map((step) => Date.UTC(2026, 0, 1) + step * stepMs)
+    t.strictSame(history.steps(calls, 'hour'), [
+      { at: at[0], of: null, counts: { all: 5, failed: 2 } },
+      { at: at[1], of: null, counts: { all: 1, failed: 1 } },
+    ])
+    t.strictSame(history.steps(byStore, 'hour'), [
+      { at: at[0], of: 'memory', counts: { all: 3, failed: 0 } },
+      { at: at[0], of: 'redis', counts: { all: 2, failed: 2 } },
+      { at: at[1], of: 'memory', counts: { all: 0, failed: 0 } },
+      { at: at[1], of: 'redis', counts: { all: 1, failed: 1 } },
+    ])
+    t.strictSame(history.steps(calls, 'day'), [], 'no long step has ended')
+  },
+)
 
-t.test('of a histogram its observations are counted; of a metric that nobody made nothing is', async (t) => {
+t.test('observations of a histogram are counted; a metric that does not exist has no counts', async (t) => {
   const seconds = { ...calls, id: 'probe.seconds', metric: 'seconds' }
   const { registry, clock, history, run } = historyFor(t.teardown, [calls, seconds])
   await run()
@@ -95,7 +98,7 @@ t.test('a recreated counter starts at zero', async (t) => {
   t.match(history.steps(calls, 'hour'), [{ counts: { all: 4 } }])
 })
 
-t.test('more than eight values of a label: the later ones are counted together', async (t) => {
+t.test('if a label has more than eight values, the later ones are counted together', async (t) => {
   const { clock, history, counter, run } = historyFor(t.teardown)
   const made = counter()
   await run()
@@ -136,7 +139,7 @@ t.test('an unreadable metric is reported once, and its counts are shown later', 
   )
 })
 
-t.test('a metric whose reading does not end holds up no other, and stopping ends the wait', async (t) => {
+t.test('a metric that does not respond does not delay the others, and stopping ends the wait', async (t) => {
   const stuck = { ...calls, id: 'probe.stuck', metric: 'stuck' }
   const { registry, clock, history, counter, run, stopped } = historyFor(t.teardown, [stuck, calls])
   const never = new Counter({ name: 'stuck', help: 'x', registers: [registry] })
@@ -152,7 +155,7 @@ t.test('a metric whose reading does not end holds up no other, and stopping ends
   t.equal(history.steps(calls, 'hour').length, 1)
 })
 
-t.test('a correction of the system time puts no step before the one before it', async (t) => {
+t.test('a correction of the system time never moves a step before the previous one', async (t) => {
   const { clock, history, counter, run } = historyFor(t.teardown)
   counter()
   await run()
@@ -167,29 +170,26 @@ t.test('a correction of the system time puts no step before the one before it', 
   t.equal(moments.at(-1), clock.now())
 })
 
-t.test(
-  'whatever is counted when: nothing is lost, nothing counted twice, and no more is kept than is said',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(50), { minLength: 1, maxLength: 400 }), async (counted) => {
-        const { clock, history, counter, run, stopped } = historyFor(() => {})
-        const made = counter()
-        await run()
-        for (const count of counted) {
-          made.inc(count)
-          await clock.advance(stepMs)
-        }
-        stopped.abort()
-        const reported = (span: 'hour' | 'day') => history.steps(calls, span).map(({ counts }) => counts['all'])
-        const long = counted.flatMap((_, index) =>
-          index % 10 === 9 ? [counted.slice(index - 9, index + 1).reduce((sum, one) => sum + one, 0)] : [],
-        )
-        return (
-          JSON.stringify(reported('hour')) === JSON.stringify(counted.slice(-spans.hour.steps)) &&
-          JSON.stringify(reported('day')) === JSON.stringify(long.slice(-spans.day.steps))
-        )
-      }),
-      { numRuns: 15 },
-    )
-  },
-)
+t.test('nothing is lost or counted twice, whenever it is counted, and the stored history is bounded', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(50), { minLength: 1, maxLength: 400 }), async (counted) => {
+      const { clock, history, counter, run, stopped } = historyFor(() => {})
+      const made = counter()
+      await run()
+      for (const count of counted) {
+        made.inc(count)
+        await clock.advance(stepMs)
+      }
+      stopped.abort()
+      const reported = (span: 'hour' | 'day') => history.steps(calls, span).map(({ counts }) => counts['all'])
+      const long = counted.flatMap((_, index) =>
+        index % 10 === 9 ? [counted.slice(index - 9, index + 1).reduce((sum, one) => sum + one, 0)] : [],
+      )
+      return (
+        JSON.stringify(reported('hour')) === JSON.stringify(counted.slice(-spans.hour.steps)) &&
+        JSON.stringify(reported('day')) === JSON.stringify(long.slice(-spans.day.steps))
+      )
+    }),
+    { numRuns: 15 },
+  )
+})

@@ -40,7 +40,7 @@ const heading = 'main h1:not(.visually-hidden)'
 const pages = ['', 'iam.users', 'iam.role-matrix', 'console.plugins']
 
 t.test(
-  'without any one of its scripts the back office shows the other pages',
+  'if any one of its scripts is missing, the back office still shows the other pages',
   { skip, timeout: 900_000 },
   async (t) => {
     const { url } = office as Office

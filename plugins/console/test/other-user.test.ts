@@ -4,7 +4,7 @@ import { openSignedIn, password, startBackOffice } from './fixtures/back-office.
 import { skip } from './fixtures/browser.ts'
 
 t.test(
-  'a page whose login was replaced by that of another user starts again as that user',
+  'a page whose login was replaced by another user starts again as that user',
   { skip, timeout: 300_000 },
   async (t) => {
     const office = await startBackOffice(t.testdir(), (work) => t.teardown(work))

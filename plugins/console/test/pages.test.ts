@@ -51,7 +51,7 @@ await writeFile(places.record, sourceHash(places))
 console.log('quick build')
 `
 
-t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and serves them', async (t) => {
+t.test('I-197 P04 P05 P27 P45 a checkout without built pages builds them once and serves them', async (t) => {
   const root = await checkout(t.testdir())
   const places = pagePlaces(root)
   const { lines, log } = listener()
@@ -116,7 +116,7 @@ t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and se
   t.same(lines, [], 'what is current is not built again')
 })
 
-t.test('I-203 P44 pages that cannot be built: the product works without them and says why', async (t) => {
+t.test('I-203 P44 if pages cannot be built, the product works without them and logs the reason', async (t) => {
   const root = await checkout(t.testdir())
   const places = pagePlaces(root)
   await writeFile(join(root, 'web/install/main.tsx'), 'this is no program (')
@@ -132,7 +132,7 @@ t.test('I-203 P44 pages that cannot be built: the product works without them and
 })
 
 t.test(
-  'I-197 changed sources are built again; a build that is stopped or too slow leaves the page waiting',
+  'I-197 changed sources are built again; after a stopped or slow build the page reports that it is waiting',
   async (t) => {
     const root = await checkout(t.testdir())
     const places = pagePlaces(root)
@@ -179,7 +179,7 @@ t.test(
 )
 
 t.test(
-  'two products that build at the same time on one checkout leave whole pages',
+  'two products that build at the same time in one checkout leave complete pages',
   { timeout: 600_000 },
   async (t) => {
     const root = await checkout(t.testdir())
@@ -207,7 +207,7 @@ t.test(
   },
 )
 
-t.test('I-197 a published package has its pages and builds nothing', async (t) => {
+t.test('I-197 a published package contains its pages and builds nothing', async (t) => {
   const root = t.testdir()
   const places = pagePlaces(root)
   await mkdir(join(places.output, 'assets'), { recursive: true })
@@ -220,7 +220,7 @@ t.test('I-197 a published package has its pages and builds nothing', async (t) =
   t.equal(await builtPage(places, build, 'install').html({ nonce: '', locale: 'en' }), '<p>published</p>')
 })
 
-t.test('I-004 the page fits the service that the installation asks for, by the id alone', async (t) => {
+t.test('I-004 the page finds the service that the installation needs by its id', async (t) => {
   const page: ServedPage = builtPage(
     pagePlaces('/nowhere'),
     new PageBuild(pagePlaces('/nowhere'), { clock: systemClock, log: listener().log }),

@@ -18,7 +18,7 @@ const list: Lookup = {
 const words: Way = { parameter: 'keyword', isSearch: true, schema: { type: 'string', maxLength: 5 } }
 const never = new AbortController().signal
 
-t.test('a list is asked for what its parameter takes alone', async (t) => {
+t.test('a list is queried only with parameters that it accepts', async (t) => {
   const number = { schema: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } }
   const text = { type: 'string', minLength: 2, maxLength: 4, pattern: '^[^\\p{Cc}\\p{Cs}]*$' }
   const search = { isSearch: true, schema: text }
@@ -50,7 +50,7 @@ t.test('a list is asked for what its parameter takes alone', async (t) => {
     t.equal(takes({ isSearch: false, ...way }, text), isTaken, `${JSON.stringify(way.schema)} ${text}`)
 })
 
-t.test('a few rows are asked for, without counting the others', async (t) => {
+t.test('a few rows are requested without counting the others', async (t) => {
   const requested: unknown[] = []
   const answering = (response: unknown) => ({
     call: async <T>({ path }: { readonly path: string }, { query = {} }: { readonly query?: object } = {}) => {
@@ -102,7 +102,7 @@ t.test('a list that does not respond within five seconds has failed', async (t) 
 })
 
 t.test(
-  'so many are at work at once; who is called off while waiting never begins, and whoever fails makes room',
+  'the number of concurrent requests is limited; a cancelled waiting request never begins, and a failed one frees its place',
   async (t) => {
     const turns = new Turns(2)
     const begun: number[] = []

@@ -157,7 +157,7 @@ t.test('the boot timeline has a bar and the milliseconds of each plugin', { skip
   t.strictSame(complaints, [])
 })
 
-t.test('plugins in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
+t.test('plugins in both languages and colour schemes, also on a phone', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'dark'],
     ['zh-CN', 'light'],

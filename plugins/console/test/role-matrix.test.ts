@@ -42,7 +42,7 @@ const check = (page: Page, permission: string, role: string) =>
 const review = (page: Page) => page.getByRole('button', { name: 'Review and save' }).click()
 
 t.test(
-  'permissions of two roles are changed in one draft, shown as difference and saved whole, with the reason',
+  'permissions of two roles are changed in one draft, shown as a difference and saved together with the reason',
   { skip, timeout: 600_000 },
   async (t) => {
     const first = await made('first', ['iam:user:view', 'iam:user:delete'])
@@ -121,7 +121,7 @@ t.test('E-15 the slower operator sees the changes of the other and decides', { s
 })
 
 t.test(
-  'the super administrator is locked and says why; a permission says what it opens and for whom',
+  'the super administrator is locked with a reason; a permission shows what it allows and who has it',
   { skip, timeout: 600_000 },
   async (t) => {
     const id = await made('readers', ['iam:audit:view'])
@@ -148,25 +148,29 @@ t.test(
   },
 )
 
-t.test('the matrix is used by keys, and its heads stay in sight', { skip, timeout: 600_000 }, async (t) => {
-  const { page, complaints } = await opened(t.teardown)
-  t.equal(await page.locator('input[type=checkbox][tabindex="0"]').count(), 1, 'one stop of the tabulator')
-  await check(page, 'Create users', 'second').focus()
-  await page.keyboard.press('ArrowLeft')
-  await page.keyboard.press('ArrowRight')
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('Space')
-  const at = (await page.evaluate('document.activeElement.getAttribute("aria-label")')) as string
-  t.equal(at, 'Delete users · Role second')
-  await page.getByRole('region', { name: 'Draft' }).getByText('1 change').waitFor()
-  await page.keyboard.press('Space')
-  await page.getByRole('region', { name: 'Draft' }).waitFor({ state: 'detached' })
-  const head = page.getByRole('columnheader', { name: /Role second/ })
-  const before = await head.boundingBox()
-  await page.locator('table').evaluate('(table) => { table.parentElement.scrollTop = 400 }')
-  t.equal((await head.boundingBox())?.y, before?.y)
-  t.strictSame(complaints, [])
-})
+t.test(
+  'the matrix can be used with the keyboard, and its headings stay visible',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page, complaints } = await opened(t.teardown)
+    t.equal(await page.locator('input[type=checkbox][tabindex="0"]').count(), 1, 'one stop of the tabulator')
+    await check(page, 'Create users', 'second').focus()
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    const at = (await page.evaluate('document.activeElement.getAttribute("aria-label")')) as string
+    t.equal(at, 'Delete users · Role second')
+    await page.getByRole('region', { name: 'Draft' }).getByText('1 change').waitFor()
+    await page.keyboard.press('Space')
+    await page.getByRole('region', { name: 'Draft' }).waitFor({ state: 'detached' })
+    const head = page.getByRole('columnheader', { name: /Role second/ })
+    const before = await head.boundingBox()
+    await page.locator('table').evaluate('(table) => { table.parentElement.scrollTop = 400 }')
+    t.equal((await head.boundingBox())?.y, before?.y)
+    t.strictSame(complaints, [])
+  },
+)
 
 t.test('a user with read access is shown the permission for changes', { skip, timeout: 600_000 }, async (t) => {
   const id = await made('lookers', ['iam:role:view'])
@@ -179,7 +183,7 @@ t.test('a user with read access is shown the permission for changes', { skip, ti
   t.strictSame(complaints, [])
 })
 
-t.test('the matrix in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
+t.test('the matrix in both languages and colour schemes, also on a phone', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'dark'],
     ['zh-CN', 'light'],

@@ -25,7 +25,7 @@ const view = (name: string, more: Partial<SavedView> = {}): SavedView => ({
   ...more,
 })
 
-t.test('views are kept by person, in the order of their names, one of a name in a list', async (t) => {
+t.test('views are stored per user and sorted by name, and a name is unique in a list', async (t) => {
   const storage = memory()
   const kept = new Kept(storage, 'a')
   let reported = 0
@@ -76,7 +76,7 @@ t.test('page size, columns, widths and time zone are stored per user, and stored
   t.equal(read.zone, 'site')
 })
 
-t.test('number and size have a bound', async (t) => {
+t.test('the number and the size of views are limited', async (t) => {
   const storage = memory()
   const kept = new Kept(storage, 'a')
   for (let number = 0; number < maxViews; number++) t.ok(kept.save(view(`view ${number}`)))
@@ -90,7 +90,7 @@ t.test('number and size have a bound', async (t) => {
   t.ok(kept.save(view('one more')))
 })
 
-t.test('what two tabs keep is not lost, and where nothing can be kept it lives as long as the page', async (t) => {
+t.test('changes of two tabs are both kept; without a storage they last as long as the page', async (t) => {
   const storage = memory()
   const [one, other] = [new Kept(storage, 'a'), new Kept(storage, 'a')]
   one.save(view('a'))
@@ -127,14 +127,17 @@ t.test('the page works with any stored content', async (t) => {
   t.strictSame(recent, ['a', 'b', 'c', 'd', 'e'])
 })
 
-t.test('recent pages are the last five, the latest first; favourites stay in the order of their choice', async (t) => {
-  const kept = new Kept(memory(), 'a')
-  for (const page of ['a', 'b', 'c', 'a', 'd', 'e', 'f']) kept.visit(page)
-  t.strictSame(kept.current().recent, ['f', 'e', 'd', 'a', 'c'])
-  for (const page of ['b', 'a', 'c']) kept.setFavourite(page, true)
-  kept.setFavourite('a', false)
-  t.strictSame(kept.current().favourites, ['b', 'c'])
-})
+t.test(
+  'recent pages are the last five, the latest first; favourites keep the order in which they were chosen',
+  async (t) => {
+    const kept = new Kept(memory(), 'a')
+    for (const page of ['a', 'b', 'c', 'a', 'd', 'e', 'f']) kept.visit(page)
+    t.strictSame(kept.current().recent, ['f', 'e', 'd', 'a', 'c'])
+    for (const page of ['b', 'a', 'c']) kept.setFavourite(page, true)
+    kept.setFavourite('a', false)
+    t.strictSame(kept.current().favourites, ['b', 'c'])
+  },
+)
 
 t.test(
   'filters, order and columns of a list are saved under a name, and found again in the list and in the palette',
@@ -209,7 +212,7 @@ t.test(
 )
 
 t.test(
-  'the language and the colours that were chosen are there again, also where nobody has signed in',
+  'the chosen language and colour scheme are kept, also before the sign-in',
   { skip, timeout: 600_000 },
   async (t) => {
     const office = await startBackOffice(t.testdir(), (work) => t.teardown(work))

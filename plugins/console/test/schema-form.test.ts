@@ -113,7 +113,7 @@ async function formOf(page: Page) {
 const save = (dialog: ReturnType<Page['getByRole']>) => dialog.getByRole('button', { name: 'Save' }).click()
 
 t.test(
-  'a form has an editor for each schema, and sends what the schema wants',
+  'a form has an editor for each schema, and sends values of the schema',
   { skip, timeout: 300_000 },
   async (t) => {
     const { page, complaints, dialog } = await opened(t.teardown)

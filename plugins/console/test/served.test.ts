@@ -22,7 +22,7 @@ const product = defineProduct({
 })
 
 t.test(
-  'C-053 W-032 I-197 P04 P05 P27 P28 P29 P30 P31 P45 P46 what the product answers below /install/',
+  'C-053 W-032 I-197 P04 P05 P27 P28 P29 P30 P31 P45 P46 responses of the product below /install/',
   { timeout: 600_000 },
   async (t) => {
     const running = await startForTest(product, {

@@ -22,7 +22,7 @@ const outside = (page: Page) =>
     .filter((one) => one.getBoundingClientRect().right > innerWidth || one.getBoundingClientRect().left < 0)
     .map(({ outerHTML }) => outerHTML.slice(0, 120))`)
 
-t.test('on a telephone each row is a card: nothing of it is cut off', { skip, timeout: 300_000 }, async (t) => {
+t.test('on a phone each row is a card, and nothing of it is cut off', { skip, timeout: 300_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'light'],
     ['zh-CN', 'dark'],
@@ -56,40 +56,44 @@ t.test('on a telephone each row is a card: nothing of it is cut off', { skip, ti
   }
 })
 
-t.test('the list of shortcuts opens by its key, its button and the palette', { skip, timeout: 300_000 }, async (t) => {
-  for (const [locale, colorScheme, name] of [
-    ['en', 'light', 'Keyboard shortcuts'],
-    ['zh-CN', 'dark', '键盘快捷键'],
-  ] as const) {
-    const { page, complaints } = await opened(t.teardown, 'iam.users', { locale, colorScheme })
-    const list = page.getByRole('dialog', { name })
-    await page.getByRole('row').nth(1).waitFor()
-    await page.keyboard.press('?')
-    await list.waitFor()
-    const keys = Object.values(shortcuts).flatMap((place) => Object.keys(place))
-    t.equal(await list.locator('dt').count(), keys.length, 'each that somebody listens for')
-    t.strictSame(await barriers(page), [])
-    await picture(page, `shortcuts-${locale}-${colorScheme}`)
-    await page.keyboard.press('Escape')
-    await list.waitFor({ state: 'detached' })
+t.test(
+  'the list of shortcuts opens with its key, its button and the palette',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    for (const [locale, colorScheme, name] of [
+      ['en', 'light', 'Keyboard shortcuts'],
+      ['zh-CN', 'dark', '键盘快捷键'],
+    ] as const) {
+      const { page, complaints } = await opened(t.teardown, 'iam.users', { locale, colorScheme })
+      const list = page.getByRole('dialog', { name })
+      await page.getByRole('row').nth(1).waitFor()
+      await page.keyboard.press('?')
+      await list.waitFor()
+      const keys = Object.values(shortcuts).flatMap((place) => Object.keys(place))
+      t.equal(await list.locator('dt').count(), keys.length, 'each that somebody listens for')
+      t.strictSame(await barriers(page), [])
+      await picture(page, `shortcuts-${locale}-${colorScheme}`)
+      await page.keyboard.press('Escape')
+      await list.waitFor({ state: 'detached' })
 
-    await page.getByRole('searchbox').press('?')
-    t.equal(await page.getByRole('searchbox').inputValue(), '?', 'in a field it is a letter')
-    t.equal(await list.count(), 0)
+      await page.getByRole('searchbox').press('?')
+      t.equal(await page.getByRole('searchbox').inputValue(), '?', 'in a field it is a letter')
+      t.equal(await list.count(), 0)
 
-    await page.getByRole('button', { name }).click()
-    await list.waitFor()
-    await page.keyboard.press('Escape')
-    await list.waitFor({ state: 'detached' })
+      await page.getByRole('button', { name }).click()
+      await list.waitFor()
+      await page.keyboard.press('Escape')
+      await list.waitFor({ state: 'detached' })
 
-    await page.keyboard.press('Control+K')
-    await page.getByRole('dialog').getByRole('combobox').fill(name)
-    await page.getByRole('option', { name }).waitFor()
-    await page.keyboard.press('Enter')
-    await list.waitFor()
-    t.match(page.url(), /iam\.users/, 'nobody is led elsewhere')
-    await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
-    t.strictSame(complaints, [])
-  }
-})
+      await page.keyboard.press('Control+K')
+      await page.getByRole('dialog').getByRole('combobox').fill(name)
+      await page.getByRole('option', { name }).waitFor()
+      await page.keyboard.press('Enter')
+      await list.waitFor()
+      t.match(page.url(), /iam\.users/, 'nobody is led elsewhere')
+      await page.setViewportSize({ width: 390, height: 844 })
+      t.equal(await overhang(page), 0)
+      t.strictSame(complaints, [])
+    }
+  },
+)

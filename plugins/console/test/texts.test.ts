@@ -42,7 +42,7 @@ t.test('I-201 both languages have every text, with the same placeholders', async
   }
 })
 
-t.test('the sources of the pages pass the type check of a browser', { timeout: 600_000 }, async (t) => {
+t.test('the sources of the pages pass a type check for browsers', { timeout: 600_000 }, async (t) => {
   const tsc = join(home, '..', '..', 'node_modules', '.bin', 'tsc')
   // The compiler runs without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could
   // not start.
@@ -50,7 +50,7 @@ t.test('the sources of the pages pass the type check of a browser', { timeout: 6
   await t.resolves(check, 'tsc -p web')
 })
 
-t.test('I-200 no source of the wizard stores anything or puts anything into an address', async (t) => {
+t.test('I-200 no source of the wizard stores data or puts data into an address', async (t) => {
   const files = await readdir(join(home, 'web'), { recursive: true })
   // Only these files may use the storage of the browser.
   const keep = ['drafts.ts', 'kept-context.ts'].map((name) => join('admin', 'shell', name))
@@ -76,12 +76,12 @@ type Wire = [
   Reads<served.SchemaView, used.FormSchema>,
 ]
 
-t.test('I-211 what the page reads is what the server sends, by their types', async (t) => {
+t.test('I-211 the types of the page equal the responses of the server', async (t) => {
   const checked: Wire['length'] = 7
   t.equal(checked, 7)
 })
 
-t.test('a key that stands on a page is found, from the start and after a change', { skip }, async (t) => {
+t.test('a key that is registered on a page is found, from the start and after a change', { skip }, async (t) => {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
     response.end('<!doctype html><html lang="en"><title>A</title><main><h1>See messages.probe.gone</h1><p>b</p></main>')

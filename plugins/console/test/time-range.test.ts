@@ -6,7 +6,7 @@ import { momentOf, startOfDay, wallClock } from '../web/admin/pages/zoned-time.t
 const at = (text: string) => Date.parse(text)
 const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
 
-t.test('a preset ends now, and its days are the days of the shown clock', async (t) => {
+t.test('a preset range ends now, and its days follow the displayed time zone', async (t) => {
   const now = at('2026-03-10T17:30:00.000Z')
   const from = (preset: string, zone: string) => boundsOf({ from: preset, to: '' }, now, zone)
   t.strictSame(from('today', 'UTC'), { from: '2026-03-10T00:00:00.000Z' })
@@ -21,7 +21,7 @@ t.test('a preset ends now, and its days are the days of the shown clock', async 
   t.strictSame(boundsOf({ from: '', to: exact.to }, now, 'UTC'), { to: exact.to })
 })
 
-t.test('an address has a preset or two moments, and other values are ignored', async (t) => {
+t.test('an address contains a preset or two times, and other values are ignored', async (t) => {
   const read = (search: string) => rangeIn(new URLSearchParams(search))
   for (const preset of presets) t.strictSame(read(`from=${preset}&to=2026-01-01T00:00Z`), { from: preset, to: '' })
   t.strictSame(read('from=2026-01-01T00:00Z&to=2026-01-02T00:00Z'), {
@@ -32,7 +32,7 @@ t.test('an address has a preset or two moments, and other values are ignored', a
   t.strictSame(read(''), allTime)
 })
 
-t.test('typed moments are moments of the zone, also next to a change of its clock', async (t) => {
+t.test('typed times are in the displayed zone, also near a change to summer time', async (t) => {
   const zones = ['UTC', 'Asia/Shanghai', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia']
   for (const zone of zones) {
     // Each hour of a year.

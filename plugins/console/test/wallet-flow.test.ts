@@ -18,7 +18,7 @@ const pageWith = (ethereum?: unknown) => Object.assign(new EventTarget(), { ethe
 const announce = (page: EventTarget, info: unknown, held: unknown = provider) =>
   page.dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info, provider: held } }))
 
-t.test('wallets that announce themselves are found when they are asked, and later', async (t) => {
+t.test('wallets that announce themselves are found on request and later', async (t) => {
   const page = pageWith(provider)
   const names = (wallets: readonly Wallet[]) => wallets.map(({ name }) => name)
   const seen: string[][] = []
@@ -51,7 +51,7 @@ t.test('wallets that announce themselves are found when they are asked, and late
   t.equal(last[0]?.name, 'Amber 2', 'nobody listens any more')
 })
 
-t.test('where none announces itself the one that the browser holds out is taken', async (t) => {
+t.test('if no wallet announces itself, window.ethereum is used', async (t) => {
   for (const [held, count] of [
     [provider, 1],
     [undefined, 0],
@@ -156,31 +156,34 @@ t.test('the errors of a wallet are distinguished', async (t) => {
   }
 })
 
-t.test('a message that expired in the wallet is replaced once, and who calls it off waits for nothing', async (t) => {
-  let now = 0
-  const late = (times: number) => ({
-    ...willing,
-    personal_sign: () => {
-      if (times-- > 0) now += 10_000
-      return '0xsigned'
-    },
-  })
-  const steps: string[] = []
-  const once = await run(late(1), { now: () => now, onStep: (step) => steps.push(step) })
-  t.equal(once.outcome, 'session')
-  t.strictSame(steps, ['connecting', 'preparing', 'signing', 'signing-again', 'opening'])
-  const twice = await run(late(2), { now: () => now })
-  t.strictSame(twice.outcome, ['late', undefined])
-  t.equal(twice.asked.filter((one) => (one as readonly unknown[])[0] === 'challenge').length, 2)
+t.test(
+  'a message that expired in the wallet is replaced once, and a cancelled sign-in waits for nothing',
+  async (t) => {
+    let now = 0
+    const late = (times: number) => ({
+      ...willing,
+      personal_sign: () => {
+        if (times-- > 0) now += 10_000
+        return '0xsigned'
+      },
+    })
+    const steps: string[] = []
+    const once = await run(late(1), { now: () => now, onStep: (step) => steps.push(step) })
+    t.equal(once.outcome, 'session')
+    t.strictSame(steps, ['connecting', 'preparing', 'signing', 'signing-again', 'opening'])
+    const twice = await run(late(2), { now: () => now })
+    t.strictSame(twice.outcome, ['late', undefined])
+    t.equal(twice.asked.filter((one) => (one as readonly unknown[])[0] === 'challenge').length, 2)
 
-  const leaving = new AbortController()
-  const never = {
-    ...willing,
-    eth_requestAccounts: () => {
-      leaving.abort('left')
-      return new Promise(() => {})
-    },
-  }
-  t.strictSame((await run(never, { signal: leaving.signal })).outcome, ['left', undefined])
-  t.strictSame((await run(willing, { signal: leaving.signal })).asked, [], 'no wallet is asked for nothing')
-})
+    const leaving = new AbortController()
+    const never = {
+      ...willing,
+      eth_requestAccounts: () => {
+        leaving.abort('left')
+        return new Promise(() => {})
+      },
+    }
+    t.strictSame((await run(never, { signal: leaving.signal })).outcome, ['left', undefined])
+    t.strictSame((await run(willing, { signal: leaving.signal })).asked, [], 'no wallet is asked for nothing')
+  },
+)

@@ -132,7 +132,7 @@ const entry = (page: Page) => page.getByRole('button', { name: 'Sign in with a w
 const says = (page: Page, sentence: RegExp) => page.getByRole('alert').filter({ hasText: sentence }).waitFor()
 
 t.test(
-  'E13 W-014 one of several wallets is chosen with the keyboard; who signs in for the first time is told what is missing and can leave',
+  'E13 W-014 one of several wallets is chosen with the keyboard; a new user is told that permissions are missing and can sign out',
   { skip, timeout: 600_000 },
   async (t) => {
     const [anna, bert] = [newAccount(), newAccount()]
@@ -208,7 +208,7 @@ t.test('a browser without a wallet shows what to do', { skip, timeout: 600_000 }
   }
 })
 
-t.test('where no wallet announces itself the one of the browser signs', { skip, timeout: 600_000 }, async (t) => {
+t.test('if no wallet announces itself, the wallet of the browser signs', { skip, timeout: 600_000 }, async (t) => {
   const account = newAccount()
   const { page } = await opened(t.teardown, {})
   await page.exposeFunction('__held', (ask: Ask) => willing(account)({ ...ask, params: ask.params ?? [] }))
@@ -283,7 +283,7 @@ t.test(
 )
 
 t.test(
-  'a message that got too old in the wallet is replaced once by itself; a wallet that never answers is given up',
+  'an expired message in the wallet is replaced once automatically; a wallet that never responds times out',
   { skip, timeout: 600_000 },
   async (t) => {
     const account = newAccount()
@@ -326,7 +326,7 @@ t.test(
 )
 
 t.test(
-  'a session that ends in the middle of a form is renewed by the wallet, and nothing is lost; another person sees nothing of it',
+  'a wallet renews a session that ends in the middle of a form, and nothing is lost; another user sees nothing of it',
   { skip, timeout: 600_000 },
   async (t) => {
     const [wanda, other] = [newAccount(), newAccount()]
@@ -368,7 +368,7 @@ t.test(
 )
 
 t.test(
-  'the limit says how long to wait, and a wallet on another chain which one is wanted, in the language of the page',
+  'the error of the limit shows the waiting time, and the error of a wrong chain shows the required chain, in the language of the page',
   { skip, timeout: 600_000 },
   async (t) => {
     const strict = await start(`${root}/strict`, {

@@ -24,7 +24,7 @@ function kept(responses: ('held' | 'lost' | 'fails')[], parts: Partial<LeasePart
   return { clock, lease, renewals }
 }
 
-t.test('a lease is renewed until it ends, and leaves nothing that sleeps', async (t) => {
+t.test('a lease is renewed until it ends, and leaves no timer', async (t) => {
   const { clock, lease, renewals } = kept([])
   await clock.advance(10_000)
   t.equal(renewals.length, 10)
@@ -48,7 +48,7 @@ t.test('a lease is lost when a renewal reports it, or when no renewal was confir
   t.ok(silent.lease.lost.aborted)
 })
 
-t.test('where the renewal itself decides, one that comes late saves the lease', async (t) => {
+t.test('if the renewal itself decides, a late renewal saves the lease', async (t) => {
   const response = Promise.withResolvers<boolean>()
   const waits = { renew: () => response.promise }
   const strict = kept([], waits)
@@ -67,17 +67,20 @@ t.test('where the renewal itself decides, one that comes late saves the lease', 
   t.ok(failing.lease.lost.aborted, 'one that fails after that time does not')
 })
 
-t.test('who may have slept asks before it goes on, also where only the wall clock tells', async (t) => {
-  const { clock, lease, renewals } = kept(['held', 'lost'])
-  await lease.confirm()
-  t.equal(renewals.length, 0, 'no need yet')
-  clock.shiftWallClock(60_000)
-  await lease.confirm()
-  t.equal(renewals.length, 1)
-  clock.shiftWallClock(-60_000)
-  await rejectsWith(t, lease.confirm(), { name: 'LeaseLost' })
-  t.ok(lease.lost.aborted)
-})
+t.test(
+  'a process that may have been suspended checks its lease before it continues, also if only the wall clock shows it',
+  async (t) => {
+    const { clock, lease, renewals } = kept(['held', 'lost'])
+    await lease.confirm()
+    t.equal(renewals.length, 0, 'no need yet')
+    clock.shiftWallClock(60_000)
+    await lease.confirm()
+    t.equal(renewals.length, 1)
+    clock.shiftWallClock(-60_000)
+    await rejectsWith(t, lease.confirm(), { name: 'LeaseLost' })
+    t.ok(lease.lost.aborted)
+  },
+)
 
 const jobs = definePlugin({
   id: 'jobs',

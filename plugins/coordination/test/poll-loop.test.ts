@@ -27,7 +27,7 @@ function startLoop(look: () => Promise<number>, idleMs?: number) {
   return { clock, looks, loop }
 }
 
-t.test('while nothing happens the pauses double up to the idle one, and begin anew when it is woken', async (t) => {
+t.test('without events the pauses double up to the idle pause, and begin again after a wake-up', async (t) => {
   const { clock, looks, loop } = startLoop(async () => Number.POSITIVE_INFINITY, 5000)
   await clock.advance(20_000)
   t.same(looks, [0, 1000, 3000, 7000, 12_000, 17_000])
@@ -40,7 +40,7 @@ t.test('while nothing happens the pauses double up to the idle one, and begin an
   t.equal(clock.sleepers, 0)
 })
 
-t.test('without an idle pause it looks once per interval', async (t) => {
+t.test('without an idle pause the loop polls once per interval', async (t) => {
   const { clock, looks, loop } = startLoop(async () => Number.POSITIVE_INFINITY)
   await clock.advance(5000)
   t.same(looks, [0, 1000, 2000, 3000, 4000, 5000])
@@ -48,7 +48,7 @@ t.test('without an idle pause it looks once per interval', async (t) => {
 })
 
 t.test(
-  'whatever it is told, it looks neither later than what is due, nor than the idle pause, nor more than the interval allows',
+  'the loop never polls later than the due time or the idle pause, and never more often than the interval allows',
   async (t) => {
     const response = fc.oneof(
       fc.constant(Number.POSITIVE_INFINITY),
@@ -79,7 +79,7 @@ t.test(
   },
 )
 
-t.test('a wake-up during a look is not lost', async (t) => {
+t.test('a wake-up during a poll is not lost', async (t) => {
   let finish = () => {}
   const { clock, looks, loop } = startLoop(
     () =>

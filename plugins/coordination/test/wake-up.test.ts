@@ -31,35 +31,38 @@ function instances() {
   return { world, wakeUps }
 }
 
-t.test('many changes are few messages, the last one included; a failure is one line', async (t) => {
-  const { world, wakeUps } = instances()
-  const { clock, lines } = world
-  const [first] = wakeUps
-  for (let n = 0; n < 1_000; n++) first.send()
-  t.equal(world.messages, 1)
-  t.same(world.woken, [1_000, 0], 'this process is woken at once, each time')
-  await clock.advance(100)
-  t.equal(world.messages, 2, 'for what happened meanwhile')
-  await clock.advance(1_000)
-  t.equal(world.messages, 2)
-  world.isDown = true
-  for (let n = 0; n < 5; n++) {
+t.test(
+  'many changes are combined into few messages, including the last one; a failure is logged in one line',
+  async (t) => {
+    const { world, wakeUps } = instances()
+    const { clock, lines } = world
+    const [first] = wakeUps
+    for (let n = 0; n < 1_000; n++) first.send()
+    t.equal(world.messages, 1)
+    t.same(world.woken, [1_000, 0], 'this process is woken at once, each time')
+    await clock.advance(100)
+    t.equal(world.messages, 2, 'for what happened meanwhile')
+    await clock.advance(1_000)
+    t.equal(world.messages, 2)
+    world.isDown = true
+    for (let n = 0; n < 5; n++) {
+      first.send()
+      await clock.advance(100)
+    }
+    t.equal(lines.length, 1)
+    t.match(lines, [{ channel: 'test', reason: 'no Redis' }])
+    world.isDown = false
     first.send()
     await clock.advance(100)
-  }
-  t.equal(lines.length, 1)
-  t.match(lines, [{ channel: 'test', reason: 'no Redis' }])
-  world.isDown = false
-  first.send()
-  await clock.advance(100)
-  t.match(lines, [{}, { failures: 5 }])
-  await first.stop()
-  first.send()
-  await clock.advance(100)
-  t.equal(world.messages, 8)
-})
+    t.match(lines, [{}, { failures: 5 }])
+    await first.stop()
+    first.send()
+    await clock.advance(100)
+    t.equal(world.messages, 8)
+  },
+)
 
-t.test('whoever listens is woken by others, until it stops; what was said before a stop is still sent', async (t) => {
+t.test('a listener is woken by other instances until it stops; messages sent before a stop still arrive', async (t) => {
   const { world, wakeUps } = instances()
   const [first, second] = wakeUps
   await second.listen()

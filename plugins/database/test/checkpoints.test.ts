@@ -26,7 +26,7 @@ async function pagesOf(db: Database) {
   return { log: Number(row?.log), pending: Number(row?.log) - Number(row?.checkpointed) }
 }
 
-onSqlite(t, 'the write-ahead log is copied back by a thread, and by no commit', async (t, at) => {
+onSqlite(t, 'a thread, not a commit, copies the write-ahead log back', async (t, at) => {
   const { running, db, file } = await start(t, at)
   await db.checkpointed()
   const [limit] = await db.query<{ wal_autocheckpoint: number }>('pragma wal_autocheckpoint')
@@ -45,7 +45,7 @@ onSqlite(t, 'the write-ahead log is copied back by a thread, and by no commit', 
   t.notOk(existsSync(`${file}-wal`), 'the thread has closed its connection')
 })
 
-onSqlite(t, 'the write-ahead log has an end although nobody waits for the thread', async (t, at) => {
+onSqlite(t, 'the write-ahead log stays limited although nobody waits for the thread', async (t, at) => {
   const { db, file } = await start(t, at)
   let longest = 0
   for (let round = 0; round < 100; round++) {
@@ -55,7 +55,7 @@ onSqlite(t, 'the write-ahead log has an end although nobody waits for the thread
   t.ok(longest < 250 * megabyte, `400 MB were written; the log was ${Math.round(longest / megabyte)} MB`)
 })
 
-t.test('where the thread cannot run the commits copy the log back, and the operator hears it once', async (t) => {
+t.test('if the thread cannot run, commits copy the log back, and the operator is told once', async (t) => {
   const limits: number[] = []
   const received: string[] = []
   const log = { pendingPages: () => checkpointPages, checkpointFrom: (pages: number) => void limits.push(pages) }
@@ -73,7 +73,7 @@ t.test('where the thread cannot run the commits copy the log back, and the opera
 
 onSqlite(
   t,
-  'a reader lets the write-ahead log grow; operators are warned, and the log is cut when it ends',
+  'a reader makes the write-ahead log grow; operators are warned, and the log is cut when the reader ends',
   async (t, at) => {
     const { running, db, file } = await start(t, at)
     const check = running.contributions(healthCheck).get('database')

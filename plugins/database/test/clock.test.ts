@@ -25,7 +25,7 @@ const isNow = (time: number) => Math.abs(time - Date.now()) < 20_000
 
 onEachDatabase(
   t,
-  'a server decides the time, whatever the wall clock of a host shows',
+  'the time of the database server is used, whatever the wall clock of a host shows',
   async (t, db) => {
     for (const [name, shift] of Object.entries(shifts)) {
       for (const sign of [1, -1]) {
@@ -46,7 +46,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'a wall clock that jumps while the product runs does not change the time of a server',
+  'a jump of the wall clock while the product runs does not change the server time',
   async (t, db) => {
     const host = shiftedHost()
     const { clock, db: service } = await startWith(t, db, host)
@@ -86,7 +86,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'a time that SQLite cannot know is not trusted until it is corrected',
+  'SQLite does not trust a time that it cannot verify until it is corrected',
   async (t, db) => {
     const host = hostClock(manualClock())
     const { clock } = await startWith(t, db, host)
@@ -117,7 +117,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'SQLite knows its highest time after a restart, and an operator confirms a later one',
+  'SQLite stores its highest time over a restart, and an operator confirms a later one',
   async (t, db) => {
     const first = hostClock(manualClock())
     const one = await startWith(t, db, first)
@@ -153,7 +153,7 @@ onEachDatabase(
   ['sqlite'],
 )
 
-onEachDatabase(t, 'in a test the time of the database follows the injected clock', async (t, db) => {
+onEachDatabase(t, 'in a test the database uses the injected clock', async (t, db) => {
   const injected = manualClock()
   const { clock } = await startWith(t, db, injected)
   for (const move of [() => injected.advance(400 * day), async () => injected.shiftWallClock(-900 * day)]) {

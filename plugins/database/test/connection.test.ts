@@ -75,16 +75,19 @@ async function noOpenSessions(t: Test, db: TestDatabase): Promise<void> {
   }
 }
 
-t.test('K-019 by default it is a file in the product directory, made with its directory', async (t) => {
-  const root = t.testdir()
-  const product = { ...defineProduct({ name: 'test', plugins: [databasePlugin] }), root }
-  const running = await startForTest(product)
-  t.ok(existsSync(join(root, 'data', 'plinth.sqlite')))
-  await running.stop('again')
-  const again = await startForTest(product)
-  t.match(await again.service(database).migrationStatus(), { pending: [], applied: { length: 2 } })
-  await again.stop('test ended')
-})
+t.test(
+  'K-019 by default the database is a file in the product directory, which is created with its directory',
+  async (t) => {
+    const root = t.testdir()
+    const product = { ...defineProduct({ name: 'test', plugins: [databasePlugin] }), root }
+    const running = await startForTest(product)
+    t.ok(existsSync(join(root, 'data', 'plinth.sqlite')))
+    await running.stop('again')
+    const again = await startForTest(product)
+    t.match(await again.service(database).migrationStatus(), { pending: [], applied: { length: 2 } })
+    await again.stop('test ended')
+  },
+)
 
 onEachDatabase(t, 'a start logs the database that it uses, without credentials', async (t, db) => {
   const start = async () => {
@@ -101,7 +104,7 @@ onEachDatabase(t, 'a start logs the database that it uses, without credentials',
   t.strictSame(await start(), [['database', db.dialect, place]], 'the second time it is there')
 })
 
-t.test('a connection that cannot be had is one clear error without secrets', async (t) => {
+t.test('a connection that fails is one clear error without secrets', async (t) => {
   const closedPort = await freePort()
   const silent = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => silent.once('listening', resolve))
@@ -192,7 +195,7 @@ onEachDatabase(t, 'a wrong name, user or transport is reported clearly', rejecti
 
 for (const server of ['postgresql', 'mariadb'] as const) {
   const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
-  t.test(`a ${server} that refuses is not taken for none`, { skip }, async (t) => {
+  t.test(`a ${server} that rejects connections is not reported as missing`, { skip }, async (t) => {
     t.equal(await skipServer(server), false)
     await rejectsWith(t, onServerAs(server, 'nobody_of_that_name', ['select 1']), { message: /nobody_of_that_name/ })
   })

@@ -23,7 +23,7 @@ async function start(t: Test, db: TestDatabase, config: Readonly<Record<string, 
 
 const never = () => new Promise<never>(() => {})
 
-t.test('closing ends, with its sockets, when the pool waits for a connection that it has lost', async (t) => {
+t.test('closing ends and closes all sockets, also if the pool waits for a lost connection', async (t) => {
   let closed = 0
   const rules = { size: 1, reserved: 0, waitMs: 1_000, waits: new OpenWaits(), closeSockets: () => (closed += 1) }
   const driver = new LeasingDriver({ destroy: never } as unknown as Driver, rules as unknown as LeaseRules)
@@ -173,12 +173,7 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   proxy.recover()
   for (let round = 0; round < 6; round++) t.same(await one(), [{ one: 1 }], 'it goes on at once')
 }
-onEachDatabase(
-  t,
-  'a server that falls silent: each statement fails in time, and its connection is replaced',
-  halfOpen,
-  servers,
-)
+onEachDatabase(t, 'a silent server: each statement fails in time, and its connection is replaced', halfOpen, servers)
 
 /**
  * Returns the results of the health check while statements wait on broken connections. The pool has three connections.
@@ -245,7 +240,7 @@ onEachDatabase(t, 'a pool with one half-open connection stays healthy', brokenCo
 
 onEachDatabase(
   t,
-  'a turn for a connection comes in time or not at all; reserved statements go first',
+  'a request for a connection succeeds in time or fails; reserved statements come first',
   async (t, db) => {
     const service = await start(t, db, {
       'platform.database.connect-timeout': '5s',
@@ -326,7 +321,7 @@ const serverLimits = async (t: Test, db: TestDatabase) => {
   const all = await Promise.all(Array.from({ length: 4 }, () => service.query(limits)))
   for (const [row] of all) t.match(row, usual, 'the server ends what nobody waits for')
 }
-onEachDatabase(t, 'a server has limits of its own, save in migrations', serverLimits, servers)
+onEachDatabase(t, 'a server session has limits, except in migrations', serverLimits, servers)
 
 onEachDatabase(
   t,

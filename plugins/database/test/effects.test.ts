@@ -31,7 +31,7 @@ async function start(t: Test, config: Readonly<Record<string, JsonValue>>) {
 const messageOf = (error: unknown): string =>
   error instanceof Error ? `${error.message} ${messageOf(error.cause)}` : ''
 
-t.test('SQLite stores where and as safely as the keys say', async (t) => {
+t.test('SQLite uses the path and the durability of the keys', async (t) => {
   const [one, other] = ['one', 'other'].map((name) => join(t.testdir(), `${name}.sqlite`))
   const [files] = await assertKeyEffect(t, 'platform.database.sqlite.file', {
     compared: one ?? '',
@@ -88,7 +88,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'statements are prepared on the server, or not',
+  'statements are prepared on the server as configured',
   async (t, at) => {
     const counted =
       at.dialect === 'postgresql'
@@ -187,7 +187,7 @@ t.test('a product connects to the configured server as the configured user', asy
   t.match(types?.after, /mariadb|mysql/i)
 })
 
-t.test('a migration waits for another process as long as the key says', async (t) => {
+t.test('a migration waits for another process as long as configured', async (t) => {
   const [locked] = await assertKeyEffect(t, 'platform.database.migration-lock-wait', {
     compared: '1s',
     changed: '2s',
@@ -223,7 +223,7 @@ t.test('a start migrates unless the key is false', async (t) => {
   t.match(pending, { before: 0, after: 5 })
 })
 
-t.test('SQLite waits as long as the key says for another process that writes', async (t) => {
+t.test('SQLite waits as long as configured for another process that writes', async (t) => {
   const script = `
     import { DatabaseSync } from 'node:sqlite'
     const db = new DatabaseSync(process.argv[1])
@@ -287,7 +287,7 @@ t.test('a connection attempt is cancelled at its timeout', async (t) => {
 
 onEachDatabase(
   t,
-  'the server ends statements and transactions of a product that has gone away',
+  'the server ends statements and transactions of a product that disappeared',
   async (t, at) => {
     const limits = {
       postgresql: `select current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as idle`,

@@ -108,9 +108,9 @@ const readOnly = async (t: Test, db: TestDatabase) => {
   await until(() => check().then(() => false, readOnlyNow), 'the database is read-only', 0)
   t.same(await service.query('select 1 as one'), [{ one: 1 }], 'though it can be read')
 }
-onEachDatabase(t, 'a server that has become read-only is not healthy', readOnly, ['postgresql'])
+onEachDatabase(t, 'a server that became read-only is not healthy', readOnly, ['postgresql'])
 
-t.test('a SQLite file that may only be read is not healthy', async (t) => {
+t.test('a read-only SQLite file is not healthy', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { service, check } = await startHealthy(t, db)

@@ -86,7 +86,7 @@ t.test('ids', async (t) => {
   const connection = await connected(t, db)
   const rows = () => connection.selectFrom('database_id_node').selectAll().orderBy('node').execute()
 
-  t.test('hold time, process and counter', async (t) => {
+  t.test('ids contain time, process and counter', async (t) => {
     const { clock, ids } = processWithClock(connection, Date.UTC(2026, 5, 1))
     await ids.claim()
     const node = (await rows()).at(-1)?.node ?? Number.NaN
@@ -102,7 +102,7 @@ t.test('ids', async (t) => {
     await late.ids.release()
   })
 
-  t.test('go on while the clock runs past what is reserved, stands still, or is before the epoch', async (t) => {
+  t.test('ids continue while the clock exceeds the reserved time, stands still, or is before the epoch', async (t) => {
     const { clock, ids } = processWithClock(connection, Date.UTC(2094, 8, 6))
     await ids.claim()
     let last = ids.next()
@@ -134,7 +134,7 @@ t.test('ids', async (t) => {
     await ids.release()
   })
 
-  t.test('are refused before a number is reserved, and when none is left', async (t) => {
+  t.test('ids are rejected before a number is reserved, and if no number is left', async (t) => {
     const { ids } = processWithClock(connection, Date.now())
     throwsWith(t, () => ids.next(), { code: 'PLINTH_DATABASE_NO_IDS' })
     const until = Date.UTC(2094, 8, 7) - epoch
@@ -149,7 +149,7 @@ t.test('ids', async (t) => {
   })
 })
 
-onEachDatabase(t, 'processes that start at once get different numbers, lapsed ones and new ones', async (t, db) => {
+onEachDatabase(t, 'processes that start together get different numbers, expired ones and new ones', async (t, db) => {
   const connection = await connected(t, db)
   for (let node = 100; node < 110; node++) {
     await connection.insertInto('database_id_node').values({ node, reserved_until: node, holder: 'lapsed' }).execute()
@@ -160,7 +160,7 @@ onEachDatabase(t, 'processes that start at once get different numbers, lapsed on
   t.equal(nodes.size, 20)
 })
 
-onEachDatabase(t, 'a command of the program takes ids when it writes, and nothing before', async (t, db) => {
+onEachDatabase(t, 'a command reserves ids when it writes, and none before', async (t, db) => {
   const { running } = await startOn(t, db)
   await running.stop('migrated')
   const command = await startForTest(productOn(db), { roles: ['cli'] })

@@ -112,7 +112,7 @@ const orders: readonly PageWindow['orderBy'][] = [
 
 const first = { offset: 0, count: 'none' } as const
 
-onEachDatabase(t, 'a walk along positions meets every row once', async (t, at) => {
+onEachDatabase(t, 'paging by position returns every row once', async (t, at) => {
   const db = await start(t, at)
   const next = numbers(7)
   const ids = Array.from({ length: 120 }, (_, index) => index + 1)
@@ -175,7 +175,7 @@ onEachDatabase(t, 'a walk along positions meets every row once', async (t, at) =
   }
 })
 
-onEachDatabase(t, 'rows are counted as far as asked, and a foreign position is refused', async (t, at) => {
+onEachDatabase(t, 'rows are counted up to the requested limit, and an invalid position is rejected', async (t, at) => {
   const db = await start(t, at)
   await db.transactional(async () => {
     for (let from = 1; from <= 10_400; from += 400) {
@@ -281,7 +281,7 @@ onEachDatabase(t, 'a search reads a limited number of rows per page and continue
   t.match(await page('tired', { orderBy: byEnd, count: 'exact', size: 1 }), { total: 1, isCapped: true })
 })
 
-onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index', async (t, at) => {
+onEachDatabase(t, 'a page deep in an order with nulls is a single range scan of its index', async (t, at) => {
   const db = await start(t, at)
   await insertNumbered(db, 400, {})
   const { plansOf } = watchStatements(db, 'record')
@@ -307,7 +307,7 @@ onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index',
   }
 })
 
-onEachDatabase(t, 'rows are counted up to a number, without a look at the table', async (t, at) => {
+onEachDatabase(t, 'rows are counted up to a limit without reading the table', async (t, at) => {
   const db = await start(t, at)
   await insertNumbered(db, 400, {})
   const rows = { table: 'record', where: 'rank = ?', parameters: [3], orderBy: 'id' }
@@ -319,19 +319,23 @@ onEachDatabase(t, 'rows are counted up to a number, without a look at the table'
   t.match(await plansOf(() => countRows(db, rows)), expected)
 })
 
-onEachDatabase(t, 'the position of a page is its first condition: SQLite seeks by the first bound', async (t, at) => {
-  const db = await start(t, at)
-  await insertNumbered(db, 400, {})
-  const { statements } = watchStatements(db, 'record')
-  const where = { endedAt: { $gte: new Date(5), $lte: new Date(9e12) } }
-  const orderBy = [{ property: 'endedAt', direction: 'desc' }] as const
-  await findPage(db.fork(), Record, where, { ...first, orderBy, size: 3, after: [201, 201], count: 'none' })
-  const [sql = ''] = statements.keys()
-  if (db.dialect === 'sqlite' || db.dialect === 'postgresql') t.match(sql, /where \(.*\) < \(\?, \?\) and .*<= \?/)
-  else t.match(sql, /<= \?.*<= \? and \(/)
-})
+onEachDatabase(
+  t,
+  'the position of a page is its first condition, because SQLite seeks by the first bound',
+  async (t, at) => {
+    const db = await start(t, at)
+    await insertNumbered(db, 400, {})
+    const { statements } = watchStatements(db, 'record')
+    const where = { endedAt: { $gte: new Date(5), $lte: new Date(9e12) } }
+    const orderBy = [{ property: 'endedAt', direction: 'desc' }] as const
+    await findPage(db.fork(), Record, where, { ...first, orderBy, size: 3, after: [201, 201], count: 'none' })
+    const [sql = ''] = statements.keys()
+    if (db.dialect === 'sqlite' || db.dialect === 'postgresql') t.match(sql, /where \(.*\) < \(\?, \?\) and .*<= \?/)
+    else t.match(sql, /<= \?.*<= \? and \(/)
+  },
+)
 
-onEachDatabase(t, 'rows of a time are found by the moment, from the start and before the end', async (t, at) => {
+onEachDatabase(t, 'rows of a time range include the start and exclude the end', async (t, at) => {
   const db = await start(t, at)
   const day = 86_400_000
   const begin = Date.UTC(2026, 0, 1)
@@ -371,7 +375,7 @@ onEachDatabase(t, 'rows of a time are found by the moment, from the start and be
   await t.rejects(ranks({ property: 'nothing', from: 1 }), RangeError)
 })
 
-t.test('a text in memory is found as in a table', async (t) => {
+t.test('a search in memory finds the same texts as a search in a table', async (t) => {
   t.ok(holdsText(['Straße 7', 'x'], 'STRASSE'))
   t.ok(holdsText(['ΟΔΟΣ'], 'οδος'))
   t.notOk(holdsText(['abc'], 'd'))

@@ -67,7 +67,7 @@ t.test('the first start logs its change sets in one line; each of them only at t
   }
 })
 
-onEachDatabase(t, 'a process killed with kill -9 while it migrates: the next one finishes', async (t, db) => {
+onEachDatabase(t, 'after kill -9 during a migration the next process completes it', async (t, db) => {
   let kills = 0
   for (const killAfter of [13, 8]) {
     const { signal } = await migrateInProcess(db, killAfter)
@@ -79,7 +79,7 @@ onEachDatabase(t, 'a process killed with kill -9 while it migrates: the next one
   await assertMigrated(t, db)
 })
 
-onEachDatabase(t, 'whatever statement was the last one, the next run finishes', async (t, db) => {
+onEachDatabase(t, 'whatever statement was the last one, the next run completes the migration', async (t, db) => {
   const crash = new Error('the process died')
   const runUntil = async (last: number): Promise<boolean> => {
     const { orm, connect } = await openOrm(db.settings, {
@@ -115,7 +115,7 @@ onEachDatabase(t, 'whatever statement was the last one, the next run finishes', 
   await assertMigrated(t, db)
 })
 
-onEachDatabase(t, 'a step costs one statement besides its own at most', async (t, db) => {
+onEachDatabase(t, 'a step costs at most one additional statement', async (t, db) => {
   const { orm, connect } = await openOrm(db.settings, {
     entities: [],
     warn: () => {},
@@ -197,12 +197,16 @@ onEachDatabase(t, 'many concurrent migrators on one empty database apply each ch
   await assertMigrated(t, db)
 })
 
-onEachDatabase(t, 'processes that start together on one empty database: one migrates, all finish', async (t, db) => {
-  const outcomes = await Promise.all([migrateInProcess(db, null), migrateInProcess(db, null)])
-  const expected = db.dialect === 'postgresql' ? 6 : 5
-  t.same(outcomes.map(({ result }) => result?.applied.length).toSorted(), [0, expected])
-  await assertMigrated(t, db)
-})
+onEachDatabase(
+  t,
+  'processes that start together on an empty database: one migrates, and all complete their start',
+  async (t, db) => {
+    const outcomes = await Promise.all([migrateInProcess(db, null), migrateInProcess(db, null)])
+    const expected = db.dialect === 'postgresql' ? 6 : 5
+    t.same(outcomes.map(({ result }) => result?.applied.length).toSorted(), [0, expected])
+    await assertMigrated(t, db)
+  },
+)
 
 onEachDatabase(
   t,
@@ -259,7 +263,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'plinth migrate --status is a gate: 1 unless the database is as this version needs it',
+  'plinth migrate --status exits with 1 unless the database is as this version requires',
   async (t, db) => {
     const sample = (column: string, ...more: ChangeSet[]) => {
       const create = defineChangeSet({
@@ -301,35 +305,39 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'a failed change set says how the next run continues and what the database adds', async (t, db) => {
-  const twice = defineChangeSet({
-    id: '0001-twice',
-    up: ({ schema, type }) => [
-      schema.createTable('twice').addColumn('id', type.id),
-      schema.createIndex('twice_unique').unique().on('twice').column('id'),
-    ],
-    data: async ({ db }) => {
-      await db
-        .insertInto('twice')
-        .values([{ id: 7 }, { id: 7 }])
-        .execute()
-    },
-  })
-  const plugin = definePlugin({ id: 'twice', version: '1.0.0', kernel: '^1.0.0', migrations: [twice] })
-  const running = await startForTest(productOn(db, plugin), { roles: ['cli'] })
-  t.teardown(() => running.stop('test ended'))
-  const failed: unknown = await running
-    .service(database)
-    .migrate()
-    .catch((error: unknown) => error)
-  t.match(failed, {
-    code: /^PLINTH_MIGRATION_FAILED$/,
-    fix: db.dialect === 'mariadb' ? /it continues with this step/ : /this change set runs again from its first step/,
-  })
-  const { message, fix } = failed as PlinthError
-  t.equal(fix.includes('The database adds: Key (id)=(7) already exists.'), db.dialect === 'postgresql')
-  t.notMatch(message, /Key \(id\)|insert into/i, 'neither rows nor statements, because callers see the message')
-})
+onEachDatabase(
+  t,
+  'a failed change set reports how the next run continues and the error of the database',
+  async (t, db) => {
+    const twice = defineChangeSet({
+      id: '0001-twice',
+      up: ({ schema, type }) => [
+        schema.createTable('twice').addColumn('id', type.id),
+        schema.createIndex('twice_unique').unique().on('twice').column('id'),
+      ],
+      data: async ({ db }) => {
+        await db
+          .insertInto('twice')
+          .values([{ id: 7 }, { id: 7 }])
+          .execute()
+      },
+    })
+    const plugin = definePlugin({ id: 'twice', version: '1.0.0', kernel: '^1.0.0', migrations: [twice] })
+    const running = await startForTest(productOn(db, plugin), { roles: ['cli'] })
+    t.teardown(() => running.stop('test ended'))
+    const failed: unknown = await running
+      .service(database)
+      .migrate()
+      .catch((error: unknown) => error)
+    t.match(failed, {
+      code: /^PLINTH_MIGRATION_FAILED$/,
+      fix: db.dialect === 'mariadb' ? /it continues with this step/ : /this change set runs again from its first step/,
+    })
+    const { message, fix } = failed as PlinthError
+    t.equal(fix.includes('The database adds: Key (id)=(7) already exists.'), db.dialect === 'postgresql')
+    t.notMatch(message, /Key \(id\)|insert into/i, 'neither rows nor statements, because callers see the message')
+  },
+)
 
 async function migrateCommand(
   running: Awaited<ReturnType<typeof startForTest>>,

@@ -98,7 +98,7 @@ t.test('no instance leaves settings in the sessions of a pooler', options, async
   }
 })
 
-t.test('with prepared statements off, a pooler is neither looked for nor reported', options, async (t) => {
+t.test('with prepared statements disabled, a pooler is neither detected nor reported', options, async (t) => {
   const db = await emptyDatabase(t)
   const { port } = await pooler(t, { poolSize: 1 })
   const { service, warnings, reported } = await startAt(t, db, port, { 'platform.database.prepared-statements': false })
@@ -119,7 +119,7 @@ t.test('without a pooler, sessions have limits and statements have names', needs
   t.same(reported(), [])
 })
 
-t.test('a pooler that appears later is noticed without a restart', options, async (t) => {
+t.test('a pooler that appears later is detected without a restart', options, async (t) => {
   const db = await emptyDatabase(t)
   const { port: poolerPort } = await pooler(t, { poolSize: 2 })
   const way = await switchableProxy(t, 5432)
@@ -187,7 +187,7 @@ const foreignSessions = [
 ]
 
 for (const { code, title, change, isFirst = false } of foreignSessions) {
-  t.test(`${title} (${code}) switches prepared statements off and repeats the statement`, needsPostgres, async (t) => {
+  t.test(`${title} (${code}) disables prepared statements and repeats the statement`, needsPostgres, async (t) => {
     for (const way of ['a transaction', 'a statement'] as const) {
       const db = await emptyDatabase(t)
       const { service, warnings, reported } = await startAt(t, db, 5432)
@@ -236,7 +236,7 @@ t.test('a part of a transaction that cannot be repeated alone is unavailable', n
 })
 
 t.test(
-  'a server that keeps no more prepared statements executes them unprepared',
+  'if the server discards prepared statements, statements run unprepared',
   { skip: skipOwnMariadb, timeout: 600_000 },
   async (t) => {
     const server = await ownMariadb({ 'max-prepared-stmt-count': 3 })

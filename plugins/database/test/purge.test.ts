@@ -100,7 +100,7 @@ onEachDatabase(t, 'old rows are removed in steps, with turns of the event loop b
   t.equal(await purgeOldRows(db, { ...old, dependents: [] }, { signal }), 1_500 - part, 'the next run goes on')
 })
 
-t.test('a slow step makes the next one smaller at once, a quick one larger only by and by', async (t) => {
+t.test('a slow step makes the next one smaller immediately; fast steps make it larger gradually', async (t) => {
   const pace = { targetMs: 25, smallestStep: 100, largestStep: 2_000, maxGrowth: 1.25 }
   t.equal(nextStep(2_000, 50, pace), 1_000)
   t.equal(nextStep(1_000, 1, pace), 1_250, 'however quick it was')
@@ -120,7 +120,7 @@ t.test('a slow step makes the next one smaller at once, a quick one larger only 
   t.equal(size, 1_250)
 })
 
-onEachDatabase(t, 'a step reads what it removes by its index, however few rows the table has', async (t, at) => {
+onEachDatabase(t, 'a step reads the rows to remove by an index, however few rows the table has', async (t, at) => {
   const product = defineProduct({ name: 'test', plugins: [databasePlugin, records], config: at.config })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))

@@ -25,7 +25,7 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
   const fresh = (code: string) => ({ id: service.newId(), ownerId: 1, code, createdAt, amountRaw: '0' })
   const read = async (code: string) => (await samples.select(service, 'where code = ?', [code]))[0]
 
-  await t.test('every column comes back as it was inserted', async (t) => {
+  await t.test('every column is read as it was inserted', async (t) => {
     const full = {
       id: service.newId(),
       ownerId: largest,
@@ -47,7 +47,7 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
     t.same(samples.of(entity), full, 'the entity manager reads the same')
   })
 
-  await t.test('absent columns are null or have their default', async (t) => {
+  await t.test('missing columns are null or have their default', async (t) => {
     const row = fresh('short')
     await insertRows(service, Sample, [row])
     t.same(await read('short'), {
@@ -66,7 +66,7 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
     t.equal(await read('nameless'), undefined)
   })
 
-  await t.test('the compiler knows the columns', async (t) => {
+  await t.test('the compiler checks the columns', async (t) => {
     const rejected = async () => {
       const { code: _, ...nameless } = fresh('nameless')
       // @ts-expect-error a column is missing
@@ -90,7 +90,7 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
     t.type(rejected, 'function')
   })
 
-  await t.test('rows that exist stay, are counted, replaced or added to', async (t) => {
+  await t.test('existing rows are kept, counted, replaced or increased', async (t) => {
     const row = fresh('one')
     await insertMissing(service, Sample, 'code', [row, { ...fresh('one'), note: 'second' }])
     t.equal((await read('one'))?.note, null)
@@ -110,7 +110,7 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
     t.equal((await read('three'))?.balance, 7)
   })
 
-  await t.test('updates name the row and the columns', async (t) => {
+  await t.test('updates need a condition and columns', async (t) => {
     const { id } = (await read('two')) ?? { id: 0 }
     t.equal(await updateRows(service, Sample, { id, note: null }, { balance: plus(3), note: 'first' }), 1)
     t.equal(await updateRows(service, Sample, { id, note: null }, { balance: plus(3) }), 0, 'the note is not null now')

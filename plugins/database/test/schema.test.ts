@@ -36,7 +36,7 @@ async function columnsOf(service: Awaited<ReturnType<typeof startOn>>['service']
   return (await service.query<Columns>(query)).map(({ name }) => name)
 }
 
-onEachDatabase(t, 'K-015 K-016 values come back as they went in', async (t, db) => {
+onEachDatabase(t, 'K-015 K-016 values are read as they were written', async (t, db) => {
   const { service } = await startOn(t, db, samplePlugin)
   const createdAt = new Date('2026-03-29T01:30:00.123Z')
   const written = {

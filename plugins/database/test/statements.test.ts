@@ -13,7 +13,7 @@ onEachDatabase(t, 'statements', async (t, db) => {
   const add = (amount: number) => service.execute('update sample set balance = balance + ? where id = ?', [amount, id])
   const balance = async () => (await service.fork().findOneOrFail(Sample, id)).balance
 
-  await t.test('are committed together, or not at all', async (t) => {
+  await t.test('writes in a transaction are committed together or not at all', async (t) => {
     t.notOk(service.inTransaction)
     const response = await service.statements(async () => {
       t.ok(service.inTransaction)
@@ -34,7 +34,7 @@ onEachDatabase(t, 'statements', async (t, db) => {
     t.notOk(service.inTransaction)
   })
 
-  await t.test('carry entity managers of whoever asks for one, and flush them', async (t) => {
+  await t.test('each transaction flushes all entity managers that were requested in it', async (t) => {
     await service.statements(async () => {
       await add(10)
       t.equal((await service.fork().findOneOrFail(Sample, id)).balance, 13, 'sees what is not committed')
@@ -59,7 +59,7 @@ onEachDatabase(t, 'statements', async (t, db) => {
     t.match(await service.fork().findOneOrFail(Sample, id), { note: 'flushed' })
   })
 
-  await t.test('a nested failure rolls all back, unless a savepoint holds it', async (t) => {
+  await t.test('a nested failure rolls back everything, unless a savepoint contains it', async (t) => {
     const failing = () =>
       service.statements(async () => {
         await add(100)
@@ -83,7 +83,7 @@ onEachDatabase(t, 'statements', async (t, db) => {
     t.equal(await balance(), 15)
   })
 
-  await t.test('run again after a conflict, end in time, and tell of their commit', async (t) => {
+  await t.test('transactions are repeated after a conflict, end in time, and report their commit', async (t) => {
     let tries = 0
     const seen: string[] = []
     await service.statements(async () => {

@@ -47,7 +47,7 @@ async function contents(t: Test, db: TestDatabase, start: typeof startForTest) {
 }
 
 for (const { dialect, skip } of dialectsUnderTest.filter((candidate) => candidate.dialect !== 'sqlite')) {
-  t.test(`a copy of a migrated database is as one that was migrated (${dialect})`, { skip }, async (t) => {
+  t.test(`a copy of a migrated database equals a migrated database (${dialect})`, { skip }, async (t) => {
     const databases = await Promise.all([1, 2, 3].map(() => createDatabase(dialect)))
     t.teardown(() => Promise.all(databases.map((db) => db.drop())))
     const [real, first, copy] = databases as [TestDatabase, TestDatabase, TestDatabase]

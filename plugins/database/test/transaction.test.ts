@@ -24,7 +24,7 @@ const add = (service: DatabaseService, id: number, amount: number) =>
 onEachDatabase(t, 'transactions', async (t, db) => {
   const { service } = await startOn(t, db, samplePlugin)
 
-  t.test('commit what the entity manager and bound statements did, or nothing of it', async (t) => {
+  t.test('a transaction commits the work of the entity manager and of bound statements, or none of it', async (t) => {
     const id = await addSample(service)
     const response = await service.transactional(async (em) => {
       const row = await em.findOneOrFail(Sample, id)
@@ -48,7 +48,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     t.match(await service.fork().findOneOrFail(Sample, id), { note: 'changed', balance: 5 })
   })
 
-  t.test('nested calls and forks work in the transaction around them, without a second connection', async (t) => {
+  t.test('nested calls and forks use the surrounding transaction without a second connection', async (t) => {
     const id = await addSample(service)
     await rejectsWith(
       t,
@@ -111,7 +111,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     t.same(seen.slice(3), ['at once'])
   })
 
-  t.test('whoever asked hears of the tables that a commit wrote to, once each, and of nothing else', async (t) => {
+  t.test('listeners are told once about each table that a commit wrote to, and about nothing else', async (t) => {
     const received: string[] = []
     const stop = service.onWritten(['sample', 'other'], (table) => void received.push(table))
     const broken = service.onWritten(['sample'], () => {
@@ -151,7 +151,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     t.equal(received.length, 2)
   })
 
-  t.test('work that outlives its transaction is not in it', async (t) => {
+  t.test('work that outlives its transaction is not part of it', async (t) => {
     const id = await addSample(service)
     const later = Promise.withResolvers<void>()
     const { stray } = await service.transactional(async () => ({
@@ -162,7 +162,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     t.equal(await balanceOf(service, id), 4)
   })
 
-  t.test('another try starts with nothing of the one before', async (t) => {
+  t.test('another attempt starts without state of the previous one', async (t) => {
     const id = await addSample(service)
     const managers = new Set<unknown>()
     const committed: string[] = []
@@ -179,7 +179,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     t.same(committed, ['try 3'])
   })
 
-  t.test('conditional updates under concurrency end as a sequential model says', async (t) => {
+  t.test('concurrent conditional updates have the result of a sequential model', async (t) => {
     const deltas = fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 1, maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(fc.nat(100), deltas, async (start, steps) => {
@@ -222,7 +222,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
   })
 })
 
-t.test('on SQLite a query past the open transaction is an error, not an endless wait', async (t) => {
+t.test('on SQLite a query outside the open transaction is an error, not an endless wait', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { service } = await startOn(t, db, samplePlugin)
@@ -290,7 +290,7 @@ const firstUpdatesConflict = {
   sqlite: [],
 }
 
-onEachDatabase(t, 'a statement outside a transaction is run again after a conflict', async (t, db) => {
+onEachDatabase(t, 'a statement outside a transaction is repeated after a conflict', async (t, db) => {
   const { service } = await startOn(t, db, samplePlugin)
   const id = await addSample(service)
   for (const statement of firstUpdatesConflict[db.dialect]) await service.execute(statement)
@@ -336,7 +336,7 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
 }
 onEachDatabase(t, 'connections that break do not use up the pool', brokenConnections, servers)
 
-t.test('transactions of two databases in one process are kept apart', async (t) => {
+t.test('transactions of two databases in one process are separate', async (t) => {
   const [one, two] = [await createDatabase('sqlite'), await createDatabase('sqlite')]
   t.teardown(() => Promise.all([one.drop(), two.drop()]))
   const first = (await startOn(t, one, samplePlugin)).service
@@ -358,7 +358,7 @@ t.test('transactions of two databases in one process are kept apart', async (t) 
   t.same([await balanceOf(first, a), await balanceOf(second, b)], [0, 2])
 })
 
-t.test('conflicts are told from other errors, and retried five times in all', async (t) => {
+t.test('conflicts are distinguished from other errors and tried five times in total', async (t) => {
   const sqliteBusy = Object.assign(new Error('x'), { code: 'SQLITE_BUSY_SNAPSHOT' })
   for (const error of [
     sqliteBusy,

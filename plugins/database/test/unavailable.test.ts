@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('errors of statements that say that the database cannot work are told apart', async (t) => {
+t.test('errors that mean that the database cannot work are distinguished', async (t) => {
   const settings = { type: 'sqlite', file: '/data/shop.sqlite' } as ConnectionSettings
   for (const [code, expected] of [
     ['SQLITE_IOERR_FSYNC', 'PLINTH_DATABASE_DISK'],

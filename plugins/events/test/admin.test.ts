@@ -75,7 +75,7 @@ async function start(t: Test, at: TestDatabase) {
   }
 }
 
-onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) => {
+onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at) => {
   const { db, clock, events, broken, seen, call, admin, mia, running } = await start(t, at)
   broken.add('a').add('b').add('c')
   const a = await events.publish(noted, { note: 'a' }, { key: 'k' })
@@ -211,7 +211,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     t.match(data, { counts: { pending: 0, failed: 0, skipped: 3 }, oldestPendingAt: null, blockedKeys: 0 })
   })
 
-  await t.test('the audit tells who replayed and skipped what; what was refused is not in it', async (t) => {
+  await t.test('the audit records who replayed and skipped which events, and no rejected call', async (t) => {
     const url = '/api/v1/admin/iam/audits?targetType=outbox-event'
     const { items } = (await call('GET', url, admin)).data
     t.match(items.toReversed(), [
@@ -244,7 +244,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
 
 onEachDatabase(
   t,
-  'each filter of the list is a walk of its index, also where two filters have no row in common',
+  'each filter of the list is a range scan of its index, also if two filters have no row in common',
   async (t, at) => {
     const { call, admin, running } = await start(t, at)
     const db = running.service(database)

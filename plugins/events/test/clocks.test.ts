@@ -11,8 +11,8 @@ const noted = event('test.noted', Type.Object({ note: Type.String() }))
 const hourMs = 3_600_000
 const start = Date.UTC(2026, 0, 1)
 
-onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (t, at) => {
-  await t.test('what was published meanwhile is delivered, in order', async (t) => {
+onEachDatabase(t, 'K-013 A10 no event waits because a clock was ahead', async (t, at) => {
+  await t.test('events that were published in the meantime are delivered in order', async (t) => {
     const seen: string[] = []
     const ahead = await startEvents(t, at, { clock: manualClock(start + hourMs), roles: ['web'] })
     await ahead.db.execute('delete from outbox_event')
@@ -32,7 +32,7 @@ onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (
     t.same(await worker.states(), { delivered: 3 })
   })
 
-  await t.test('a retry comes when it was meant to', async (t) => {
+  await t.test('a retry happens at the planned time', async (t) => {
     const calls: string[] = []
     const on = (name: string, fails: boolean) => (events: Events) =>
       events.on(noted, 'test.note', () => {
@@ -51,7 +51,7 @@ onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (
   })
 
   await t.test(
-    'the lease of a process that died is over in time, even when the clock of the database was ahead',
+    'the lease of a dead process expires in time, even if the clock of the database was ahead',
     async (t) => {
       const { db, events } = await startEvents(t, at, { clock: manualClock(start), roles: ['web'] })
       await db.execute('delete from outbox_event')
@@ -86,7 +86,7 @@ onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (
     },
   )
 
-  await t.test('a process does not deliver twice what it is delivering when the clock jumps', async (t) => {
+  await t.test('a process does not deliver an event twice if the clock jumps during the delivery', async (t) => {
     const clock = manualClock(start)
     const begun = Promise.withResolvers<void>()
     const second = Promise.withResolvers<void>()

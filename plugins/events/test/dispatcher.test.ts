@@ -38,7 +38,7 @@ function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<Outcom
   return { clock, dispatcher, lines, looks, pass }
 }
 
-t.test('looks that find nothing come less often, at most 5 s apart, until something happens', async (t) => {
+t.test('polls that find nothing become less frequent, at most 5 s apart, until something happens', async (t) => {
   const { dispatcher, looks, pass } = dispatcherOver(async () => nothing)
   await pass(60_000)
   t.ok(looks.length >= 12 && looks.length <= 16, `${looks.length} looks in a minute`)
@@ -51,7 +51,7 @@ t.test('looks that find nothing come less often, at most 5 s apart, until someth
   t.equal(looks.length, 1, 'within the interval after something was delivered')
 })
 
-t.test('a moment at which an event is due is not slept through', async (t) => {
+t.test('the loop wakes at the time at which an event is due', async (t) => {
   let nextInMs: number | undefined
   const { dispatcher, looks, pass } = dispatcherOver(async () => ({ ...nothing, nextInMs }))
   await pass(30_000)
@@ -64,7 +64,7 @@ t.test('a moment at which an event is due is not slept through', async (t) => {
   t.ok(looks.length >= 2, `looks at ${looks}`)
 })
 
-t.test('an event that is found again while its claim is under way is tried again after it', async (t) => {
+t.test('an event that is found again while it is claimed is tried again afterwards', async (t) => {
   const begun = Promise.withResolvers<void>()
   const claimed = Promise.withResolvers<Outcome>()
   let attempts = 0
@@ -85,32 +85,35 @@ t.test('an event that is found again while its claim is under way is tried again
   t.equal(attempts, 2)
 })
 
-t.test('what cannot be read or written is one line, and one with the count when it can be again', async (t) => {
-  for (const problem of ['look', 'deliver']) {
-    let isBroken = true
-    const fail = async () => {
-      if (isBroken) throw new Error('disk full')
+t.test(
+  'a failed read or write is logged once, and once more with the number of failures when it works again',
+  async (t) => {
+    for (const problem of ['look', 'deliver']) {
+      let isBroken = true
+      const fail = async () => {
+        if (isBroken) throw new Error('disk full')
+      }
+      const { lines, pass } = dispatcherOver(
+        async () => {
+          if (problem === 'look') await fail()
+          return { ...nothing, ids: [1, 2] }
+        },
+        async () => {
+          if (problem === 'deliver') await fail()
+          return 'delivered'
+        },
+      )
+      await pass(10_000)
+      t.equal(lines.length, 1, `${problem}: ${JSON.stringify(lines)}`)
+      isBroken = false
+      await pass(10_000)
+      t.equal(lines.length, 2)
+      t.ok((lines[1]?.failures ?? 0) >= 5, `${lines[1]?.failures} failures`)
     }
-    const { lines, pass } = dispatcherOver(
-      async () => {
-        if (problem === 'look') await fail()
-        return { ...nothing, ids: [1, 2] }
-      },
-      async () => {
-        if (problem === 'deliver') await fail()
-        return 'delivered'
-      },
-    )
-    await pass(10_000)
-    t.equal(lines.length, 1, `${problem}: ${JSON.stringify(lines)}`)
-    isBroken = false
-    await pass(10_000)
-    t.equal(lines.length, 2)
-    t.ok((lines[1]?.failures ?? 0) >= 5, `${lines[1]?.failures} failures`)
-  }
-})
+  },
+)
 
-t.test('one call replays at most a thousand, and counts end at ten thousand', async (t) => {
+t.test('one call replays at most a thousand events, and counts stop at ten thousand', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const { db } = await startEvents(t, at, { roles: ['web'] })

@@ -91,7 +91,7 @@ t.test('a handler is cancelled at its deadline', async (t) => {
   t.match(aborted, { before: false, after: true })
 })
 
-t.test('an event that fails is tried again as the keys say', async (t) => {
+t.test('a failed event is retried as configured', async (t) => {
   /** Counts the attempts of a failing handler within some time. */
   const attemptsWithin = (ms: number, others: KeyValues) => async (config: KeyValues) => {
     let attempts = 0

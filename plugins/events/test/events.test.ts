@@ -19,21 +19,24 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     t.notMatch(sql, 'outbox_')
   })
 
-  await t.test('events of one transaction keep their order, awaited or not, and unknown ones are done', async (t) => {
-    const seen: string[] = []
-    const product = await startEvents(t, at, {
-      handlers: (events) => events.on(noted, 'test.note', ({ payload }) => void seen.push(payload.note)),
-    })
-    const { db, events, states } = product
-    const notes = Array.from({ length: 30 }, (_, n) => String(n))
-    await db.transactional(() => Promise.all(notes.map((note) => events.publish(noted, { note }, { key: 'one' }))))
-    await events.publish(loose, { of: 'nobody' })
-    await events.idle()
-    t.same(seen, notes)
-    t.same(await states(), { delivered: 31 })
-  })
+  await t.test(
+    'events of one transaction keep their order, awaited or not, and unknown events are marked as done',
+    async (t) => {
+      const seen: string[] = []
+      const product = await startEvents(t, at, {
+        handlers: (events) => events.on(noted, 'test.note', ({ payload }) => void seen.push(payload.note)),
+      })
+      const { db, events, states } = product
+      const notes = Array.from({ length: 30 }, (_, n) => String(n))
+      await db.transactional(() => Promise.all(notes.map((note) => events.publish(noted, { note }, { key: 'one' }))))
+      await events.publish(loose, { of: 'nobody' })
+      await events.idle()
+      t.same(seen, notes)
+      t.same(await states(), { delivered: 31 })
+    },
+  )
 
-  await t.test('order follows the commits: who publishes later under a key waits for who did before', async (t) => {
+  await t.test('the order follows the commits: a later publisher of a key waits for the earlier one', async (t) => {
     const product = await startEvents(t, at, { roles: ['web'] })
     const { db, events } = product
     const steps: string[] = []
@@ -79,7 +82,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     t.same(of('x'), of('y'), 'both keys tell the same order of commits')
   })
 
-  await t.test('a worker delivers what another process published, when it looks', async (t) => {
+  await t.test('a worker delivers events of another process when it polls', async (t) => {
     const clock = manualClock()
     const seen: string[] = []
     const web = await startEvents(t, at, { clock, roles: ['web'] })
@@ -97,38 +100,35 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     t.same(seen, ['from afar'])
   })
 
-  await t.test(
-    'old events are purged with the keys that have none left; failed ones and their keys stay',
-    async (t) => {
-      const { running, db, events, clock } = await startEvents(t, at, {
-        config: { 'platform.events.retry.max-attempts': 1, 'platform.events.retention': '1d' },
-        handlers: (events) =>
-          events.on(loose, 'test.fail', ({ payload }) => {
-            if (payload === 'bad') throw new Error('no')
-          }),
-      })
-      for (const table of ['outbox_event', 'outbox_stream']) await db.execute(`delete from ${table}`)
-      await events.publish(loose, 'good', { key: 'gone' })
-      await events.publish(loose, 'bad', { key: 'kept' })
-      await events.publish(loose, 'behind', { key: 'kept' })
-      await events.idle()
-      clock.shiftWallClock(86_400_000)
-      await events.publish(loose, 'young', { key: 'young' })
-      await events.idle()
-      clock.shiftWallClock(1)
-      const purge = running.scheduledTasks.find(({ name }) => name === 'events.purge')
-      await purge?.run(new AbortController().signal)
-      const left = await db.query<{ payload: string }>('select payload from outbox_event order by id')
-      t.same(left.map(({ payload }) => payload).slice(0, 2), ['"bad"', '"behind"'])
-      t.equal(left.at(-1)?.payload, '"young"')
-      t.same(await db.query('select stream_key from outbox_stream order by stream_key'), [
-        { stream_key: 'kept' },
-        { stream_key: 'young' },
-      ])
-    },
-  )
+  await t.test('old events are purged together with unused keys; failed events and their keys stay', async (t) => {
+    const { running, db, events, clock } = await startEvents(t, at, {
+      config: { 'platform.events.retry.max-attempts': 1, 'platform.events.retention': '1d' },
+      handlers: (events) =>
+        events.on(loose, 'test.fail', ({ payload }) => {
+          if (payload === 'bad') throw new Error('no')
+        }),
+    })
+    for (const table of ['outbox_event', 'outbox_stream']) await db.execute(`delete from ${table}`)
+    await events.publish(loose, 'good', { key: 'gone' })
+    await events.publish(loose, 'bad', { key: 'kept' })
+    await events.publish(loose, 'behind', { key: 'kept' })
+    await events.idle()
+    clock.shiftWallClock(86_400_000)
+    await events.publish(loose, 'young', { key: 'young' })
+    await events.idle()
+    clock.shiftWallClock(1)
+    const purge = running.scheduledTasks.find(({ name }) => name === 'events.purge')
+    await purge?.run(new AbortController().signal)
+    const left = await db.query<{ payload: string }>('select payload from outbox_event order by id')
+    t.same(left.map(({ payload }) => payload).slice(0, 2), ['"bad"', '"behind"'])
+    t.equal(left.at(-1)?.payload, '"young"')
+    t.same(await db.query('select stream_key from outbox_stream order by stream_key'), [
+      { stream_key: 'kept' },
+      { stream_key: 'young' },
+    ])
+  })
 
-  await t.test('a key that is used again since a purge has found it unused keeps its place', async (t) => {
+  await t.test('a key that is used again after a purge found it unused keeps its order', async (t) => {
     const { running, db, events, clock } = await startEvents(t, at, {
       config: { 'platform.events.retention': '1d', 'platform.events.retry.max-attempts': 1 },
       handlers: (events) =>
@@ -162,7 +162,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     )
   })
 
-  await t.test('D.66 a handler with a schema of its own gets no emitted event that breaks it', async (t) => {
+  await t.test('D.66 a handler with its own schema gets no emitted event that violates it', async (t) => {
     const shorter = event('test.noted', Type.Object({ note: Type.String({ maxLength: 2 }) }))
     const [seen, own]: [string[], string[]] = [[], []]
     const { events } = await startEvents(t, at, {
@@ -184,7 +184,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     t.same(own, ['ok'])
   })
 
-  await t.test('D.66 emitted events reach the handlers after the commit, once, and are not kept', async (t) => {
+  await t.test('D.66 emitted events reach the handlers once after the commit, and are not stored', async (t) => {
     const seen: string[] = []
     const lines: string[] = []
     const logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
@@ -262,7 +262,7 @@ t.test('invalid input is rejected with its field and changes nothing', async (t)
   t.equal(running.service(eventsRef), events)
 })
 
-t.test('A9 the neutral events of the mall carry what was decided', async (t) => {
+t.test('A9 the neutral events of the mall contain the decided members', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const seen: unknown[] = []

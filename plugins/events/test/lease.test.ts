@@ -21,7 +21,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     return product
   }
 
-  await t.test('a process that slept through its lease changes nothing any more', async (t) => {
+  await t.test('a process that was suspended longer than its lease changes nothing', async (t) => {
     const { db, clock, events, effect, effects } = await start()
     const frozen = manualClock(clock.now())
     const begun = Promise.withResolvers<void>()
@@ -81,7 +81,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
   })
 
   await t.test(
-    'a process that was frozen asks whether the event is still its own before it calls a handler',
+    'a process that was suspended checks that it still owns the event before it calls a handler',
     async (t) => {
       const { db, clock, events, states } = await start()
       const frozen = manualClock(clock.now())
@@ -146,7 +146,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await late.dispatcher.drain(new AbortController().signal)
   })
 
-  await t.test('an event that a process has tried since it was read is not claimed', async (t) => {
+  await t.test('an event that another process tried after it was read is not claimed', async (t) => {
     const { db, clock, events } = await start()
     const { store, dispatcher } = dispatcherProcess({ db, clock, handlers: () => {} })
     await dispatcher.drain(new AbortController().signal)
@@ -173,7 +173,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
         if (others.after !== undefined) registry.add(work, 'after', others.after, {})
       }
 
-    await t.test('a process that had read the event before another one tried it', async (t) => {
+    await t.test('a process that read the event before another process tried it', async (t) => {
       const { db, clock, events, effect, effects, states } = await start()
       const late = dispatcherProcess({ db, clock, handlers: handlers(effect, 'late') })
       const claim = late.store.claim.bind(late.store)
@@ -200,7 +200,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       await late.dispatcher.drain(new AbortController().signal)
     })
 
-    await t.test('a process stopped and gave the event back', async (t) => {
+    await t.test('a process that stopped and returned the event', async (t) => {
       const { db, clock, events, effect, effects, states } = await start()
       const begun = Promise.withResolvers<void>()
       const after = () => {
@@ -219,7 +219,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       await next.dispatcher.drain(new AbortController().signal)
     })
 
-    await t.test('a process was killed, and an operator replays the event', async (t) => {
+    await t.test('a process that was killed while an operator replays the event', async (t) => {
       const { db, clock, events, effect, effects, states } = await start()
       let dies = false
       const killed = dispatcherProcess({
@@ -341,7 +341,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     t.same(await states(), { delivered: 1, failed: 1 }, 'failed, with an alert that nobody wanted to see')
   })
 
-  await t.test('a process that is never done with its own events finds those of others', async (t) => {
+  await t.test('a process that always has events of its own also finds those of other processes', async (t) => {
     const { db, clock, events } = await start()
     let links = 0
     let isFound = false
@@ -385,68 +385,72 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await busy.dispatcher.drain(new AbortController().signal)
   })
 
-  await t.test('a handler that passes its deadline has failed; draining waits, then gives back', async (t) => {
-    const { db, clock, events, states } = await start()
-    const attempts: number[] = []
-    let begun = Promise.withResolvers<void>()
-    const stuck = dispatcherProcess({
-      db,
-      clock,
-      handlerDeadlineMs: 1_000,
-      initialDelayMs: 10,
-      maxDelayMs: 10,
-      handlers: (registry) =>
-        registry.add(
-          work,
-          'stuck',
-          (_, { attempt }) => {
-            attempts.push(attempt)
-            begun.resolve()
-            return new Promise(() => {})
-          },
-          {},
-        ),
-    })
-    const id = await events.publish(work, { note: 'a' })
-    stuck.dispatcher.wake()
-    await begun.promise
-    begun = Promise.withResolvers()
-    const idle = stuck.dispatcher.idle()
-    await clock.advance(1_000)
-    await idle
-    const error = async () =>
-      (await db.query<{ last_error: string }>('select last_error from outbox_event where id = ?', [id]))[0]?.last_error
-    t.equal(await error(), 'stuck: Handler "stuck" did not finish within 1000 ms')
+  await t.test(
+    'a handler that exceeds its deadline has failed; draining waits and then returns the event',
+    async (t) => {
+      const { db, clock, events, states } = await start()
+      const attempts: number[] = []
+      let begun = Promise.withResolvers<void>()
+      const stuck = dispatcherProcess({
+        db,
+        clock,
+        handlerDeadlineMs: 1_000,
+        initialDelayMs: 10,
+        maxDelayMs: 10,
+        handlers: (registry) =>
+          registry.add(
+            work,
+            'stuck',
+            (_, { attempt }) => {
+              attempts.push(attempt)
+              begun.resolve()
+              return new Promise(() => {})
+            },
+            {},
+          ),
+      })
+      const id = await events.publish(work, { note: 'a' })
+      stuck.dispatcher.wake()
+      await begun.promise
+      begun = Promise.withResolvers()
+      const idle = stuck.dispatcher.idle()
+      await clock.advance(1_000)
+      await idle
+      const error = async () =>
+        (await db.query<{ last_error: string }>('select last_error from outbox_event where id = ?', [id]))[0]
+          ?.last_error
+      t.equal(await error(), 'stuck: Handler "stuck" did not finish within 1000 ms')
 
-    await clock.advance(10)
-    stuck.dispatcher.wake()
-    await begun.promise
-    const stop = new AbortController()
-    let isDrained = false
-    const drained = stuck.dispatcher.drain(stop.signal).then(() => {
-      isDrained = true
-    })
-    await new Promise(setImmediate)
-    t.equal(isDrained, false)
-    stop.abort()
-    await drained
-    t.same(attempts, [1, 2])
-    const next = dispatcherProcess({
-      db,
-      clock,
-      handlers: (registry) =>
-        registry.add(
-          work,
-          'stuck',
-          (_, { attempt }) => {
-            attempts.push(attempt)
-          },
-          {},
-        ),
-    })
-    await next.dispatcher.idle()
-    t.same(attempts, [1, 2, 2], 'the next process begins at once, and the stop counts for no attempt')
-    t.same(await states(), { delivered: 1 })
-    await next.dispatcher.drain(stop.signal)
-  })
+      await clock.advance(10)
+      stuck.dispatcher.wake()
+      await begun.promise
+      const stop = new AbortController()
+      let isDrained = false
+      const drained = stuck.dispatcher.drain(stop.signal).then(() => {
+        isDrained = true
+      })
+      await new Promise(setImmediate)
+      t.equal(isDrained, false)
+      stop.abort()
+      await drained
+      t.same(attempts, [1, 2])
+      const next = dispatcherProcess({
+        db,
+        clock,
+        handlers: (registry) =>
+          registry.add(
+            work,
+            'stuck',
+            (_, { attempt }) => {
+              attempts.push(attempt)
+            },
+            {},
+          ),
+      })
+      await next.dispatcher.idle()
+      t.same(attempts, [1, 2, 2], 'the next process begins at once, and the stop counts for no attempt')
+      t.same(await states(), { delivered: 1 })
+      await next.dispatcher.drain(stop.signal)
+    },
+  )
 })

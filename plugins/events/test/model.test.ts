@@ -29,7 +29,7 @@ const publication = fc.record({
 
 onEachDatabase(
   t,
-  'K-013 A10 whatever fails and whoever dies, every committed event arrives in order',
+  'K-013 A10 every committed event arrives in order, whatever fails and whichever process dies',
   async (t, db) => {
     const clock = manualClock()
     const product = await startEvents(t, db, { clock, roles: ['web'] })
@@ -127,28 +127,25 @@ onEachDatabase(
   },
 )
 
-t.test(
-  'A10 a retry waits at least half of the doubled delay, at most all of it, never beyond the maximum',
-  async (t) => {
-    const settings = { initialDelayMs: 1_000, maxDelayMs: 600_000 }
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 2_000 }), fc.double({ min: 0, max: 1, noNaN: true }), (attempt, chance) => {
-        const full = Math.min(600_000, 1_000 * 2 ** (attempt - 1))
-        const delay = retryDelay(attempt, settings, () => chance)
-        return delay >= full / 2 && delay <= full
-      }),
-    )
-    t.equal(
-      retryDelay(1, settings, () => 1),
-      1_000,
-    )
-    t.equal(
-      retryDelay(2, settings, () => 0),
-      1_000,
-    )
-    t.equal(
-      retryDelay(11, settings, () => 1),
-      600_000,
-    )
-  },
-)
+t.test('A10 a retry waits between half and all of the doubled delay, and never longer than the maximum', async (t) => {
+  const settings = { initialDelayMs: 1_000, maxDelayMs: 600_000 }
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 2_000 }), fc.double({ min: 0, max: 1, noNaN: true }), (attempt, chance) => {
+      const full = Math.min(600_000, 1_000 * 2 ** (attempt - 1))
+      const delay = retryDelay(attempt, settings, () => chance)
+      return delay >= full / 2 && delay <= full
+    }),
+  )
+  t.equal(
+    retryDelay(1, settings, () => 1),
+    1_000,
+  )
+  t.equal(
+    retryDelay(2, settings, () => 0),
+    1_000,
+  )
+  t.equal(
+    retryDelay(11, settings, () => 1),
+    600_000,
+  )
+})

@@ -41,7 +41,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
   })
 
   await t.test(
-    'a retry calls the handlers that have not succeeded; effects of a transaction happen once',
+    'a retry calls only the handlers that have not succeeded; effects of a transaction happen once',
     async (t) => {
       const calls: string[] = []
       const failing = new Set(['second', 'third'])
@@ -85,7 +85,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
     },
   )
 
-  await t.test('after the last attempt it fails, holds up its key alone, and an alert is published', async (t) => {
+  await t.test('after the last attempt an event fails, blocks only its key, and an alert is published', async (t) => {
     const seen: string[] = []
     const alerts: object[] = []
     const product = await startEvents(t, db, {
@@ -118,7 +118,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
   })
 
   await t.test(
-    'an event that nobody handles is done when it is published, unless another process delivers',
+    'an event without a handler is done when it is published, unless another process delivers it',
     async (t) => {
       const worker = await startEvents(t, db)
       const before = (await worker.states())['delivered'] ?? 0
@@ -137,30 +137,33 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
     },
   )
 
-  await t.test('a kind of event that fails is one line, and one with the count when it is delivered', async (t) => {
-    const lines: { level: number; msg: string; failures?: number }[] = []
-    const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
-    let isBroken = true
-    const product = await startEvents(t, db, {
-      logger,
-      handlers: (events) =>
-        events.on(noted, 'test.down', () => {
-          if (isBroken) throw new Error('down')
-        }),
-    })
-    for (let n = 0; n < 5; n++) await product.events.publish(noted, { note: 'a' })
-    for (let round = 0; round < 3; round++) {
+  await t.test(
+    'an event type that fails is logged once, and once more with the number of failures when it is delivered',
+    async (t) => {
+      const lines: { level: number; msg: string; failures?: number }[] = []
+      const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+      let isBroken = true
+      const product = await startEvents(t, db, {
+        logger,
+        handlers: (events) =>
+          events.on(noted, 'test.down', () => {
+            if (isBroken) throw new Error('down')
+          }),
+      })
+      for (let n = 0; n < 5; n++) await product.events.publish(noted, { note: 'a' })
+      for (let round = 0; round < 3; round++) {
+        await product.events.idle()
+        await product.pass(5_000)
+      }
+      const said = (text: string) => lines.filter(({ msg }) => msg === text)
+      t.equal(said('an event will be delivered again').length, 1)
+      isBroken = false
+      await product.pass(20_000)
       await product.events.idle()
-      await product.pass(5_000)
-    }
-    const said = (text: string) => lines.filter(({ msg }) => msg === text)
-    t.equal(said('an event will be delivered again').length, 1)
-    isBroken = false
-    await product.pass(20_000)
-    await product.events.idle()
-    t.equal(said('an event will be delivered again').length, 1)
-    const [recovery, ...more] = said('a previously failed event was delivered')
-    t.ok((recovery?.failures ?? 0) >= 10, `${recovery?.failures} failures`)
-    t.same(more, [])
-  })
+      t.equal(said('an event will be delivered again').length, 1)
+      const [recovery, ...more] = said('a previously failed event was delivered')
+      t.ok((recovery?.failures ?? 0) >= 10, `${recovery?.failures} failures`)
+      t.same(more, [])
+    },
+  )
 })

@@ -22,7 +22,7 @@ const said = ({ messages, until }: WatchedProcess, text: string, count = 1) =>
 const numbers = async (db: Database, sql: string) =>
   (await db.query<{ n: number | string }>(sql)).map(({ n }) => Number(n))
 
-onEachDatabase(t, 'K-013 two processes, one of them killed under load', async (t, at) => {
+onEachDatabase(t, 'K-013 two processes, of which one is killed under load', async (t, at) => {
   const directory = mkdtempSync(join(tmpdir(), 'plinth-events-log-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const log = join(directory, 'arrived')

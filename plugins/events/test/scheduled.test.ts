@@ -52,7 +52,7 @@ onEachDatabase(t, 'K-013 an event waits for its time, however late, and blocks n
   t.same(await states(), { delivered: 4 })
 })
 
-onEachDatabase(t, 'K-013 a scheduled event is delivered again when it failed, and can be left out', async (t, at) => {
+onEachDatabase(t, 'K-013 a scheduled event is delivered again after a failure, and can be skipped', async (t, at) => {
   let tries = 0
   const clock = manualClock(Date.now())
   const { db, events, pass, states } = await startEvents(t, at, {

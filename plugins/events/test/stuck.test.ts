@@ -14,7 +14,7 @@ const stuck = poolSize + 2
  */
 const deadlineMs = 600_000
 
-onEachDatabase(t, 'K-013 transactional handlers that never end keep no connection', async (t, at) => {
+onEachDatabase(t, 'K-013 transactional handlers that never end hold no connection', async (t, at) => {
   const resume = Promise.withResolvers<void>()
   const late: Promise<unknown>[] = []
   const begun = Promise.withResolvers<void>()

@@ -39,7 +39,7 @@ const stranded = async (db: Database) =>
     )[0]?.n,
   )
 
-onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays meanwhile', async (t, at) => {
+onEachDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and replay', async (t, at) => {
   const product = await startEvents(t, at, { roles: ['web'] })
   const { db, clock, events } = product
   let aside = 0
@@ -148,7 +148,7 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
   t.ok(aside > 0, `${aside} times an event that waits was seen`)
 })
 
-onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits', async (t, at) => {
+onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many events wait', async (t, at) => {
   const { db, clock, events } = await startEvents(t, at, { roles: ['web'] })
   await empty(db)
   const requested: (readonly [sql: string, parameters: readonly Parameter[]])[] = []

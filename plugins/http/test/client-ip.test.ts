@@ -29,7 +29,7 @@ t.test(
   },
 )
 
-t.test('I-026 one client is one address, however it is written', async (t) => {
+t.test('I-026 one client has one address, in every notation', async (t) => {
   t.equal(resolveForwarded('1.2.3.4', '::ffff:127.0.0.1'), '1.2.3.4', 'mapped peer is trusted')
   for (const spelling of [
     '1.2.3.4',
@@ -83,14 +83,14 @@ t.test('R-055 a text that is not an address never becomes the client address', a
   t.equal(resolve(undefined, {}), '0.0.0.0', 'a connection that is gone')
 })
 
-t.test('without X-Forwarded-For the single-address headers count, CF-Connecting-IP first', async (t) => {
+t.test('without X-Forwarded-For the headers with a single address are used, CF-Connecting-IP first', async (t) => {
   t.equal(resolve('127.0.0.1', { 'x-real-ip': '1.1.1.1', 'cf-connecting-ip': '2.2.2.2' }), '2.2.2.2')
   t.equal(resolve('127.0.0.1', { 'x-real-ip': '1.1.1.1', 'cf-connecting-ip': 'junk' }), '1.1.1.1')
   t.equal(resolve('127.0.0.1', { 'x-real-ip': '1.1.1.1, 2.2.2.2' }), '127.0.0.1', 'two addresses are not one')
   t.equal(resolve('127.0.0.1', { 'x-forwarded-for': '3.3.3.3', 'x-real-ip': '1.1.1.1' }), '3.3.3.3')
 })
 
-t.test('R-052 only the listed headers name a client, in the order of the list', async (t) => {
+t.test('R-052 only the listed headers supply the client address, in the order of the list', async (t) => {
   const all = { 'x-forwarded-for': '1.1.1.1', 'cf-connecting-ip': '2.2.2.2', 'x-real-ip': '3.3.3.3' }
   const cases: [ClientIpRules['headers'], string][] = [
     [[], '127.0.0.1'],
@@ -111,7 +111,7 @@ t.test('R-052 only the listed headers name a client, in the order of the list', 
   )
 })
 
-t.test('R-102 all addresses of one caller are one text', async (t) => {
+t.test('R-102 all notations of an address become the same text', async (t) => {
   const cases: [string, number, string][] = [
     ['2001:db8:1:2:3:4:5:6', 64, '2001:db8:1:2:0:0:0:0/64'],
     ['2001:db8:1:2:3:4:5:6', 56, '2001:db8:1:0:0:0:0:0/56'],
@@ -186,7 +186,7 @@ t.test('R-053 header lines reach the resolver in order', async (t) => {
   t.equal(closed.server.networkOf('2001:db8:1:2ff::1'), '2001:db8:1:200:0:0:0:0/56')
 })
 
-t.test('R-052 R-053 R-055 agrees with a naive model', async () => {
+t.test('R-052 R-053 R-055 the resolver agrees with a naive model', async () => {
   const inSet = (address: string) => trustedProxies.some((range) => naiveContains(range, address))
   const naive = (peer: string, chain: string): bigint => {
     let client = peer
@@ -242,7 +242,7 @@ t.test('R-052 R-053 R-055 agrees with a naive model', async () => {
   )
 })
 
-t.test('address sets hold addresses and ranges of both families', async (t) => {
+t.test('address sets contain addresses and ranges of both families', async (t) => {
   const has = (range: string, address: string) => new AddressSet([range]).has(address)
   t.ok(has('10.0.0.5/8', '10.255.0.1'), 'host bits do not matter')
   t.notOk(has('10.0.0.0/8', '11.0.0.0'))

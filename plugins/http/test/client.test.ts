@@ -56,7 +56,7 @@ if (data?.code === '409') console.log(data.data.name)
 
 const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
 
-t.test('plinth openapi --client writes a client that narrows on the code', { timeout: 120_000 }, async (t) => {
+t.test('plinth openapi --client writes a client whose types depend on the code', { timeout: 120_000 }, async (t) => {
   const directory = t.testdir({ file: '', 'use.ts': '' })
   const { running } = await start(t)
   const generate = async (client: string) => {

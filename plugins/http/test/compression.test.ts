@@ -56,7 +56,7 @@ const ask = async (server: HttpServer, name: string, encoding: string | undefine
   return { used, response, text: plain.toString(), bytes: response.rawPayload.length }
 }
 
-t.test('a response is compressed as the caller accepts', async (t) => {
+t.test('a response is compressed in an encoding that the caller accepts', async (t) => {
   const { server } = await startHttp(t, (http) => {
     answering(http, 'small', small)
     answering(http, 'medium', medium)
@@ -153,7 +153,7 @@ t.test('HEAD, conditional requests and ranges describe the content that GET send
   t.hasStrict([again.statusCode, again.headers.etag, again.rawPayload.length], [304, docs.headers.etag, 0])
 })
 
-t.test('an error that a compressed route reports can be read', async (t) => {
+t.test('an error on a compressed route is readable', async (t) => {
   const { server } = await startHttp(t, (http) =>
     http.route({
       method: 'POST',
@@ -175,7 +175,7 @@ t.test('an error that a compressed route reports can be read', async (t) => {
   t.hasStrict(JSON.parse(gunzipSync(response.rawPayload).toString()), { code: '400' })
 })
 
-t.test('responses that are not read use limited memory for compression', { timeout: 60_000 }, async (t) => {
+t.test('compression of responses that nobody reads uses limited memory', { timeout: 60_000 }, async (t) => {
   // Random text, so that its compressed form does not fit into the buffers of the connection.
   const noise = randomBytes(3_000_000).toString('base64')
   const { server, port } = await startHttp(t, (http) => {

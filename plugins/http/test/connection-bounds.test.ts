@@ -72,7 +72,7 @@ t.test('a connection with more than 16 pipelined requests is closed, and others 
   t.equal(patient.received().split('quick').length, 17, 'and sixteen more after them')
 })
 
-t.test('pipelined requests are not started after the caller has disconnected', async (t) => {
+t.test('pipelined requests do not start after the caller has disconnected', async (t) => {
   let begun = 0
   let finish = () => {}
   const end = new Promise<void>((resolve) => {
@@ -193,7 +193,7 @@ t.test('a client that does not read is disconnected, a slow reader is not', asyn
   t.match(waiting.received(), /^HTTP\/1.1 200/, 'a handler may take its time')
 })
 
-t.test('a reading client is not disconnected because the process was blocked', async (t) => {
+t.test('a client that reads is not disconnected because the process was blocked', async (t) => {
   const megabytes = Buffer.alloc(8 * 2 ** 20, 'x')
   const served: Socket[] = []
   const { port } = await startHttp(
@@ -238,7 +238,7 @@ t.test('a connection above the maximum number is closed immediately', async (t) 
   }
 })
 
-t.test('the API description is one buffer with a tag', async (t) => {
+t.test('the API description is one buffer with an ETag', async (t) => {
   const { call, running } = await startHttp(t, undefined, { plugins: [sitePlugin] })
   const first = await call('/docs/openapi.json')
   const tag = first.headers.get('etag') ?? ''

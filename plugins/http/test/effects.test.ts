@@ -42,7 +42,7 @@ const post = (http: HttpServer, handler: () => unknown = () => null) =>
     },
   })
 
-t.test('the server listens where the keys say', async (t) => {
+t.test('the server listens on the configured address and port', async (t) => {
   const [hosts] = await assertKeyEffect(t, 'platform.http.host', {
     changed: '127.0.0.4',
     observe: async (values) => {
@@ -83,7 +83,7 @@ t.test('the server listens where the keys say', async (t) => {
   t.same([workers?.before, workers?.after], ['silent', 200])
 })
 
-t.test('pages for machines are served as the keys say', async (t) => {
+t.test('pages for programs are served as configured', async (t) => {
   const statusOf = (url: string, remoteAddress?: string) => async (values: KeyValues) => {
     const { server } = await startWith(t, values)
     return (await server.inject({ url, ...(remoteAddress && { remoteAddress }) })).statusCode
@@ -122,7 +122,7 @@ t.test('a body is read up to its limit', async (t) => {
   t.match(statuses, { before: 200, after: 413 })
 })
 
-t.test('an undeclared member of a response is an error where responses are checked', async (t) => {
+t.test('an undeclared member of a response is an error if responses are checked', async (t) => {
   const [codes] = await assertKeyEffect(t, 'platform.http.response-check', {
     changed: true,
     observe: async (values) => {
@@ -142,7 +142,7 @@ t.test('an undeclared member of a response is an error where responses are check
   t.same([codes?.before, codes?.after], ['200', '500'])
 })
 
-t.test('responses are compressed as the key says', async (t) => {
+t.test('responses are compressed as configured', async (t) => {
   const [encodings] = await assertKeyEffect(t, 'platform.http.compression.enabled', {
     changed: false,
     observe: async (values) => {
@@ -154,7 +154,7 @@ t.test('responses are compressed as the key says', async (t) => {
   t.same([encodings?.before, encodings?.after], ['gzip', 'none'])
 })
 
-t.test('requests are logged where the access log is on', async (t) => {
+t.test('requests are logged if the access log is enabled', async (t) => {
   const [counts] = await assertKeyEffect(t, 'platform.http.access-log', {
     changed: true,
     observe: async (values) => {
@@ -168,7 +168,7 @@ t.test('requests are logged where the access log is on', async (t) => {
   t.match(counts, { before: 0, after: 1 })
 })
 
-t.test('a request has the configured time to arrive', async (t) => {
+t.test('a request must arrive within the configured time', async (t) => {
   const [times] = await assertKeyEffect(t, 'platform.http.request-timeout', {
     changed: '20s',
     observe: async (values) => {
@@ -185,7 +185,7 @@ t.test('a request has the configured time to arrive', async (t) => {
   t.same(times?.after, [{ requestTimeout: 20_000, headersTimeout: 20_000 }])
 })
 
-t.test('connections are accepted up to the largest number', async (t) => {
+t.test('connections are accepted up to the maximum number', async (t) => {
   const [last] = await assertKeyEffect(t, 'platform.http.max-connections', {
     changed: 16,
     observe: async (values) => {
@@ -238,7 +238,7 @@ t.test('a server that stops waits for the drain delay', async (t) => {
   t.same([drained?.before, drained?.after], ['stopped', 503])
 })
 
-t.test('a health check has the time of its deadline', async (t) => {
+t.test('a health check must finish within its deadline', async (t) => {
   const [aborted] = await assertKeyEffect(t, 'platform.http.readiness-deadline', {
     changed: '7s',
     observe: async (values) => {
@@ -302,7 +302,7 @@ async function overload(t: Test, values: KeyValues, meanwhile: (clock: ManualClo
   return { begunAtOnce, rejected: statuses.filter((status) => status === 503).length }
 }
 
-t.test('a server works on some requests at the same time, and others wait', async (t) => {
+t.test('a server handles some requests at the same time, and others wait', async (t) => {
   const few = { 'platform.http.overload.max-requests': 1 }
   const [most] = await assertKeyEffect(t, 'platform.http.overload.max-requests', {
     changed: 2,
@@ -322,39 +322,43 @@ t.test('a server works on some requests at the same time, and others wait', asyn
   t.match(wait, { before: { rejected: 0 }, after: { rejected: 10 } })
 })
 
-t.test('a start that is not ready reports the stored values behind it, until it has been ready once', async (t) => {
-  const lines: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
-  const picky = definePlugin({
-    id: 'picky',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    config: { 'platform.picky.place': key.string({ title: 'Place', default: 'here', reload: 'live' }) },
-    contributes: [healthCheck],
-    setup: ({ contribute, config }) =>
-      contribute(healthCheck, 'picky', async () => {
-        if (config.get('platform.picky.place') !== 'here') throw new Error('nothing is there')
-      }),
-  })
-  const { running, server } = await startHttp(t, undefined, { logger, plugins: [picky] })
-  const store = (...written: string[]) =>
-    running.config.apply(
-      written.map((value) => ({ name: 'platform.picky.place', by: 'key', written: value, place: 'stored value 7' })),
-    )
-  const isReady = async () => (await server.inject('/health/ready')).statusCode === 200
-  const news = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => /ready/.test(msg))
-  await store('nowhere')
-  t.equal(await isReady(), false)
-  const begin = 'not ready. It runs on the stored value 7. To go on without: `plinth config reset platform.picky.place`'
-  t.match(news().at(-1), { failed: { picky: 'nothing is there' }, msg: begin })
-  await store()
-  t.equal(await isReady(), true)
-  await store('nowhere')
-  t.equal(await isReady(), false)
-  t.equal(news().at(-1).msg, 'not ready', 'it worked with the values of the start')
-})
+t.test(
+  'a product that is not ready reports the stored values that may be the cause, until it was ready once',
+  async (t) => {
+    const lines: string[] = []
+    const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+    const picky = definePlugin({
+      id: 'picky',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      config: { 'platform.picky.place': key.string({ title: 'Place', default: 'here', reload: 'live' }) },
+      contributes: [healthCheck],
+      setup: ({ contribute, config }) =>
+        contribute(healthCheck, 'picky', async () => {
+          if (config.get('platform.picky.place') !== 'here') throw new Error('nothing is there')
+        }),
+    })
+    const { running, server } = await startHttp(t, undefined, { logger, plugins: [picky] })
+    const store = (...written: string[]) =>
+      running.config.apply(
+        written.map((value) => ({ name: 'platform.picky.place', by: 'key', written: value, place: 'stored value 7' })),
+      )
+    const isReady = async () => (await server.inject('/health/ready')).statusCode === 200
+    const news = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => /ready/.test(msg))
+    await store('nowhere')
+    t.equal(await isReady(), false)
+    const begin =
+      'not ready. It runs on the stored value 7. To go on without: `plinth config reset platform.picky.place`'
+    t.match(news().at(-1), { failed: { picky: 'nothing is there' }, msg: begin })
+    await store()
+    t.equal(await isReady(), true)
+    await store('nowhere')
+    t.equal(await isReady(), false)
+    t.equal(news().at(-1).msg, 'not ready', 'it worked with the values of the start')
+  },
+)
 
-t.test('the address of a caller is found as the keys say', async (t) => {
+t.test('the address of a caller is determined as configured', async (t) => {
   const proxies = { 'platform.rate-limit.annotation.client-ip.trusted-proxies': ['192.0.2.0/24'] }
   const seenWith = (config: KeyValues) => async (values: KeyValues) => {
     const { server } = await startWith(t, { ...config, ...values }, (http) =>
@@ -400,12 +404,12 @@ t.test('the address of a caller is found as the keys say', async (t) => {
   t.match(networks, { before: { network: /2001:0?db8:0*1:0*2:/ }, after: { network: /2001:0?db8:0*1:/ } })
 })
 
-t.test('a drain delay that is longer than every stop is rejected', async (t) => {
+t.test('a drain delay that is longer than every stop deadline is rejected', async (t) => {
   const start = startHttp(t, undefined, { set: { 'platform.http.drain-delay': '30d' } })
   await t.rejects(start, /platform\.http\.drain-delay/)
 })
 
-t.test('where it listens is logged once', async (t) => {
+t.test('the address of the server is logged once', async (t) => {
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const { server } = await startHttp(t, undefined, { logger, set: { 'platform.http.host': '0.0.0.0' } })

@@ -42,7 +42,7 @@ function isEnvelope(t: Tap, body: { code: unknown; message: unknown; data: unkno
 }
 type Tap = Pick<typeof t, 'same' | 'type'>
 
-t.test('C-004 C-005 C-006 C-007 C-012 K-016 a success is code "200", message and payload', async (t) => {
+t.test('C-004 C-005 C-006 C-007 C-012 K-016 a success has code "200", a message and a payload', async (t) => {
   const { call } = await startHttp(t, (http) => {
     get(http, 'sync', () => item)
     get(http, 'async', async () => item)
@@ -67,7 +67,7 @@ t.test('C-004 C-005 C-006 C-007 C-012 K-016 a success is code "200", message and
   t.equal((await call('/api/v1/shop/sync', { method: 'HEAD' })).text, '')
 })
 
-t.test('C-008 C-009 C-010 files, redirects, streams and silent answers stay as they are', async (t) => {
+t.test('C-008 C-009 C-010 files, redirects, streams and empty responses are unchanged', async (t) => {
   const { call, running } = await startHttp(t, (http) => {
     const raw = (name: string, produces: string, handler: Parameters<typeof http.rawRoute>[0]['handler']) =>
       http.rawRoute({
@@ -116,7 +116,7 @@ t.test('C-008 C-009 C-010 files, redirects, streams and silent answers stay as t
   t.equal(running.state, 'ready')
 })
 
-t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', async (t) => {
+t.test('C-020 C-021 C-022 C-023 C-024 business failures have HTTP status 200', async (t) => {
   const { call } = await startHttp(t, (http) => {
     for (const code of ['400', '401', '403', '404', '409', '429', '500', '503', 'PAY-17']) {
       get(http, `fail/${code.toLowerCase()}`, (_request, _, reply) => {
@@ -165,7 +165,7 @@ t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', asy
   }
 })
 
-t.test('K-003 K-004 faults of the transport have their HTTP status and an envelope', async (t) => {
+t.test('K-003 K-004 transport failures have their HTTP status and an envelope', async (t) => {
   const { call, port } = await startHttp(
     t,
     (http) =>
@@ -211,7 +211,7 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
   }
 })
 
-t.test('what cannot be done just now is 503 with a time to come again, and tells nothing else', async (t) => {
+t.test('a temporary failure is 503 with a retry time and no details', async (t) => {
   const lost = Object.assign(new Error('no connection to db.internal'), { unavailable: true })
   const { call } = await startHttp(t, (http) => {
     get(http, 'lost', () => Promise.reject(lost))
@@ -228,7 +228,7 @@ t.test('what cannot be done just now is 503 with a time to come again, and tells
   t.hasStrict(await call('/api/v1/shop/other'), { status: 200, body: { code: '500' } })
 })
 
-t.test('K-005 K-012 an unexpected error tells the caller nothing and the log everything', async (t) => {
+t.test('K-005 K-012 an unexpected error tells the caller nothing, and the log contains everything', async (t) => {
   const lines: string[] = []
   const logger = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
   const secret = `select * from iam_user where password_hash = 'x' -- /srv/app/db.ts`
@@ -278,7 +278,7 @@ t.test('K-005 K-012 an unexpected error tells the caller nothing and the log eve
   )
 })
 
-t.test("K-012 the trace id is the caller's when it is safe, else a UUID, and is echoed always", async (t) => {
+t.test('K-012 a safe trace id of the caller is used, otherwise a UUID, and it is always returned', async (t) => {
   const { call, server } = await startHttp(t, (http) => {
     get(http, 'trace', ({ traceId }) => ({ traceId }), Type.Object({ traceId: Type.String() }))
     get(http, 'fails', () => {
@@ -302,7 +302,7 @@ t.test("K-012 the trace id is the caller's when it is safe, else a UUID, and is 
   t.equal(new Set(drawn.map(({ headers }) => headers['x-trace-id'])).size, 300)
 })
 
-t.test('C-019 messages follow the language of the request', async (t) => {
+t.test('C-019 messages are in the language of the request', async (t) => {
   const shopTexts = definePlugin({
     id: 'shop-texts',
     version: '1.0.0',
@@ -347,7 +347,7 @@ t.test('C-019 messages follow the language of the request', async (t) => {
   })
 })
 
-t.test('K-005 C-004 whatever is thrown gives an envelope without a stack', async (t) => {
+t.test('K-005 C-004 every thrown value becomes an envelope without a stack', async (t) => {
   let thrown: unknown
   const { server } = await startHttp(t, (http) => {
     get(http, 'sync', () => {
@@ -405,7 +405,7 @@ t.test('K-005 C-004 whatever is thrown gives an envelope without a stack', async
   )
 })
 
-t.test('what belongs to one caller is kept by no cache, unless a handler knows better', async (t) => {
+t.test('no cache stores the response for one caller, unless the handler allows it', async (t) => {
   const { call, send } = await startHttp(t, (server) => {
     get(server, 'item', () => item)
     const page = { method: 'GET', summary: 'Page', access: 'public', produces: ['text/plain'], hidden: true } as const

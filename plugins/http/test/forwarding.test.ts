@@ -19,7 +19,7 @@ const facts = (http: HttpServer) => {
 }
 const path = '/api/v1/shop/facts'
 
-t.test('I-009 I-193 a proxy in front is believed when it is trusted', async (t) => {
+t.test('I-009 I-193 headers of a proxy are used if the proxy is trusted', async (t) => {
   const { server } = await startHttp(t, facts)
   const seen = async (headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     (await server.inject({ url: path, headers, remoteAddress })).json().data
@@ -41,7 +41,7 @@ t.test('I-009 I-193 a proxy in front is believed when it is trusted', async (t) 
   }
 })
 
-t.test('P33 Strict-Transport-Security goes with pages over HTTPS alone, RFC 6797 section 7.2', async (t) => {
+t.test('P33 Strict-Transport-Security is sent only over HTTPS, RFC 6797 section 7.2', async (t) => {
   const reported = { 'x-forwarded-proto': 'https' }
   const sent = async (server: HttpServer, headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     (await server.inject({ url: '/docs/', headers, remoteAddress })).headers['strict-transport-security']
@@ -63,7 +63,7 @@ t.test('P33 Strict-Transport-Security goes with pages over HTTPS alone, RFC 6797
   t.equal(direct(new Socket()), false)
 })
 
-t.test('I-193 a configured context path is taken off, whether a proxy has done so or not', async (t) => {
+t.test('I-193 a configured context path is removed, whether a proxy has removed it or not', async (t) => {
   const { call } = await startHttp(t, facts, { set: { 'platform.http.context-path': '/shop' } })
   for (const url of [path, `/shop${path}`, `/shop${path}?x=1`]) {
     t.equal((await call(url)).body.data.contextPath, '/shop', url)
@@ -74,7 +74,7 @@ t.test('I-193 a configured context path is taken off, whether a proxy has done s
   await t.rejects(startHttp(t, facts, { set: { 'platform.http.context-path': '//evil' } }), /context-path/)
 })
 
-t.test('I-186 a handler for every request sees also what no route takes, pages and handshakes', async (t) => {
+t.test('I-186 a handler for every request also sees unknown paths, pages and handshakes', async (t) => {
   const seen: string[] = []
   let isClosed = false
   const { call, port } = await startHttp(t, (http) => {

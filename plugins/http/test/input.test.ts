@@ -60,7 +60,7 @@ const Order = Type.Object({
 })
 const good = { name: 'Tea', amount: 3 }
 
-t.test('K-002 C-020 invalid input names every field and the rule that it breaks', async (t) => {
+t.test('K-002 C-020 invalid input names every field and the violated rule', async (t) => {
   const { post, received } = await startEcho(t, { body: Order })
   const cases: readonly (readonly [body: unknown, field: string, rule: string, message: string])[] = [
     [{ amount: 3 }, 'name', 'required', 'name is required'],
@@ -133,7 +133,7 @@ t.test('every rule has a message in both languages', async (t) => {
   }
 })
 
-t.test('D6 bodies are taken as they are, parameters and queries are converted', async (t) => {
+t.test('D6 bodies are used unchanged, parameters and queries are converted', async (t) => {
   const { post } = await startEcho(t, { body: Order })
   for (const wrong of [
     { amount: '3' },
@@ -177,7 +177,7 @@ t.test('D6 bodies are taken as they are, parameters and queries are converted', 
   ])
 })
 
-t.test('C-011 members that a schema does not declare are rejected by name and never reach a handler', async (t) => {
+t.test('C-011 undeclared members are rejected by name and never reach a handler', async (t) => {
   const Cat = Type.Object({ kind: Type.Literal('cat'), lives: Type.Integer() })
   const Dog = Type.Object({ kind: Type.Literal('dog'), tricks: Type.Array(Type.Object({ name: Type.String() })) })
   const schema = Type.Object({
@@ -260,7 +260,7 @@ t.test('an unknown name of a body or a query is reported with the nearest known 
 })
 
 t.test(
-  'C-028 the query parameter "version" has no effect, nor have members that a route declares as ignored',
+  'C-028 the query parameter "version" has no effect, and neither have members that a route declares as ignored',
   async (t) => {
     const { call } = await startEcho(t, { query: ignoring(Type.Object({ n: Type.Integer() }), ['userId']) }, 'GET')
     t.same((await call('/api/v1/shop/echo?n=1&version=2&userId=7')).body.data.query, { n: 1 })
@@ -288,7 +288,7 @@ t.test('K-015 integers beyond 2^53 - 1 are rejected, not rounded', async (t) => 
   }
 })
 
-t.test('K-001 D5 every method takes an empty body with the JSON media type, and DELETE takes a body', async (t) => {
+t.test('K-001 D5 every method accepts an empty body with the JSON media type, and DELETE accepts a body', async (t) => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     const bare = await startEcho(t, {}, method)
     for (const headers of [
@@ -320,7 +320,7 @@ t.test('K-001 D5 every method takes an empty body with the JSON media type, and 
   )
 })
 
-t.test('a huge invalid list makes no huge report', async (t) => {
+t.test('a huge invalid list causes only a short error report', async (t) => {
   const { call, post } = await startEcho(t, { body: Type.Array(Type.Integer()) })
   const few = await post(Array(20).fill('x'))
   t.equal(few.body.data.errors.length, 20)
@@ -339,7 +339,7 @@ t.test('a huge invalid list makes no huge report', async (t) => {
   t.equal((await call('/api/v1/shop/echo', init)).body.code, '400', 'nor does a deep one')
 })
 
-t.test('C-035 C-015 C-016 C-017 paging is 1-based and sorting takes whitelisted names alone', async (t) => {
+t.test('C-035 C-015 C-016 C-017 the first page is 1, and sorting accepts only listed names', async (t) => {
   const sort = sortQuery({ createdAt: 'created_at', displayName: 'display_name', id: 'id' }, '-createdAt')
   const Item = Type.Object({ id: Type.Integer() })
   const parsed: unknown[] = []
@@ -418,7 +418,7 @@ t.test('C-035 C-015 C-016 C-017 paging is 1-based and sorting takes whitelisted 
   t.throws(() => sortQuery({ id: 'id' }, 'nothing' as never), RangeError)
 })
 
-t.test('a schema that cannot be compiled fails its route alone; doctor and tests find it beforehand', async (t) => {
+t.test('a schema that cannot be compiled makes only its route fail; doctor and tests find it first', async (t) => {
   const misspelt = Type.Object({ a: Type.Unsafe({ type: 'string', minLenght: 3 }) })
   const noFormat = Type.Object({ a: Type.String({ format: 'no-such-format' }) })
   const addRoutes = (server: HttpServer) => {
@@ -458,7 +458,7 @@ t.test('a schema that cannot be compiled fails its route alone; doctor and tests
   t.ok(everyProblem(problem), problem.message)
 })
 
-t.test('a list is walked by its cursor, and says what it counted', async (t) => {
+t.test('a list is read by its cursor, and reports how it counted', async (t) => {
   const sort = sortQuery({ id: 'id', name: 'name' }, 'id')
   const all = Array.from({ length: 45 }, (_, index) => index + 1)
   const windows: ListWindow[] = []

@@ -170,7 +170,7 @@ t.test('a request that would wait too long is rejected immediately, with a time 
   for (const answer of await Promise.all([busy, ...waiting])) t.equal(answer.status, 200)
 })
 
-t.test('a request that took long does not turn others away where places are free', async (t) => {
+t.test('a slow request does not cause rejections while slots are free', async (t) => {
   const clock = manualClock()
   const { handler, ends, begun } = held()
   const set = { 'platform.http.overload.max-requests': '1' }
@@ -189,7 +189,7 @@ t.test('a request that took long does not turn others away where places are free
   for (const answer of await Promise.all(burst)) t.equal(answer.status, 200)
 })
 
-t.test('a pause of the process rejects no request', async (t) => {
+t.test('a suspension of the process rejects no request', async (t) => {
   const { port } = await start(t, (http) =>
     get(http, 'item', () => {
       // Blocks the event loop for longer than the maximum wait.
@@ -206,43 +206,46 @@ t.test('a pause of the process rejects no request', async (t) => {
   t.same(statuses, ['200', '200', '200'])
 })
 
-t.test('nor does it when many wait, but a pace that stays does', async (t) => {
-  let now = 0
-  let handlingMs = 30
-  const [served, refused] = [[] as IncomingMessage[], [] as IncomingMessage[]]
-  const valve = new LoadShedder({
-    bounds: { maxRequests: 1000, maxWaiting: 1000, maxWaitMs: 500 },
-    clock: { now: () => now, monotonic: () => now, sleep: () => new Promise(() => {}) },
-    log: pino({ level: 'silent' }),
-    serve: (request) => {
-      served.push(request)
-      now += handlingMs
-    },
-    reject: (request) => refused.push(request),
-  })
-  const come = () => {
-    for (let count = 0; count < 64; count++) {
-      const request = new IncomingMessage(new Socket())
-      valve.enter(request, new ServerResponse(request))
+t.test(
+  'many waiting requests are not rejected after a suspension, but are rejected if the rate stays low',
+  async (t) => {
+    let now = 0
+    let handlingMs = 30
+    const [served, refused] = [[] as IncomingMessage[], [] as IncomingMessage[]]
+    const valve = new LoadShedder({
+      bounds: { maxRequests: 1000, maxWaiting: 1000, maxWaitMs: 500 },
+      clock: { now: () => now, monotonic: () => now, sleep: () => new Promise(() => {}) },
+      log: pino({ level: 'silent' }),
+      serve: (request) => {
+        served.push(request)
+        now += handlingMs
+      },
+      reject: (request) => refused.push(request),
+    })
+    const come = () => {
+      for (let count = 0; count < 64; count++) {
+        const request = new IncomingMessage(new Socket())
+        valve.enter(request, new ServerResponse(request))
+      }
     }
-  }
-  come()
-  now += 700
-  handlingMs = 1
-  for (let turns = 0; turns < 100; turns++) await turn()
-  t.same([served.length, refused.length], [64, 0], 'the process stood still, and then all are served')
+    come()
+    now += 700
+    handlingMs = 1
+    for (let turns = 0; turns < 100; turns++) await turn()
+    t.same([served.length, refused.length], [64, 0], 'the process stood still, and then all are served')
 
-  handlingMs = 100
-  come()
-  for (let turns = 0; turns < 100; turns++) await turn()
-  const late = refused.length
-  t.equal(served.length + late, 128)
-  t.ok(late > 32, `${late} of 64 are refused, who have waited too long`)
-  come()
-  t.ok(refused.length > late, 'and at once who would have to')
-})
+    handlingMs = 100
+    come()
+    for (let turns = 0; turns < 100; turns++) await turn()
+    const late = refused.length
+    t.equal(served.length + late, 128)
+    t.ok(late > 32, `${late} of 64 are refused, who have waited too long`)
+    come()
+    t.ok(refused.length > late, 'and at once who would have to')
+  },
+)
 
-t.test('connections that wait unseen are accepted before more is begun', async (t) => {
+t.test('waiting connections are accepted before more requests begin', async (t) => {
   const most = 100
   let served = 0
   const { port } = await start(t, (http) =>
@@ -271,7 +274,7 @@ t.test('connections that wait unseen are accepted before more is begun', async (
   t.equal(statuses.filter((status) => status === '503').length, most - served, 'everybody has an answer')
 })
 
-t.test('requests that never leave the event loop let others in between', async (t) => {
+t.test('requests that never leave the event loop let others begin in between', async (t) => {
   const most = 300
   let served = 0
   const { port } = await start(t, (http) =>
@@ -310,7 +313,7 @@ t.test('requests that never leave the event loop let others in between', async (
   t.ok(statuses[503] > 0, 'who would have waited too long was refused')
 })
 
-t.test('refusals that come together are spread over turns of the event loop', async (t) => {
+t.test('simultaneous rejections are distributed over several ticks of the event loop', async (t) => {
   const most = 200
   const order: number[] = []
   let resolveAll = () => {}
@@ -349,7 +352,7 @@ t.test('refusals that come together are spread over turns of the event loop', as
   )
 })
 
-t.test('a request that waits for a place keeps no process alive beyond its connection', async (t) => {
+t.test('a request that waits for a slot keeps the process alive only by its connection', async (t) => {
   const slept = Promise.withResolvers<unknown>()
   const valve = new LoadShedder({
     bounds: { maxRequests: 1, maxWaiting: 1, maxWaitMs: 60_000 },

@@ -2,7 +2,7 @@ import perfHooks from 'node:perf_hooks'
 import t from 'tap'
 import { startHttp } from './start-http.ts'
 
-t.test('a process is measured once, however many products it starts one after another', async (t) => {
+t.test('a process is measured once, however many products it starts', async (t) => {
   const { monitorEventLoopDelay } = perfHooks
   t.teardown(() => Object.assign(perfHooks, { monitorEventLoopDelay }))
   let monitors = 0

@@ -55,7 +55,7 @@ t.test('C-049 a signature guard gets exactly the bytes that were sent', async (t
   t.hasStrict(response.body, { code: '200', data: { b: 1, a: 'last' } })
   t.equal(seen.pop()?.toString('utf8'), exact)
 
-  await t.test('in chunks, cut within a character', async (t) => {
+  await t.test('a body in chunks that are cut within a character', async (t) => {
     const bytes = Buffer.from('{"a":"漢😀"}')
     const chunks = [bytes.subarray(0, 7), bytes.subarray(7, 11), bytes.subarray(11)]
     const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk.toString('latin1')}\r\n`).join('')
@@ -81,7 +81,7 @@ t.test('C-049 a signature guard gets exactly the bytes that were sent', async (t
   })
 })
 
-t.test('C-049 no body is an empty one', async (t) => {
+t.test('C-049 no body counts as an empty body', async (t) => {
   const { call, port, seen } = await start(t)
   const empty = Buffer.alloc(0)
   const url = '/api/v1/shop/signed'
@@ -101,7 +101,7 @@ t.test('C-049 no body is an empty one', async (t) => {
   t.same(seen.pop(), empty, 'the body of a GET is never read, so it is none')
 })
 
-t.test('what no route takes is refused before any signature is looked at', async (t) => {
+t.test('an unknown path is rejected before any signature is checked', async (t) => {
   const { call, port, seen } = await start(t, { set: { 'platform.http.body-limit': '64KiB' } })
   const url = '/api/v1/shop/signed'
   const json = { 'content-type': 'application/json' }
@@ -130,13 +130,13 @@ t.test('what no route takes is refused before any signature is looked at', async
   t.hasStrict((await call(url, { method: 'POST', headers: json, body: exact })).body, { code: '200' })
 })
 
-t.test('routes without such a guard keep no bytes', async (t) => {
+t.test('routes without a signature guard store no bytes', async (t) => {
   const { send, seen } = await start(t)
   t.hasStrict((await send('POST', '/api/v1/shop/public', { a: 1 })).body, { code: '200', data: true })
   t.same(seen, [])
 })
 
-t.test('C-021 a signed route is closed until a signature guard takes it', async (t) => {
+t.test('C-021 a signed route is closed until a signature guard accepts it', async (t) => {
   const codes = async (...guards: readonly RouteGuard[]) => {
     const { send } = await startHttp(t, (http) => {
       http.route(route('/api/v1/shop/signed'))
@@ -183,7 +183,7 @@ t.test('signatures are checked after access and before input and quota', async (
   t.same(ran.splice(0), order.slice(0, 3))
 })
 
-t.test('C-045 the API description says what a signed request carries', async (t) => {
+t.test('C-045 the API description lists the headers of a signed request', async (t) => {
   const schemes = { shopKey: { type: 'apiKey', in: 'header', name: 'X-Shop-Key' }, shopSignature: { type: 'apiKey' } }
   const { server } = await startHttp(t, (http) => {
     http.guard({

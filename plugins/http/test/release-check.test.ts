@@ -327,7 +327,7 @@ const rows: readonly Row[] = [
 
 const published = ({ parts: _, ...api }: Api) => structuredClone(api)
 
-t.test('C-031 C-047 each change of the document is judged right by the release check', (t) => {
+t.test('C-031 C-047 the release check classifies each change of the document correctly', (t) => {
   for (const { change, plant, expected = [] } of rows) {
     const api = description()
     plant(api)

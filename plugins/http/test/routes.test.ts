@@ -151,7 +151,7 @@ t.test('C-025 C-026 C-027 C-030 a path that violates the rule prevents the start
   )
 })
 
-t.test('C-028 the version is chosen by the path alone', async (t) => {
+t.test('C-028 only the path selects the version', async (t) => {
   const { call } = await startHttp(t, (http) => {
     http.route(route('/api/v1/shop/who', { handler: () => ({ who: 'one' }) }))
     http.route(route('/api/v2/shop/who', { handler: () => ({ who: 'two' }) }))
@@ -174,7 +174,7 @@ t.test('registration ends when the server is built', async (t) => {
   throwsWith(t, () => server.extend(async () => {}), ended)
 })
 
-t.test('C-021 a route that is not public is closed until an access guard takes it', async (t) => {
+t.test('C-021 a route that is not public is closed until an access guard accepts it', async (t) => {
   const allow: GuardHandler = () => {}
   const guarded = async (...guards: RouteGuard[]) => {
     const { call } = await startHttp(t, (http) => {
@@ -195,7 +195,7 @@ t.test('C-021 a route that is not public is closed until an access guard takes i
   t.same(await guarded({ name: 'x', stage: 'access', forRoute: () => allow }), { mine: '200', open: '200' })
 })
 
-t.test('guards run gate, access, quota; a refusal stops everything after it', async (t) => {
+t.test('guards run in the order gate, access, quota; a rejection stops everything after it', async (t) => {
   const ran: string[] = []
   const { send } = await startHttp(t, (http) => {
     const step =
@@ -242,7 +242,7 @@ t.test('guards run gate, access, quota; a refusal stops everything after it', as
 })
 
 t.test(
-  'what stands around a handler runs after the guards, sees its answer and its failure, and may answer itself',
+  'a wrapper runs after the guards, sees the response and the error of the handler, and may respond itself',
   async (t) => {
     const seen: string[] = []
     const header = { description: 'Says what to do', schema: Type.String() }
@@ -299,7 +299,7 @@ t.test(
   },
 )
 
-t.test('guards see routes once, with pattern, plugin and annotations', async (t) => {
+t.test('guards see each route once, with pattern, plugin and annotations', async (t) => {
   const seen: unknown[] = []
   const { server } = await startHttp(t, (http) => {
     const look = (info: RouteInfo) => void (info.path.startsWith('/docs') || seen.push(info))
@@ -340,7 +340,7 @@ t.test('guards see routes once, with pattern, plugin and annotations', async (t)
   )
 })
 
-t.test('Fastify plugins of others get their own context', async (t) => {
+t.test('Fastify plugins of integrators get their own context', async (t) => {
   const { call } = await startHttp(t, (http) => {
     http.register((app, _options, done) => {
       app.addHook('onRequest', async (_request, reply) => void reply.header('x-own', 'yes'))
@@ -362,7 +362,7 @@ t.test('Fastify plugins of others get their own context', async (t) => {
   t.equal(envelope.headers.get('content-security-policy'), null, 'an envelope is no page')
 })
 
-t.test('a Fastify plugin extends the whole application: hooks, decorators, parsers of bodies', async (t) => {
+t.test('a Fastify plugin extends the whole application: hooks, decorators, body parsers', async (t) => {
   const forms = fastifyPlugin<{ readonly header: string }>(
     async (app, { header }) => {
       app.decorateRequest('form', 'none')
@@ -403,7 +403,7 @@ t.test('a Fastify plugin extends the whole application: hooks, decorators, parse
   )
 })
 
-t.test('routes that a Fastify plugin brings are guarded by the access that they were registered with', async (t) => {
+t.test('routes of a Fastify plugin are guarded by the access with which the plugin was registered', async (t) => {
   const files: FastifyPluginAsync = async (app) => {
     app.addHook('onRequest', async (_request, reply) => void reply.header('x-files', 'yes'))
     app.get('/files/one', async () => 'one')
@@ -451,7 +451,7 @@ t.test('routes that a Fastify plugin brings are guarded by the access that they 
   t.match(open, /PLINTH_HTTP_ROUTE_REFUSED.*no access rule/)
 })
 
-t.test('routes are data: an array is added together with what its handlers work with', async (t) => {
+t.test('routes are data: an array is added together with the objects that its handlers use', async (t) => {
   const { route, rawRoute } = routesWith<{ readonly greeting: string }>()
   const greetings = [
     route({
@@ -667,7 +667,7 @@ t.test('C-045 C-036 C-029 the API description is OpenAPI 3.1 and covers every ro
   })
 })
 
-t.test('C-011 trees of two plugins may have the same name', async (t) => {
+t.test('C-011 schema trees of two plugins may have the same name', async (t) => {
   const { call, send } = await startHttp(t, addCatalogue)
   for (const owner of ['shop', 'menu']) {
     const name = `${owner}Name`
@@ -695,7 +695,7 @@ interface Operation {
   readonly responses: Record<string, { readonly content?: Record<string, { readonly schema?: object }> }>
 }
 
-t.test('C-033 a member that is added appears in the description and in the types of the pages', async (t) => {
+t.test('C-033 an added member appears in the description and in the types of the pages', async (t) => {
   const described = async (more: Record<string, TSchema>) => {
     const response = Type.Object({ who: Type.String(), ...more })
     const { server } = await startHttp(t, (http) => http.route(route('/api/v1/shop/orders', { response })))
@@ -711,7 +711,7 @@ t.test('C-033 a member that is added appears in the description and in the types
   t.equal(after.types.replace('; note?: string', ''), before.types, 'nothing else changed')
 })
 
-t.test('D6 the response check turns a lost member into a failure', async (t) => {
+t.test('D6 the response check turns a missing member into a failure', async (t) => {
   const Shape = Type.Object({
     id: Type.Integer(),
     inner: Type.Object({ name: Type.String() }),

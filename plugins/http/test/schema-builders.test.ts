@@ -44,7 +44,7 @@ const revealed = (schema: unknown): unknown =>
           ]),
         )
 
-t.test('the builders make what TypeBox makes, also what it hides', async (t) => {
+t.test('the builders return the same schemas as TypeBox, including hidden members', async (t) => {
   for (const [name, make] of Object.entries(samples)) {
     const [ours, theirs] = [make(light), make(heavy as Builders)]
     t.strictSame(ours.map(revealed), theirs.map(revealed), name)
@@ -53,7 +53,7 @@ t.test('the builders make what TypeBox makes, also what it hides', async (t) => 
   t.throws(() => light.Record(light.Integer(), light.Null()), /Type\.String\(\)/)
 })
 
-t.test('TypeBox works with what the builders make, and infers its types', async (t) => {
+t.test('TypeBox accepts the schemas of the builders, and infers their types', async (t) => {
   const schema = light.Union([
     light.Object({ kind: light.Literal('a'), size: light.Optional(light.Integer()) }),
     light.Object({ kind: light.Literal('b'), names: light.Array(light.String()) }),

@@ -101,7 +101,7 @@ const rejectionOf = (port: number) =>
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code))
   })
 
-t.test('K-018 a stop under load cuts no request', async (t) => {
+t.test('K-018 a stop under load interrupts no request', async (t) => {
   let served = 0
   let release = () => {}
   const slow = new Promise<void>((resolve) => {
@@ -158,7 +158,7 @@ t.test('K-018 a stop under load cuts no request', async (t) => {
 })
 
 t.test(
-  'K-018 the door closes on nobody who came before, and waits a second for who does not say what he wants',
+  'K-018 closing the server rejects no earlier connection, and waits a second for connections without a request',
   async (t) => {
     const { running, port } = await startHttp(t, (http) =>
       get(http, 'busy', async () => {
@@ -204,7 +204,7 @@ t.test(
   },
 )
 
-t.test('K-018 requests that are not finished at the drain deadline are cut', async (t) => {
+t.test('K-018 requests that are not finished at the drain deadline are interrupted', async (t) => {
   const clock = manualClock()
   const lines: string[] = []
   const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) })
@@ -227,7 +227,7 @@ t.test('K-018 requests that are not finished at the drain deadline are cut', asy
   t.match(lines.join(), /connections were closed at the drain deadline/)
 })
 
-t.test('the drain delay gives a load balancer time to notice', async (t) => {
+t.test('the drain delay gives a load balancer time to react', async (t) => {
   const clock = manualClock()
   const { running, call, port } = await startHttp(t, undefined, { clock, set: { 'platform.http.drain-delay': '5s' } })
   const listening = port()
@@ -242,7 +242,7 @@ t.test('the drain delay gives a load balancer time to notice', async (t) => {
   t.equal(await rejectionOf(listening), 'ECONNREFUSED')
 })
 
-t.test('a drain delay beyond the drain deadline is cut short and does not fail the stop', async (t) => {
+t.test('a drain delay beyond the drain deadline is shortened and does not make the stop fail', async (t) => {
   const [clock, lines] = [manualClock(), [] as string[]]
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const { running, port } = await startHttp(t, undefined, {
@@ -262,7 +262,7 @@ t.test('a drain delay beyond the drain deadline is cut short and does not fail t
   t.match(said, [{ wantedMs: 60_000, delayMs: 8_000, deadlineMs: 10_000, fix: /platform\.kernel\.drain-deadline/ }])
 })
 
-t.test('readiness asks every health check, within a deadline, and tells callers nothing', async (t) => {
+t.test('readiness runs every health check with a deadline, and shows callers no details', async (t) => {
   const clock = manualClock()
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
@@ -393,7 +393,7 @@ t.test('the access log is a live key and contains no query', async (t) => {
   t.notMatch(lines.join(), /secret/)
 })
 
-t.test('A29 the reference is a page that loads nothing from elsewhere and runs nothing inline', async (t) => {
+t.test('A29 the API reference page loads nothing from other hosts and runs no inline script', async (t) => {
   const { call } = await startHttp(t)
   for (const path of ['/docs', '/docs/']) {
     const { status, text, headers } = await call(path)
@@ -441,7 +441,7 @@ t.test('A29 the reference is a page that loads nothing from elsewhere and runs n
   t.match(await off.server.openapi(), { openapi: '3.1.1' })
 })
 
-t.test('it listens in the role web; a worker serves probes alone; a command never listens', async (t) => {
+t.test('the server listens in the role web; a worker serves only probes; a command never listens', async (t) => {
   const add = (http: HttpServer) => get(http, 'item', () => {})
   const worker = await startHttp(t, add, { roles: ['worker'], set: { 'platform.http.worker-port': '0' } })
   t.equal((await worker.call('/health/ready')).status, 200)
@@ -468,7 +468,7 @@ t.test('a port that is already used prevents the start with a fix', async (t) =>
   })
 })
 
-t.test('headers have a minute at most, and never longer than the whole request', async (t) => {
+t.test('headers must arrive within a minute, and never later than the whole request', async (t) => {
   for (const [requestTimeout, headersTimeout] of [
     ['5m', 60_000],
     ['1s', 1000],
@@ -522,7 +522,7 @@ const credentials = [
   'X-Trace-Id: trace-1',
 ]
 
-t.test('K-009 no line that Fastify writes of itself holds headers, query or body of the caller', async (t) => {
+t.test('K-009 no log line of Fastify contains headers, query or body of the caller', async (t) => {
   const lines: string[] = []
   const waiting: { text: string; resolve: () => void }[] = []
   const logger = pino(

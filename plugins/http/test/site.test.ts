@@ -5,7 +5,7 @@ import { startHttp } from './start-http.ts'
 
 const live = (key: string, written: string) => ({ name: key, by: 'key', written, place: 'row 1' }) as const
 
-t.test('E11 the API description carries the name and the address of the site, at once', async (t) => {
+t.test('E11 the API description always has the current name and address of the site', async (t) => {
   const { running, server, call } = await startHttp(t, undefined, { plugins: [sitePlugin] })
   const shown = async () => {
     const pages = [(await call('/docs/openapi.json')).body, await server.openapi()]

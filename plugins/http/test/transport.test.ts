@@ -60,7 +60,7 @@ function isFailure(t: Test, response: string, status: number, reason: string): v
   t.match(body, { code: `${status}`, message: /^[A-Z].+\.$/, data: { reason } })
 }
 
-t.test('B2 a request names exactly one host', async (t) => {
+t.test('B2 a request must have exactly one host', async (t) => {
   const { port, server } = await startHttp(t, addItems)
   const ask = (...lines: string[]) => rawExchange(port(), `${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`)
   const one = `GET ${url}/7 HTTP/1.1`
@@ -74,7 +74,7 @@ t.test('B2 a request names exactly one host', async (t) => {
   t.equal((await server.inject(`${url}/7`)).json().data, '7')
 })
 
-t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => {
+t.test('K-003 a body is JSON in UTF-8, or it is rejected', async (t) => {
   const { call, port } = await startHttp(t, addItems)
   const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
     call(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body })
@@ -124,7 +124,7 @@ t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => 
   t.equal(bodyOf(await rawExchange(port(), `${chunked}${lines.join('')}0\r\n\r\n`)).data, 'é', 'cut in a character')
 })
 
-t.test('K-003 another method on a known path is 405 with the methods that it has', async (t) => {
+t.test('K-003 another method on a known path is 405 with the allowed methods', async (t) => {
   const { call, server } = await startHttp(t, addItems, { plugins: [i18nPlugin] })
   const allowOf = async (method: string, path: string) => {
     const { status, body, headers } = await call(path, { method })
@@ -146,7 +146,7 @@ t.test('K-003 another method on a known path is 405 with the methods that it has
   t.match(text, 'method not allowed (405, with `Allow`)', 'the description of the API says so')
 })
 
-t.test('K-003 what Node.js refuses by itself has an envelope as well', async (t) => {
+t.test('K-003 requests that Node.js itself rejects also get an envelope', async (t) => {
   const { port } = await startHttp(t, addItems)
   const ask = (text: string) => rawExchange(port(), text)
   const head = `POST ${url} HTTP/1.1\r\nHost: x\r\n`
@@ -177,7 +177,7 @@ t.test('K-003 what Node.js refuses by itself has an envelope as well', async (t)
   t.match(begun, /\r\n\r\n12345$/, 'nothing is written into an answer that has begun')
 })
 
-t.test('for an unknown path a browser gets a page, and a program an envelope', async (t) => {
+t.test('for an unknown path a browser gets a page, and a program gets an envelope', async (t) => {
   const { call } = await startHttp(t, addItems, { plugins: [i18nPlugin], set: { 'platform.http.context-path': '/s' } })
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
   const ask = (path: string, accept: string, language = 'en') =>

@@ -30,7 +30,7 @@ async function translatorFor(test: Test, set: Record<string, string> = {}) {
   return { running, translator: running.service(i18n) }
 }
 
-t.test('negotiates the locale of an Accept-Language header', async (t) => {
+t.test('the locale is negotiated from the Accept-Language header', async (t) => {
   const { translator } = await translatorFor(t)
   const expected: readonly (readonly [string | undefined, string])[] = [
     [undefined, 'en'],
@@ -58,33 +58,36 @@ t.test('negotiates the locale of an Accept-Language header', async (t) => {
   fc.assert(fc.property(fc.string(), (header) => translator.locales.includes(translator.negotiate(header))))
 })
 
-t.test('K-017 falls back from the requested language to the site default to the original text', async (t) => {
-  const { translator } = await translatorFor(t)
-  t.equal(translator.translate('zh-CN', 'messages.shop.greeting', { name: '王' }), '你好，王')
-  t.equal(translator.translate('zh-CN', 'messages.shop.onlyEnglish'), 'Only English', 'site default')
-  t.equal(translator.translate('fr', 'messages.shop.out-of-stock'), 'Sold out', 'unknown locale')
-  t.equal(translator.translate('zh-CN', 'messages.shop.absent'), undefined)
-  t.equal(translator.translate('zh-CN', 'messages.shop.between'), '', 'an empty text is a text')
-  t.equal(translator.resolve('zh-CN', 'messages.shop.between'), '')
-  t.equal(translator.translate('en', 'messages.shop'), undefined, 'a branch is no text')
-  for (const key of ['messages.__proto__', 'messages.constructor', 'toString']) {
-    t.equal(translator.translate('en', key), undefined, key)
-  }
+t.test(
+  'K-017 texts fall back from the requested language to the site default and then to the original text',
+  async (t) => {
+    const { translator } = await translatorFor(t)
+    t.equal(translator.translate('zh-CN', 'messages.shop.greeting', { name: '王' }), '你好，王')
+    t.equal(translator.translate('zh-CN', 'messages.shop.onlyEnglish'), 'Only English', 'site default')
+    t.equal(translator.translate('fr', 'messages.shop.out-of-stock'), 'Sold out', 'unknown locale')
+    t.equal(translator.translate('zh-CN', 'messages.shop.absent'), undefined)
+    t.equal(translator.translate('zh-CN', 'messages.shop.between'), '', 'an empty text is a text')
+    t.equal(translator.resolve('zh-CN', 'messages.shop.between'), '')
+    t.equal(translator.translate('en', 'messages.shop'), undefined, 'a branch is no text')
+    for (const key of ['messages.__proto__', 'messages.constructor', 'toString']) {
+      t.equal(translator.translate('en', key), undefined, key)
+    }
 
-  t.equal(translator.resolve('zh-CN', 'messages.shop.out-of-stock'), '已售罄')
-  t.equal(translator.resolve('zh-Hans', '{messages.shop.out-of-stock}'), '已售罄')
-  for (const original of [
-    'Plain text',
-    '{messages.shop.absent}',
-    'messages.shop.absent',
-    '{messages.shop.greeting',
-    '',
-  ]) {
-    t.equal(translator.resolve('zh-CN', original), original)
-  }
-})
+    t.equal(translator.resolve('zh-CN', 'messages.shop.out-of-stock'), '已售罄')
+    t.equal(translator.resolve('zh-Hans', '{messages.shop.out-of-stock}'), '已售罄')
+    for (const original of [
+      'Plain text',
+      '{messages.shop.absent}',
+      'messages.shop.absent',
+      '{messages.shop.greeting',
+      '',
+    ]) {
+      t.equal(translator.resolve('zh-CN', original), original)
+    }
+  },
+)
 
-t.test('C-019 values go into texts as they are', async (t) => {
+t.test('C-019 values are inserted into texts unchanged', async (t) => {
   const { translator } = await translatorFor(t)
   const greet = (name: string | number) => translator.translate('en', 'messages.shop.greeting', { name })
   for (const name of ['<b>&"', '$t(messages.shop.out-of-stock)', '{{name}}', '{{count}}', '$&', 7]) {
@@ -97,14 +100,14 @@ t.test('C-019 values go into texts as they are', async (t) => {
   t.equal(translator.translate('zh-CN', 'messages.shop.items', { count: 1 }), '1 件')
 })
 
-t.test('texts in English only are shown where the site default is Chinese', async (t) => {
+t.test('texts that exist only in English are shown if the site default is Chinese', async (t) => {
   const { translator } = await translatorFor(t, { 'platform.i18n.default-locale': 'zh-CN' })
   t.equal(translator.translate('zh-CN', 'messages.shop.onlyEnglish'), 'Only English')
   t.equal(translator.translate('fr', 'messages.shop.onlyEnglish'), 'Only English')
   t.equal(translator.translate('zh-CN', 'messages.shop.out-of-stock'), '已售罄')
 })
 
-t.test('the site default is a key that takes effect while running', async (t) => {
+t.test('the site default is a live key', async (t) => {
   const { running, translator } = await translatorFor(t)
   const [texts] = await assertKeyEffect(t, 'platform.i18n.default-locale', {
     changed: 'zh-CN',

@@ -11,57 +11,60 @@ import { adminPassword, startIam, system } from './fixtures/product.ts'
 
 const me = '/api/v1/iam/users/me'
 
-t.test('a user who replaces the address that signs in gives the password, and the old address is told', async (t) => {
-  const db = await createDatabase('sqlite')
-  t.teardown(() => db.drop())
-  const mails = join(db.directory, 'mails')
-  const config = {
-    'platform.mail.driver': 'file',
-    'platform.mail.file.directory': mails,
-    'platform.mail.from': 'shop@example.org',
-  }
-  const iam = await startIam(t, db, { plugins: [eventsPlugin, mailPlugin], config })
-  const admin = await iam.administrator()
-  const password = 'secret1'
-  await iam.accounts.create({ username: 'ann', email: 'ann@example.org', password }, system)
-  const token = await iam.login('ann', password)
-  const change = (body: object) => iam.call('PUT', me, { token, body })
-  const sent = () =>
-    existsSync(mails) ? readdirSync(mails).map((file) => readFileSync(join(mails, file), 'utf8')) : []
+t.test(
+  'a user who replaces their sign-in address must enter the password, and the old address is notified',
+  async (t) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const mails = join(db.directory, 'mails')
+    const config = {
+      'platform.mail.driver': 'file',
+      'platform.mail.file.directory': mails,
+      'platform.mail.from': 'shop@example.org',
+    }
+    const iam = await startIam(t, db, { plugins: [eventsPlugin, mailPlugin], config })
+    const admin = await iam.administrator()
+    const password = 'secret1'
+    await iam.accounts.create({ username: 'ann', email: 'ann@example.org', password }, system)
+    const token = await iam.login('ann', password)
+    const change = (body: object) => iam.call('PUT', me, { token, body })
+    const sent = () =>
+      existsSync(mails) ? readdirSync(mails).map((file) => readFileSync(join(mails, file), 'utf8')) : []
 
-  const missing = { code: '400', data: { reason: 'iam.password-required', field: 'currentPassword' } }
-  t.match(await change({ email: 'thief@example.org' }), missing)
-  t.match(await change({ email: null }), missing, 'a removed address no longer signs in')
-  const wrong = { email: 'thief@example.org', currentPassword: 'guess12' }
-  t.hasStrict(await change(wrong), { code: '400', data: { reason: 'iam.password-wrong', field: 'currentPassword' } })
-  t.match((await iam.call('GET', me, { token })).data, { email: 'ann@example.org', emailVerified: true })
-  t.hasStrict(
-    await change({ email: 'Ann@Example.org', mobile: '+8613800000001' }),
-    { code: '200' },
-    'it stays the same',
-  )
+    const missing = { code: '400', data: { reason: 'iam.password-required', field: 'currentPassword' } }
+    t.match(await change({ email: 'thief@example.org' }), missing)
+    t.match(await change({ email: null }), missing, 'a removed address no longer signs in')
+    const wrong = { email: 'thief@example.org', currentPassword: 'guess12' }
+    t.hasStrict(await change(wrong), { code: '400', data: { reason: 'iam.password-wrong', field: 'currentPassword' } })
+    t.match((await iam.call('GET', me, { token })).data, { email: 'ann@example.org', emailVerified: true })
+    t.hasStrict(
+      await change({ email: 'Ann@Example.org', mobile: '+8613800000001' }),
+      { code: '200' },
+      'it stays the same',
+    )
 
-  t.hasStrict(await change({ email: 'new@example.org', currentPassword: password }), { code: '200' })
-  await iam.running.service(events).idle()
-  t.equal(sent().length, 1, 'one mail')
-  const [head = '', body = ''] = (sent()[0] ?? '').split('\r\n\r\n')
-  t.match(head, /^To: ann@example\.org\r$/im)
-  t.match(Buffer.from(body, 'base64').toString(), /The account ann no longer uses this e-mail address/)
+    t.hasStrict(await change({ email: 'new@example.org', currentPassword: password }), { code: '200' })
+    await iam.running.service(events).idle()
+    t.equal(sent().length, 1, 'one mail')
+    const [head = '', body = ''] = (sent()[0] ?? '').split('\r\n\r\n')
+    t.match(head, /^To: ann@example\.org\r$/im)
+    t.match(Buffer.from(body, 'base64').toString(), /The account ann no longer uses this e-mail address/)
 
-  t.hasStrict(await change({ email: 'newer@example.org' }), { code: '200' }, 'an unproven address signs nobody in')
-  const { data: found } = await iam.call('GET', '/api/v1/admin/iam/users?keyword=ann', { token: admin })
-  const byOperator = { email: 'vouched@example.org' }
-  t.hasStrict(
-    await iam.call('PUT', `/api/v1/admin/iam/users/${found.items[0].id}`, { token: admin, body: byOperator }),
-    {
-      code: '200',
-    },
-  )
-  await iam.running.service(events).idle()
-  t.equal(sent().length, 1, 'only changes by the user are told')
-})
+    t.hasStrict(await change({ email: 'newer@example.org' }), { code: '200' }, 'an unproven address signs nobody in')
+    const { data: found } = await iam.call('GET', '/api/v1/admin/iam/users?keyword=ann', { token: admin })
+    const byOperator = { email: 'vouched@example.org' }
+    t.hasStrict(
+      await iam.call('PUT', `/api/v1/admin/iam/users/${found.items[0].id}`, { token: admin, body: byOperator }),
+      {
+        code: '200',
+      },
+    )
+    await iam.running.service(events).idle()
+    t.equal(sent().length, 1, 'only changes by the user are told')
+  },
+)
 
-t.test('an operator replaces the own address that signs in only with the password', async (t) => {
+t.test('operators need their password to replace their own sign-in address', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db)
@@ -86,7 +89,7 @@ t.test('an operator replaces the own address that signs in only with the passwor
   )
 })
 
-t.test('guesses of the password at a change of the address count as sign-in attempts', async (t) => {
+t.test('wrong passwords when changing an address count as sign-in attempts', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db)
@@ -98,7 +101,7 @@ t.test('guesses of the password at a change of the address count as sign-in atte
   t.hasStrict(data.items[0], { method: 'email-change', reason: 'iam.password-wrong' })
 })
 
-t.test('passwords of accounts with permissions have a minimum length of their own', async (t) => {
+t.test('passwords of accounts with permissions have a separate minimum length', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { config: { 'platform.iam.password.operator-min-length': 12 } })
@@ -122,7 +125,7 @@ t.test('passwords of accounts with permissions have a minimum length of their ow
   t.hasStrict(await iam.call('PUT', `${me}/password`, { token, body }), { data: { reason: 'iam.password-refused' } })
 })
 
-t.test('well-known passwords are rejected under every policy when the key says so', async (t) => {
+t.test('well-known passwords are rejected under every policy if configured', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const create = (iam: Awaited<ReturnType<typeof startIam>>, username: string, password: string) =>
@@ -135,7 +138,7 @@ t.test('well-known passwords are rejected under every policy when the key says s
   await create(strict, 'bertha', 'kite-7-mill')
 })
 
-onEachDatabase(t, 'a login beyond the number for one user ends the oldest one', async (t, db) => {
+onEachDatabase(t, 'a login above the maximum number per user ends the oldest one', async (t, db) => {
   const iam = await startIam(t, db, { config: { 'platform.iam.token.max-per-user': 3 } })
   await iam.administrator()
   await iam.accounts.create({ username: 'ann', password: 'secret1' }, system)

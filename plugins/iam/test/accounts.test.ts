@@ -70,7 +70,7 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
   assertMembers(t, created, { code: '200', data: { username: 'Mia.Müller', roles: [{ code: 'clerk' }], version: 1 } })
   t.notMatch(JSON.stringify(created), /password|argon2/i)
 
-  await t.test('names and addresses are unique in every case', async (t) => {
+  await t.test('names and addresses are unique regardless of case', async (t) => {
     const again = (change: object) => call('POST', users, { token: admin, body: { ...body, ...change } }).then(reasonOf)
     t.equal(await again({ username: 'MIA.MÜLLER', email: null }), '409 iam.username-taken')
     t.equal(await again({ username: 'other', email: 'mia@EXAMPLE.org' }), '409 iam.email-taken')
@@ -80,7 +80,7 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
     t.equal(await again({ username: 'other', email: null, roleIds: [1] }), '404 iam.role-unknown')
   })
 
-  await t.test('A2 login by name or address; one answer for everything that is wrong', async (t) => {
+  await t.test('A2 login with name or address; one response for every wrong input', async (t) => {
     const token = await iam.login('mia@example.ORG', 'secret1')
     t.match(token, /^plinth_[\w-]{43}$/)
     t.equal((await call('GET', users, { token })).code, '200')
@@ -102,7 +102,7 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
     t.ok(audits.items.every(({ identifier }: { identifier: string }) => /^.\*\*\*$/.test(identifier)))
   })
 
-  await t.test('the list is paged, searched and sorted by a white list', async (t) => {
+  await t.test('the list is paged, searched and sorted by allowed names only', async (t) => {
     const list = (query: string) => call('GET', `${users}?${query}`, { token: admin })
     t.same((await list('sort=-username&size=1')).data.items[0].username, 'Mia.Müller')
     t.match((await list('sort=username&size=1&page=2')).data, { total: 2, items: [{ username: 'Mia.Müller' }] })
@@ -115,7 +115,7 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
     }
   })
 
-  await t.test('a disabled user is out, and so is a deleted one', async (t) => {
+  await t.test('a disabled user cannot sign in, and neither can a deleted user', async (t) => {
     const token = await iam.login('mia.müller', 'secret1')
     const { id } = created.data
     const disabled = await call('PUT', `${users}/${id}`, { token: admin, body: { enabled: false, version: 1 } })
@@ -197,7 +197,7 @@ onSqlite(t, 'A5 no user can read, change or grant more than their own permission
   await rejectsWith(t, service.assertInScope(principal, [mate.id, other.id]), rejectedFor('iam.out-of-scope'))
 })
 
-onEachDatabase(t, 'the last active administrator stays, also against parallel requests', async (t, db) => {
+onEachDatabase(t, 'the last active administrator stays, also with concurrent requests', async (t, db) => {
   const iam = await startIam(t, db)
   const first = await iam.administrator()
   const { call } = iam
@@ -218,7 +218,7 @@ onEachDatabase(t, 'the last active administrator stays, also against parallel re
   t.equal(responses.filter(({ code }) => code === '200').length, 1)
 })
 
-onEachDatabase(t, 'parallel edits: one wins, the others hear of it', async (t, db) => {
+onEachDatabase(t, 'concurrent edits: one succeeds, the others get a conflict', async (t, db) => {
   const iam = await startIam(t, db)
   const { call } = iam
   const token = await iam.administrator()
@@ -250,7 +250,7 @@ onEachDatabase(t, 'parallel edits: one wins, the others hear of it', async (t, d
   t.same(codes, ['200', '409', '409'])
 })
 
-onEachDatabase(t, 'I-150 I-152 I-155 of many first administrators one is created, by two instances', async (t, db) => {
+onEachDatabase(t, 'I-150 I-152 I-155 two instances create exactly one of many first administrators', async (t, db) => {
   const one = await startIam(t, db)
   const two = await startIam(t, db, { clock: one.clock })
   t.notOk(await one.accounts.hasUsers())
@@ -329,7 +329,7 @@ onEachDatabase(t, 'external identities and renames', async (t, db) => {
   t.match(audits[0], { method: 'wallet', userId: taken.account.id, success: true })
 })
 
-onSqlite(t, 'R-073 a login guard rejects before any hash is computed, with its text in the audit', async (t, db) => {
+onSqlite(t, 'R-073 a login guard rejects before any hash is computed, with its reason in the audit', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [guardingPlugin()] })
   const token = await iam.administrator()
   const payload = { username: 'limited', password: 'x' }
@@ -354,7 +354,7 @@ t.test('authenticated responses, rejections and logins are not cacheable', async
   for (const { code, headers } of responses) t.equal(headers['cache-control'], 'no-store', code)
 })
 
-onSqlite(t, 'an e-mail address signs in when it was proven or vouched for, and only then', async (t, db) => {
+onSqlite(t, 'an e-mail address can be used to sign in only after it was verified', async (t, db) => {
   const iam = await startIam(t, db)
   const { call, accounts } = iam
   const admin = await iam.administrator()
@@ -409,7 +409,7 @@ onSqlite(t, 'an e-mail address signs in when it was proven or vouched for, and o
   )
 })
 
-onEachDatabase(t, 'users in any order are walked by a cursor', async (t, db) => {
+onEachDatabase(t, 'users in any order are read by a cursor', async (t, db) => {
   const iam = await startIam(t, db)
   const token = await iam.administrator()
   for (const [index, name] of ['b', 'A', 'ä', 'c', 'D', 'e', '中'].entries()) {
@@ -440,7 +440,7 @@ onEachDatabase(t, 'users in any order are walked by a cursor', async (t, db) => 
   t.equal((await list('sort=-email')).items[0].email, 'Z@example.org', 'in any case')
 })
 
-onEachDatabase(t, 'names that look alike are one, and mix no scripts', async (t, db) => {
+onEachDatabase(t, 'names that look the same count as the same, and mix no scripts', async (t, db) => {
   const iam = await startIam(t, db)
   const token = await iam.administrator()
   const create = (username: string) =>
@@ -469,7 +469,7 @@ onEachDatabase(t, 'names that look alike are one, and mix no scripts', async (t,
   )
 })
 
-onSqlite(t, 'what changes nobody\u2019s authority leaves all tokens known', async (t, db) => {
+onSqlite(t, 'a change without effect on permissions keeps all tokens cached', async (t, db) => {
   const iam = await startIam(t, db)
   const { call } = iam
   const token = await iam.administrator()
@@ -509,7 +509,7 @@ onSqlite(t, 'what changes nobody\u2019s authority leaves all tokens known', asyn
   }
 })
 
-onSqlite(t, 'the end of all sessions of a user is on record as done to the user', async (t, db) => {
+onSqlite(t, 'ending all sessions of a user is recorded as an action on this user', async (t, db) => {
   const iam = await startIam(t, db)
   const token = await iam.administrator()
   const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)

@@ -51,7 +51,7 @@ const shop = (isDeclared: boolean) =>
     },
   })
 
-t.test('routes of other plugins: permission, principal, description, and a start error', async (t) => {
+t.test('routes of other plugins: permission, principal, description, and an error at the start', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { plugins: [shop(true)] })
@@ -185,7 +185,7 @@ const wellFormed: Readonly<Record<string, unknown>> = {
   newPassword: adminPassword,
 }
 
-onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) => {
+onEachDatabase(t, 'C-017 no input of a user ever causes "500"', async (t, db) => {
   const iam = await startIam(t, db)
   await iam.administrator()
   const admin = (await iam.accounts.findByUsername('admin'))?.id ?? 0

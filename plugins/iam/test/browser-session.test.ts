@@ -55,31 +55,34 @@ async function start(t: Test, config = {}) {
   return { iam, send, signIn }
 }
 
-t.test('a browser gets its session in a cookie that no script reads, and the answer holds no token', async (t) => {
-  const { send } = await start(t)
-  const plain = await send('POST', login, own, { ...body, session: 'cookie' })
-  t.match(plain, { code: /^200$/, data: { accessToken: null, tokenType: 'Bearer', expiresAt: /Z$/ } })
-  t.match(plain.set, /^plinth-session=[^;]+; Path=\/api; HttpOnly; SameSite=Strict$/, 'no Secure without HTTPS')
-  t.equal(plain.headers['cache-control'], 'no-store')
-  const proxied = {
-    ...own,
-    'x-forwarded-proto': 'https',
-    'x-forwarded-prefix': '/shop',
-    'sec-fetch-site': 'same-origin',
-  }
-  t.match(
-    (await send('POST', login, proxied, { ...body, session: 'cookie' })).set,
-    /^__Host-plinth-session-[0-9a-f]{12}=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
-    'with HTTPS no other host or path can set it',
-  )
-  const bearer = await send('POST', login, own, body)
-  t.equal(bearer.set, '')
-  t.type(bearer.data.accessToken, 'string', 'a bearer token as before')
-  t.equal((await send('POST', login, own, { ...body, session: 'both' })).code, '400')
-  t.equal((await send('POST', login, own, { ...body, password: 'wrong', session: 'cookie' })).set, '')
-})
+t.test(
+  'a browser gets its session in a cookie that no script can read, and the response contains no token',
+  async (t) => {
+    const { send } = await start(t)
+    const plain = await send('POST', login, own, { ...body, session: 'cookie' })
+    t.match(plain, { code: /^200$/, data: { accessToken: null, tokenType: 'Bearer', expiresAt: /Z$/ } })
+    t.match(plain.set, /^plinth-session=[^;]+; Path=\/api; HttpOnly; SameSite=Strict$/, 'no Secure without HTTPS')
+    t.equal(plain.headers['cache-control'], 'no-store')
+    const proxied = {
+      ...own,
+      'x-forwarded-proto': 'https',
+      'x-forwarded-prefix': '/shop',
+      'sec-fetch-site': 'same-origin',
+    }
+    t.match(
+      (await send('POST', login, proxied, { ...body, session: 'cookie' })).set,
+      /^__Host-plinth-session-[0-9a-f]{12}=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+      'with HTTPS no other host or path can set it',
+    )
+    const bearer = await send('POST', login, own, body)
+    t.equal(bearer.set, '')
+    t.type(bearer.data.accessToken, 'string', 'a bearer token as before')
+    t.equal((await send('POST', login, own, { ...body, session: 'both' })).code, '400')
+    t.equal((await send('POST', login, own, { ...body, password: 'wrong', session: 'cookie' })).set, '')
+  },
+)
 
-t.test('what changes something by the cookie proves that a page of this site asked', async (t) => {
+t.test('a write with the cookie must prove that a page of this site sent it', async (t) => {
   const { iam, send, signIn } = await start(t)
   const cookie = await signIn()
   const change = (headers: Headers) => send('PUT', me, { cookie, host: own.host, ...headers }, { mobile: null })
@@ -109,7 +112,7 @@ t.test('what changes something by the cookie proves that a page of this site ask
   t.equal((await send('PUT', me, program, { mobile: null })).code, '200', 'a bearer token needs no origin')
 })
 
-t.test('reading and downloads by link work with the cookie alone, and signing out removes it', async (t) => {
+t.test('reads and downloads by link need only the cookie, and signing out removes it', async (t) => {
   const { send, signIn } = await start(t)
   const cookie = await signIn()
   const others = `theme=dark; ${cookie}; x=plinth-session`
@@ -124,7 +127,7 @@ t.test('reading and downloads by link work with the cookie alone, and signing ou
   t.equal((await send('GET', me, { cookie })).data.reason, 'iam.token-invalid')
 })
 
-t.test('with HTTPS only the cookie with the prefix counts, and each context path has its own', async (t) => {
+t.test('with HTTPS only the prefixed cookie is accepted, and each context path has its own cookie', async (t) => {
   const { send } = await start(t)
   const https = { host: own.host, origin: 'https://shop.test', 'x-forwarded-proto': 'https' }
   const signIn = async (headers: Headers) =>
@@ -149,7 +152,7 @@ t.test('with HTTPS only the cookie with the prefix counts, and each context path
   t.equal(ended.set, '__Host-plinth-session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict; Secure')
 })
 
-t.test('two cookies of the name are rejected and cleared, in either order', async (t) => {
+t.test('two cookies with the name are rejected and cleared, in either order', async (t) => {
   const { iam, send, signIn } = await start(t)
   const cookie = await signIn()
   await iam.accounts.createAdministrator({ username: 'eve', email: 'eve@example.com', password: adminPassword }, system)
@@ -168,7 +171,7 @@ t.test('two cookies of the name are rejected and cleared, in either order', asyn
   t.equal((await send('GET', me, { ...own, cookie })).data.username, 'admin', 'the login itself stays valid')
 })
 
-t.test('the API description names the cookie as a way to prove who calls', async (t) => {
+t.test('the API description lists the cookie as an authentication method', async (t) => {
   const { iam } = await start(t)
   const document = await iam.server.openapi()
   t.same(document.paths[me]?.['get']?.security, [{ bearer: [] }, { cookie: [] }])
@@ -176,7 +179,7 @@ t.test('the API description names the cookie as a way to prove who calls', async
   t.match(document.components.securitySchemes, { cookie: { type: 'apiKey', in: 'cookie', name: 'plinth-session' } })
 })
 
-t.test('an administrator can say why, and the audit keeps it masked', async (t) => {
+t.test('an administrator can enter a reason, and the audit masks secrets in it', async (t) => {
   const { iam, send } = await start(t, { 'platform.shop.key': 'hush-hush-42' })
   const authorization = `Bearer ${await iam.login('admin', adminPassword)}`
   const users = '/api/v1/admin/iam/users'

@@ -47,7 +47,7 @@ async function tokenOf({ running }: Iam, userId: number): Promise<string> {
   return (await running.service(identity).openSession(userId, attempt)).accessToken
 }
 
-onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it', async (t, db) => {
+onEachDatabase(t, 'A5 no administrator can widen their own scope or move users out of it', async (t, db) => {
   const { iam, admin, roleIds } = await startScoped(t, db)
   const { call, accounts } = iam
   const person = (username: string, orgId: number | null, roleIds: number[]) =>
@@ -56,7 +56,7 @@ onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it'
   const victim = await person('victim', 8, [])
   const token = await iam.login('lead', 'secret1')
 
-  await t.test('an administrator of one organisation does not become one of another', async (t) => {
+  await t.test('an administrator of one organisation cannot become one of another', async (t) => {
     const move = await call('PUT', `${users}/${lead.id}`, { token, body: { orgId: 8 } })
     t.hasStrict(move, { code: '403', data: { reason: 'iam.organisation-out-of-scope', field: 'orgId' } })
     await iam.clock.advance(1000)
@@ -70,7 +70,7 @@ onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it'
       '403 iam.organisation-out-of-scope',
     )
   })
-  await t.test('neither is anybody put out of it or brought into another one', async (t) => {
+  await t.test('no user can be moved out of the scope or into another organisation', async (t) => {
     const mate = await person('mate', 7, [])
     for (const orgId of [8, null]) {
       const body = { username: `new-${orgId}`, orgId }
@@ -81,7 +81,7 @@ onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it'
     const created = await call('POST', users, { token, body: { username: 'new-mate', password: 'secret1' } })
     t.hasStrict(created, { code: '200', data: { orgId: 7 } }, 'the own organisation when none is named')
   })
-  await t.test('a creator with the scope self creates nobody', async (t) => {
+  await t.test('a creator with the scope self cannot create users', async (t) => {
     const loner = await person('loner', 7, [roleIds.self])
     const own = await tokenOf(iam, loner.id)
     for (const orgId of [undefined, null, 7, 8]) {
@@ -90,7 +90,7 @@ onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it'
     }
     t.equal((await call('GET', users, { token: own })).data.total, 1)
   })
-  await t.test('the own password is changed with the current one alone', async (t) => {
+  await t.test('changing the own password requires the current one', async (t) => {
     for (const holder of [token, admin]) {
       const me = (await call('GET', '/api/v1/iam/users/me', { token: holder })).data
       const body = { password: 'another-secret-1' }
@@ -102,18 +102,21 @@ onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it'
     }
     t.ok(await iam.login('lead', 'secret1'))
   })
-  await t.test('sessions of who holds more are not to be read, those out of scope do not exist', async (t) => {
-    const boss = await person('boss', 7, [roleIds.super])
-    await tokenOf(iam, boss.id)
-    const list = (id: number) => call('GET', `${users}/${id}/sessions`, { token }).then(reasonOf)
-    t.equal(await list(boss.id), '403 iam.beyond-own-authority')
-    t.equal(await list(victim.id), '404 iam.user-unknown')
-    await tokenOf(iam, victim.id)
-    const [foreign] = (await call('GET', `${users}/${victim.id}/sessions`, { token: admin })).data
-    const end = (id: number) => call('DELETE', `${sessions}/${id}`, { token })
-    t.same(await end(foreign.id), await end(1), 'a foreign session is answered as one that does not exist')
-  })
-  await t.test('a role that somebody out of scope holds is not to be changed', async (t) => {
+  await t.test(
+    'sessions of users with more permissions cannot be read, and those out of scope do not exist',
+    async (t) => {
+      const boss = await person('boss', 7, [roleIds.super])
+      await tokenOf(iam, boss.id)
+      const list = (id: number) => call('GET', `${users}/${id}/sessions`, { token }).then(reasonOf)
+      t.equal(await list(boss.id), '403 iam.beyond-own-authority')
+      t.equal(await list(victim.id), '404 iam.user-unknown')
+      await tokenOf(iam, victim.id)
+      const [foreign] = (await call('GET', `${users}/${victim.id}/sessions`, { token: admin })).data
+      const end = (id: number) => call('DELETE', `${sessions}/${id}`, { token })
+      t.same(await end(foreign.id), await end(1), 'a foreign session is answered as one that does not exist')
+    },
+  )
+  await t.test('a role that a user out of scope has cannot be changed', async (t) => {
     const body = { name: 'changed', dataScope: 'org', permissions, version: 1 }
     const change = (content: object) => call('PUT', `${roles}/${roleIds.org}`, { token, body: { ...body, ...content } })
     const other = await person('other-lead', 8, [roleIds.org])
@@ -182,126 +185,130 @@ const step = fc.record({
   role: anyRole,
 })
 
-t.test('A5 random administrators do what a simple model allows, and nothing else', { timeout: 600_000 }, async (t) => {
-  const db = await createDatabase('sqlite')
-  t.teardown(() => db.drop())
-  const { iam, admin, roleIds } = await startScoped(t, db)
-  const idsOf = (role: RoleName) => (role === 'none' ? [] : [roleIds[role]])
-  let names = 0
-  let rejectedSteps = 0
-  let allowedSteps = 0
+t.test(
+  'A5 random administrators can do what a simple model allows, and nothing else',
+  { timeout: 600_000 },
+  async (t) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const { iam, admin, roleIds } = await startScoped(t, db)
+    const idsOf = (role: RoleName) => (role === 'none' ? [] : [roleIds[role]])
+    let names = 0
+    let rejectedSteps = 0
+    let allowedSteps = 0
 
-  async function play(
-    people: Person[],
-    { verb, actor: a, target: b, orgId, namesOrg, role }: typeof step extends fc.Arbitrary<infer S> ? S : never,
-  ) {
-    const [actor, target] = [people[a], people[b]] as [Person, Person]
-    if (actor.isGone || actor.role === 'none') return
-    const token = await tokenOf(iam, actor.id)
-    const as = (who: string, method: string, path: string, body?: object) =>
-      iam.call(method, path, { token: who, ...(body ? { body } : {}) })
-    const ask = (method: string, path: string, body?: object) => as(token, method, path, body)
-    const seenByAll = (path: string) => as(admin, 'GET', path)
-    const path = `${users}/${target.id}`
-    const state = async () => ({ ...(await seenByAll(path)).data, lastLoginAt: undefined })
-    const before = await state()
-    const isReached = reaches(actor, target)
-    const isCovered = actor === target || coversRole(actor, target.role)
-    const expected = !isReached ? '404' : isCovered ? '200' : '403'
+    async function play(
+      people: Person[],
+      { verb, actor: a, target: b, orgId, namesOrg, role }: typeof step extends fc.Arbitrary<infer S> ? S : never,
+    ) {
+      const [actor, target] = [people[a], people[b]] as [Person, Person]
+      if (actor.isGone || actor.role === 'none') return
+      const token = await tokenOf(iam, actor.id)
+      const as = (who: string, method: string, path: string, body?: object) =>
+        iam.call(method, path, { token: who, ...(body ? { body } : {}) })
+      const ask = (method: string, path: string, body?: object) => as(token, method, path, body)
+      const seenByAll = (path: string) => as(admin, 'GET', path)
+      const path = `${users}/${target.id}`
+      const state = async () => ({ ...(await seenByAll(path)).data, lastLoginAt: undefined })
+      const before = await state()
+      const isReached = reaches(actor, target)
+      const isCovered = actor === target || coversRole(actor, target.role)
+      const expected = !isReached ? '404' : isCovered ? '200' : '403'
 
-    const check = async (response: { code: string }, requested: string, then: () => void = () => {}) => {
-      t.equal(response.code, requested, `${verb} ${JSON.stringify({ actor, target, orgId, role, namesOrg })}`)
-      if (requested === '200') {
-        allowedSteps++
-        then()
-      } else {
-        rejectedSteps++
-        t.same(await state(), before, 'what was refused changed nothing')
+      const check = async (response: { code: string }, requested: string, then: () => void = () => {}) => {
+        t.equal(response.code, requested, `${verb} ${JSON.stringify({ actor, target, orgId, role, namesOrg })}`)
+        if (requested === '200') {
+          allowedSteps++
+          then()
+        } else {
+          rejectedSteps++
+          t.same(await state(), before, 'what was refused changed nothing')
+        }
       }
-    }
-    const sees = async (list: string) => {
-      const [own, all] = [await ask('GET', list), await seenByAll(list)]
-      t.equal(own.data.total, isReached || scoped(actor) === 'all' ? all.data.total : 0, `${verb} ${list}`)
+      const sees = async (list: string) => {
+        const [own, all] = [await ask('GET', list), await seenByAll(list)]
+        t.equal(own.data.total, isReached || scoped(actor) === 'all' ? all.data.total : 0, `${verb} ${list}`)
+      }
+
+      if (verb === 'view') await check(await ask('GET', path), isReached ? '200' : '404')
+      if (verb === 'list') {
+        const { items } = (await ask('GET', `${users}?size=200&sort=-id`)).data
+        const seen = new Set(items.map(({ id }: { id: number }) => id))
+        t.same(
+          people.filter(({ id }) => seen.has(id)),
+          people.filter((person) => reaches(actor, person)),
+          `list of ${JSON.stringify(actor)}`,
+        )
+      }
+      if (verb === 'create') {
+        const scope = scoped(actor)
+        const mayPut = scope === 'all' || (scope === 'org' && (!namesOrg || orgId === actor.orgId))
+        const body = {
+          username: `made-${names++}`,
+          password: 'secret1',
+          roleIds: idsOf(role),
+          ...(namesOrg ? { orgId } : {}),
+        }
+        const response = await ask('POST', users, body)
+        await check(response, mayPut && coversRole(actor, role) ? '200' : '403')
+        if (response.code === '200') {
+          t.equal(response.data.orgId, namesOrg ? orgId : scope === 'org' ? actor.orgId : null)
+          people[b] = { id: response.data.id, orgId: response.data.orgId, role, isGone: false }
+        }
+      }
+      if (verb === 'email') await check(await ask('PUT', path, { email: `a${names++}@example.org` }), expected)
+      if (verb === 'move') {
+        const mayMove = orgId === target.orgId || scoped(actor) === 'all'
+        await check(await ask('PUT', path, { orgId }), expected === '200' && !mayMove ? '403' : expected, () => {
+          target.orgId = orgId
+        })
+      }
+      if (verb === 'roles') {
+        const mayGive = role === target.role || coversRole(actor, role)
+        const requested = expected === '200' && !mayGive ? '403' : expected
+        await check(await ask('PUT', path, { roleIds: idsOf(role) }), requested, () => {
+          target.role = role
+        })
+      }
+      if (verb === 'disable') {
+        await check(await ask('PUT', path, { enabled: false }), expected)
+        if (expected === '200') await as(admin, 'PUT', path, { enabled: true })
+      }
+      if (verb === 'password') {
+        const response = await ask('PUT', `${path}/password`, { password: 'another1' })
+        await check(response, actor === target ? '403' : expected)
+      }
+      if (verb === 'delete') {
+        await check(await ask('DELETE', path), expected, () => {
+          target.isGone = true
+        })
+      }
+      if (verb === 'sessions') await check(await ask('GET', `${path}/sessions`), expected)
+      if (verb === 'end-all') await check(await ask('DELETE', `${path}/sessions`), expected)
+      if (verb === 'end-one' && !target.isGone) {
+        await tokenOf(iam, target.id)
+        const [session] = (await seenByAll(`${path}/sessions`)).data
+        await check(await ask('DELETE', `${sessions}/${session.id}`), expected)
+      }
+      if (verb === 'login-audits') await sees(`/api/v1/admin/iam/login-audits?userId=${target.id}`)
+      if (verb === 'audits') await sees(`/api/v1/admin/iam/audits?actor=user:${target.id}`)
     }
 
-    if (verb === 'view') await check(await ask('GET', path), isReached ? '200' : '404')
-    if (verb === 'list') {
-      const { items } = (await ask('GET', `${users}?size=200&sort=-id`)).data
-      const seen = new Set(items.map(({ id }: { id: number }) => id))
-      t.same(
-        people.filter(({ id }) => seen.has(id)),
-        people.filter((person) => reaches(actor, person)),
-        `list of ${JSON.stringify(actor)}`,
-      )
-    }
-    if (verb === 'create') {
-      const scope = scoped(actor)
-      const mayPut = scope === 'all' || (scope === 'org' && (!namesOrg || orgId === actor.orgId))
-      const body = {
-        username: `made-${names++}`,
-        password: 'secret1',
-        roleIds: idsOf(role),
-        ...(namesOrg ? { orgId } : {}),
+    const world = fc.array(fc.record({ orgId: anyOrg, role: anyRole }), { minLength: 6, maxLength: 6 })
+    const property = fc.asyncProperty(world, fc.array(step, { minLength: 20, maxLength: 20 }), async (seeds, steps) => {
+      const people: Person[] = []
+      for (const { orgId, role } of seeds) {
+        const { id } = await iam.accounts.create({ username: `user-${names++}`, orgId, roleIds: idsOf(role) }, system)
+        people.push({ id, orgId, role, isGone: false })
       }
-      const response = await ask('POST', users, body)
-      await check(response, mayPut && coversRole(actor, role) ? '200' : '403')
-      if (response.code === '200') {
-        t.equal(response.data.orgId, namesOrg ? orgId : scope === 'org' ? actor.orgId : null)
-        people[b] = { id: response.data.id, orgId: response.data.orgId, role, isGone: false }
+      for (const one of steps) {
+        await play(people, one)
+        // The product caches tokens and roles for half a second, so the clock advances by this time.
+        await iam.clock.advance(500)
       }
-    }
-    if (verb === 'email') await check(await ask('PUT', path, { email: `a${names++}@example.org` }), expected)
-    if (verb === 'move') {
-      const mayMove = orgId === target.orgId || scoped(actor) === 'all'
-      await check(await ask('PUT', path, { orgId }), expected === '200' && !mayMove ? '403' : expected, () => {
-        target.orgId = orgId
-      })
-    }
-    if (verb === 'roles') {
-      const mayGive = role === target.role || coversRole(actor, role)
-      const requested = expected === '200' && !mayGive ? '403' : expected
-      await check(await ask('PUT', path, { roleIds: idsOf(role) }), requested, () => {
-        target.role = role
-      })
-    }
-    if (verb === 'disable') {
-      await check(await ask('PUT', path, { enabled: false }), expected)
-      if (expected === '200') await as(admin, 'PUT', path, { enabled: true })
-    }
-    if (verb === 'password') {
-      const response = await ask('PUT', `${path}/password`, { password: 'another1' })
-      await check(response, actor === target ? '403' : expected)
-    }
-    if (verb === 'delete') {
-      await check(await ask('DELETE', path), expected, () => {
-        target.isGone = true
-      })
-    }
-    if (verb === 'sessions') await check(await ask('GET', `${path}/sessions`), expected)
-    if (verb === 'end-all') await check(await ask('DELETE', `${path}/sessions`), expected)
-    if (verb === 'end-one' && !target.isGone) {
-      await tokenOf(iam, target.id)
-      const [session] = (await seenByAll(`${path}/sessions`)).data
-      await check(await ask('DELETE', `${sessions}/${session.id}`), expected)
-    }
-    if (verb === 'login-audits') await sees(`/api/v1/admin/iam/login-audits?userId=${target.id}`)
-    if (verb === 'audits') await sees(`/api/v1/admin/iam/audits?actor=user:${target.id}`)
-  }
-
-  const world = fc.array(fc.record({ orgId: anyOrg, role: anyRole }), { minLength: 6, maxLength: 6 })
-  const property = fc.asyncProperty(world, fc.array(step, { minLength: 20, maxLength: 20 }), async (seeds, steps) => {
-    const people: Person[] = []
-    for (const { orgId, role } of seeds) {
-      const { id } = await iam.accounts.create({ username: `user-${names++}`, orgId, roleIds: idsOf(role) }, system)
-      people.push({ id, orgId, role, isGone: false })
-    }
-    for (const one of steps) {
-      await play(people, one)
-      // The product caches tokens and roles for half a second, so the clock advances by this time.
-      await iam.clock.advance(500)
-    }
-    return t.passing()
-  })
-  await fc.assert(property, { numRuns: 60, endOnFailure: true })
-  t.ok(allowedSteps > 100 && rejectedSteps > 100, `${allowedSteps} allowed and ${rejectedSteps} refused steps`)
-})
+      return t.passing()
+    })
+    await fc.assert(property, { numRuns: 60, endOnFailure: true })
+    t.ok(allowedSteps > 100 && rejectedSteps > 100, `${allowedSteps} allowed and ${rejectedSteps} refused steps`)
+  },
+)

@@ -55,7 +55,7 @@ t.test('a password hash contains its costs', async (t) => {
   t.match(passes, { before: 'm=1024,t=1', after: 'm=1024,t=3' })
 })
 
-t.test('only some passwords are hashed at the same time', async (t) => {
+t.test('the number of passwords that are hashed at the same time is limited', async (t) => {
   const [most] = await assertKeyEffect(t, 'platform.iam.password.hash.concurrency', {
     compared: 3,
     changed: 1,
@@ -76,7 +76,7 @@ t.test('only some passwords are hashed at the same time', async (t) => {
   t.match(most, { before: 3, after: 1 })
 })
 
-t.test('tokens of the cache are checked without the database', async (t) => {
+t.test('cached tokens are checked without the database', async (t) => {
   const [kinds] = await assertKeyEffect(t, 'platform.iam.token.cache-size', {
     changed: 1,
     observe: async (config) => {
@@ -102,7 +102,7 @@ t.test('tokens of the cache are checked without the database', async (t) => {
   )
 })
 
-t.test('a login ends at its lifetime, when it is idle, and when a user has too many', async (t) => {
+t.test('a login ends at its lifetime, after inactivity, and if a user has too many', async (t) => {
   const minute = 60_000
   /**
    * Advances the clock by each of these durations, one after another. Returns the response code of a request with the

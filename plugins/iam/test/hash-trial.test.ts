@@ -25,7 +25,7 @@ function machine(passMs: number, availableMemory = 1024 * mebibyte) {
   return { computed, parts: { clock, availableMemory: () => availableMemory, hash } }
 }
 
-t.test('a hash is measured, and is not computed where its first pass shows that it takes too long', async (t) => {
+t.test('a hash is timed, and is not computed if its first pass shows that it takes too long', async (t) => {
   const cases = [
     { passMs: 20, passes: 2, computed: [1, 2], rejected: false },
     { passMs: 3_000, passes: 1, computed: [1], rejected: false },
@@ -49,7 +49,7 @@ t.test('a hash is measured, and is not computed where its first pass shows that 
   }
 })
 
-t.test('hashes that need more memory than there is are not computed', async (t) => {
+t.test('hashes that need more memory than available are not computed', async (t) => {
   const small = machine(1, 64 * mebibyte)
   await rejectsWith(t, assertHashInTime({ memoryBytes: 33 * mebibyte, passes: 1, concurrency: 2 }, small.parts), {
     code: 'PLINTH_IAM_PASSWORD_HASH',
@@ -58,7 +58,7 @@ t.test('hashes that need more memory than there is are not computed', async (t) 
   t.same(small.computed, [])
 })
 
-t.test('what is saved together, or waits for a restart, is tried together', async (t) => {
+t.test('values that are saved together, or wait for a restart, are checked together', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const plugins = [databasePlugin, httpPlugin, i18nPlugin, iamPlugin, systemConfigPlugin]

@@ -85,7 +85,7 @@ t.test('a running request is completed, and the next one is rejected', async (t)
   }
 })
 
-t.test('a body that arrives slowly does not stretch authority', async (t) => {
+t.test('a body that arrives slowly does not extend expired permissions', async (t) => {
   for (const what of ['role', 'sessions', 'nothing'] as const) {
     const { iam, take, token } = await shopWithClerk(t)
     // Caches the token. Then the access check before the body is already done when the server sends "100 Continue".
@@ -118,7 +118,7 @@ t.test('a body that arrives slowly does not stretch authority', async (t) => {
   }
 })
 
-onEachDatabase(t, 'who knew a password that was replaced meanwhile sets no other one', async (t, at) => {
+onEachDatabase(t, 'a caller who knew a replaced password cannot set a new one', async (t, at) => {
   const isProven = Promise.withResolvers<void>()
   const goesOn = Promise.withResolvers<void>()
   const slow = definePlugin({
@@ -155,7 +155,7 @@ onEachDatabase(t, 'who knew a password that was replaced meanwhile sets no other
 
 onEachDatabase(
   t,
-  'a login that checks a password while it is replaced opens no session and keeps the new one',
+  'a login that checks a password while it is replaced opens no session and keeps the new password',
   async (t, at) => {
     const iam = await startIam(t, at, { config: { 'platform.iam.password.hash.concurrency': 2 } })
     const admin = await iam.administrator()

@@ -61,7 +61,7 @@ type Running = Awaited<ReturnType<typeof startIam>>['running']
 
 onEachDatabase(
   t,
-  'R-073 R-074 R-076 R-077 R-102 R-104 logins are limited together over the database',
+  'R-073 R-074 R-076 R-077 R-102 R-104 all instances limit logins together through the database',
   async (t, db) => {
     await twoInstances(t, db, {}, async (running) => {
       const rows = await running.service(database).query('select name, variant, content from shared_store_entry')
@@ -70,7 +70,7 @@ onEachDatabase(
   },
 )
 
-t.test('R-073 R-074 R-076 R-104 logins are limited together over Redis', { skip: skipRedis }, async (t) => {
+t.test('R-073 R-074 R-076 R-104 all instances limit logins together through Redis', { skip: skipRedis }, async (t) => {
   const db = await createDatabase('sqlite')
   const redis = redisSpace()
   t.teardown(() => redis.drop())
@@ -78,7 +78,7 @@ t.test('R-073 R-074 R-076 R-104 logins are limited together over Redis', { skip:
   await twoInstances(t, db, redis.config, async () => (await redis.keys()).join('\n'))
 })
 
-t.test('R-065 R-075 R-101 a denial, its audit, its end, and the switches', async (t) => {
+t.test('R-065 R-075 R-101 a rejection, its audit, its end, and the switches', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { plugins: inMemory })
@@ -146,7 +146,7 @@ t.test('R-065 R-075 R-101 a denial, its audit, its end, and the switches', async
   t.equal((await change('guess')).code, '429', 'a stolen session is no way to guess the password')
 })
 
-t.test('bad input costs no attempt; a store that fails lets nobody in', async (t) => {
+t.test('invalid input uses no attempt; if the store fails, no login is accepted', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let isBroken = false
@@ -189,7 +189,7 @@ t.test('bad input costs no attempt; a store that fails lets nobody in', async (t
   t.equal((await iam.call('POST', '/api/v1/auth/login', { body })).code, '200')
 })
 
-t.test('without a limiter logins work, and the start says that nothing limits them', async (t) => {
+t.test('without a limiter logins work, and the start warns that they are not limited', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let log = ''
@@ -205,7 +205,7 @@ t.test('without a limiter logins work, and the start says that nothing limits th
   for (let count = 0; count < 30; count++) t.equal(await attempt('mia', '203.0.113.1'), '401')
 })
 
-t.test('R-056 R-058 users behind one address have quotas of their own', async (t) => {
+t.test('R-056 R-058 users behind one address have separate quotas', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const limited = definePlugin({
@@ -248,7 +248,7 @@ t.test('R-056 R-058 users behind one address have quotas of their own', async (t
   t.equal(await ask('user-route/a', tom[0]), '200')
 })
 
-t.test('one caller, one account: the network of an address and every name of an account share a limit', async (t) => {
+t.test('one caller, one account: all addresses of a network and all names of an account share a limit', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { plugins: inMemory })
@@ -265,7 +265,7 @@ t.test('one caller, one account: the network of an address and every name of an 
   t.same(perAccount, ['401', '401', '401', '401', '401', '429'])
 })
 
-onEachDatabase(t, 'a flood of refused logins is counted, with whose account it is about', async (t, db) => {
+onEachDatabase(t, 'rejected logins in a flood are counted with their account', async (t, db) => {
   const iam = await startIam(t, db, { plugins: inMemory })
   const token = await iam.administrator()
   const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)

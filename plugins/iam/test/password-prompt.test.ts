@@ -41,7 +41,7 @@ function fakeTerminal() {
 
 const reason = (text: string) => ({ code: 'PLINTH_IAM_PASSWORD_INPUT', message: `${text}.` })
 
-t.test('a terminal is asked twice and shows nothing of the answers', async (t) => {
+t.test('a terminal prompts twice and does not show the input', async (t) => {
   const never = new AbortController().signal
   const typed = async (...keys: string[]) => {
     const { keyboard, screen, terminal } = fakeTerminal()
@@ -62,7 +62,7 @@ t.test('a terminal is asked twice and shows nothing of the answers', async (t) =
   await rejectsWith(t, typed('secret\r', 'different\r'), reason('The two passwords differ'))
 })
 
-t.test('whoever gives up gives no password', async (t) => {
+t.test('a cancelled prompt returns no password', async (t) => {
   const requested = (signal = new AbortController().signal) => {
     const fake = fakeTerminal()
     return { ...fake, answer: readPassword({ fromStandardInput: false, signal, terminal: fake.terminal }) }
@@ -82,7 +82,7 @@ t.test('whoever gives up gives no password', async (t) => {
   await rejectsWith(t, pipe, reason('Without a terminal, no password can be entered'))
 })
 
-t.test('standard input counts up to the first line break', async (t) => {
+t.test('standard input is read up to the first line break', async (t) => {
   const { signal } = new AbortController()
   const read = (...chunks: string[]) => {
     const { keyboard, terminal } = fakeTerminal()

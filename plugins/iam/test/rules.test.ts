@@ -44,7 +44,7 @@ t.test('K-006 K-007 permission resolution equals a naive model', (t) => {
   t.end()
 })
 
-t.test('who covers another can do all that the other can, and adding a role never takes anything away', (t) => {
+t.test('a user who covers another can do all that the other can, and adding a role never removes a permission', (t) => {
   const all = ['a:view', 'a:save', 'b:view', 'b:save', 'c:run']
   fc.assert(
     fc.property(fc.array(role, { maxLength: 4 }), fc.array(role, { maxLength: 4 }), (mine, theirs) => {
@@ -113,7 +113,7 @@ t.test('A28 I-111 I-112 password policies', (t) => {
   t.end()
 })
 
-t.test('A28 a password pattern says what ECMAScript says, in a time that no pattern stretches', (t) => {
+t.test('A28 a password pattern has the meaning of ECMAScript, and its time is limited for every pattern', (t) => {
   const condition = fc.constantFrom(
     '',
     '(?=.*\\d)',
@@ -152,7 +152,7 @@ t.test('A28 a password pattern says what ECMAScript says, in a time that no patt
   t.end()
 })
 
-t.test('hashes verify what made them, and nothing else', async (t) => {
+t.test('hashes verify only their own password', async (t) => {
   const settings = { memoryBytes: 64 * 1024, passes: 1, concurrency: 2 }
   const hasher = new PasswordHasher(settings)
   const property = fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string(), async (password, other) => {
@@ -162,18 +162,18 @@ t.test('hashes verify what made them, and nothing else', async (t) => {
   })
   await fc.assert(property, { numRuns: 100 })
 
-  t.test('the two spellings of one character are one password', async (t) => {
+  t.test('two Unicode forms of one character are the same password', async (t) => {
     const composed = '\u00e9t\u00e9-2024'
     t.ok((await hasher.verify(await hasher.hash(composed), composed.normalize('NFD'))).matches)
   })
-  t.test('without a stored hash, or with a damaged one, a hash is computed all the same', async (t) => {
+  t.test('without a stored hash, or with a damaged one, a hash is computed anyway', async (t) => {
     for (const stored of [null, '', 'x', '$argon2id$v=19$m=99999999999,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA']) {
       const before = hasher.computed
       t.same(await hasher.verify(stored, 'x'), { matches: false, outdated: false })
       t.equal(hasher.computed, before + 1)
     }
   })
-  t.test('two at a time, a hundred wait, the rest is told so', async (t) => {
+  t.test('two hashes run at a time, a hundred wait, and further ones are rejected', async (t) => {
     const busy = new PasswordHasher(settings)
     const results = await Promise.allSettled(Array.from({ length: 110 }, () => busy.hash('x')))
     const rejected = results.filter((result) => result.status === 'rejected')
@@ -219,7 +219,7 @@ t.test('names, addresses, masks and tokens', (t) => {
   t.end()
 })
 
-t.test('a name may be in each script that UAX 31 recommends', (t) => {
+t.test('a name may use each script that UAX 31 recommends', (t) => {
   // Two letters of each script in table 5 of UAX #31.
   const letters = [
     '\u0645\u0646',
@@ -256,7 +256,7 @@ t.test('a name may be in each script that UAX 31 recommends', (t) => {
   t.end()
 })
 
-t.test('names keep to one script, and folding them again changes nothing', (t) => {
+t.test('names use only one script, and folding is idempotent', (t) => {
   const good = [
     'mia_2',
     'M\u00fcller',

@@ -56,7 +56,7 @@ onEachDatabase(t, 'a revocation takes effect on the other instance within a seco
   t.equal(await after(() => one.call('PUT', user, as({ enabled: false })), me), '401 iam.token-invalid', 'disabled')
 })
 
-onEachDatabase(t, 'tokens end by age, by idleness and by their holder', async (t, db) => {
+onEachDatabase(t, 'tokens end by age, by inactivity and by their owner', async (t, db) => {
   const minute = 60_000
   const iam = await startIam(t, db, {
     config: { 'platform.iam.token.lifetime': '60m', 'platform.iam.token.idle-timeout': '10m' },
@@ -98,7 +98,7 @@ onEachDatabase(t, 'tokens end by age, by idleness and by their holder', async (t
   await iam.clock.advance(1)
   t.equal(await ask(iam, second), '401 iam.token-expired')
 
-  await t.test('own sessions are listed and ended one by one or all', async (t) => {
+  await t.test('a user can list and end their own sessions, one or all', async (t) => {
     const [a, b, c] = [
       await iam.login('admin', adminPassword),
       await iam.login('admin', adminPassword),
@@ -136,7 +136,7 @@ onEachDatabase(t, 'tokens end by age, by idleness and by their holder', async (t
     t.match(await iam.login('admin', 'another one'), /^plinth_/)
   })
 
-  await t.test('what has ended for long is purged', async (t) => {
+  await t.test('sessions that ended long ago are purged', async (t) => {
     await iam.clock.advance(200 * 24 * 60 * minute)
     await iam.login('admin', 'another one')
     const task = iam.running.scheduledTasks.find(({ name }) => name === 'iam.purge')
@@ -167,7 +167,7 @@ onSqlite(t, 'a password hash with old parameters is renewed at login', async (t,
   t.equal(await stored(), renewed, 'once is enough')
 })
 
-t.test('no token and no password lies anywhere: file, log, answers, audit', async (t) => {
+t.test('no token or password is stored or shown: files, log, responses, audit', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let log = ''
@@ -213,7 +213,7 @@ t.test('no token and no password lies anywhere: file, log, answers, audit', asyn
   }
 })
 
-t.test('a known token is checked without a query; the database being gone lets nobody in', async (t) => {
+t.test('a known token is checked without a query; without the database no login is accepted', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db)
@@ -230,7 +230,7 @@ t.test('a known token is checked without a query; the database being gone lets n
   t.equal((await iam.call('GET', me, { token })).code, '500')
 })
 
-onSqlite(t, 'what changes for one user leaves what is known of all others, on every instance', async (t, db) => {
+onSqlite(t, 'a change for one user keeps the cache of all other users, on every instance', async (t, db) => {
   const clock = manualClock()
   const one = await startIam(t, db, { clock })
   const two = await startIam(t, db, { clock })
@@ -309,7 +309,7 @@ onSqlite(t, 'what changes for one user leaves what is known of all others, on ev
   await isKept('once')
 })
 
-t.test('an unknown name costs a hash like a known one', async (t) => {
+t.test('an unknown name costs one hash, like a known name', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { config: { 'platform.iam.password.hash.memory': '32MiB' } })
@@ -329,7 +329,7 @@ t.test('an unknown name costs a hash like a known one', async (t) => {
   t.ok(malformed > known / 2, `malformed ${malformed.toFixed(0)} ms of work`)
 })
 
-t.test('an idle product asks the database nothing', async (t) => {
+t.test('an idle product sends no statement to the database', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const clock = manualClock()

@@ -64,7 +64,7 @@ const shopPlugin = definePlugin({
   },
 })
 
-onEachDatabase(t, 'K-006 other plugins record what was done, in their transaction, without secrets', async (t, db) => {
+onEachDatabase(t, 'K-006 other plugins record their actions, in their transaction, without secrets', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
   const token = await iam.administrator()
   const { record } = iam.running.service(shop)
@@ -154,7 +154,7 @@ onSqlite(t, 'a record is described in words, in the language of the reader', asy
   t.equal((await get('/1')).code, '404')
 })
 
-t.test('without a trail nothing is recorded, and a trail that fails stops the action', async (t) => {
+t.test('without an audit nothing is recorded, and a failing audit stops the action', async (t) => {
   const none = { contributions: () => new Map() }
   await writeAuditEntry(none, { actor: { name: 'cli' }, action: 'order.close' })
   const failing = { contributions: () => new Map([['x', { record: () => Promise.reject(new Error('full')) }]]) }
@@ -169,7 +169,7 @@ t.test('without a trail nothing is recorded, and a trail that fails stops the ac
   t.equal(auditTrail.id, 'kernel.audit-trail')
 })
 
-onEachDatabase(t, 'A9 a deleted user is told of once, and only when the deletion stands', async (t, db) => {
+onEachDatabase(t, 'A9 other plugins are told once about a deleted user, and only after the commit', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
   const token = await iam.administrator()
   const { deleted } = iam.running.service(shop)
@@ -184,7 +184,7 @@ onEachDatabase(t, 'A9 a deleted user is told of once, and only when the deletion
   t.same(deleted, [mia.id])
 })
 
-onEachDatabase(t, 'K-006 rows of earlier versions: audits get their user, names their new form', async (t, db) => {
+onEachDatabase(t, 'K-006 rows of earlier versions: audits get their user, names get their new form', async (t, db) => {
   const iam = await startIam(t, db)
   const token = await iam.administrator()
   const lead = await iam.accounts.create({ username: 'stra\u00dfe', password: 'secret1' }, system)

@@ -28,7 +28,7 @@ async function messageOf(config: Config, key: string) {
   return { ...message, digits: code.length }
 }
 
-t.test('a message of a code is written as the keys say', async (t) => {
+t.test('the message of a code is sent as configured', async (t) => {
   const lengths = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.code-length', {
     changed: 9,
     observe: messageOf,
@@ -68,7 +68,7 @@ t.test('a message of a code is written as the keys say', async (t) => {
   )
 })
 
-t.test('a code is accepted as long as its lifetime', async (t) => {
+t.test('a code is accepted during its lifetime', async (t) => {
   const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.ttl', {
     changed: '90s',
     observe: async (config, key) => {
@@ -82,7 +82,7 @@ t.test('a code is accepted as long as its lifetime', async (t) => {
   for (const { before, after } of found) t.same([before, after], ['200', '400'])
 })
 
-t.test('a channel that is switched off sends no code', async (t) => {
+t.test('a disabled channel sends no code', async (t) => {
   const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.enabled', {
     changed: false,
     observe: async (config, key) => {
@@ -161,7 +161,7 @@ t.test('codes and their checks are limited per recipient and per address', async
   for (const { before, after } of addresses) t.same([before, after], ['unlimited', { count: 3, retryAfter: 3600 }])
 })
 
-t.test('a limit holds as long as its window', async (t) => {
+t.test('a limit lasts as long as its window', async (t) => {
   const found = await assertKeyEffect(
     t,
     'platform.iam.auth.login.verification.{sms.mobile,sms.verify-mobile,sms.ip,sms.verify-ip,email.email,email.verify-email,email.ip,email.verify-ip}-window',
@@ -183,7 +183,7 @@ t.test('a limit holds as long as its window', async (t) => {
   }
 })
 
-t.test('mobile numbers are limited by their country', async (t) => {
+t.test('mobile numbers are limited by country', async (t) => {
   const sendTo =
     (...numbers: readonly string[]) =>
     async (config: KeyValues) => {
@@ -232,7 +232,7 @@ t.test('operators are alerted after a number of e-mail codes', async (t) => {
   t.same([alerts?.before, alerts?.after], [[], [{ area: 'email-codes', subject: 'all', count: 2, limit: 2 }]])
 })
 
-t.test('the sender of the configuration delivers, to its directory', async (t) => {
+t.test('the configured sender delivers to its directory', async (t) => {
   const senders = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.sender', {
     changed: 'other',
     compared: 'sink',
@@ -265,7 +265,7 @@ t.test('the sender of the configuration delivers, to its directory', async (t) =
   t.same([files?.before, files?.after], [['a'], ['a', 'b']])
 })
 
-t.test('a code is checked with the key that it was made with', async (t) => {
+t.test('a code is checked with the key with which it was created', async (t) => {
   const key = 'platform.iam.auth.login.verification.secret-key'
   const [first, second] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const [found] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.secret-key', {

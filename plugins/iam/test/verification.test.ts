@@ -196,7 +196,7 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
     })
   }
 
-  await t.test('spellings of one recipient share its quota', async (t) => {
+  await t.test('all notations of a recipient share its quota', async (t) => {
     await clock.advance(3_600_000)
     const spellings = [
       '+86 138-0000-0007',
@@ -331,7 +331,7 @@ t.test('only listed calling codes receive SMS codes, without a limit of the coun
   t.hasStrict(await send('email', 'a@example.org'), { code: '200' }, 'addresses have no country')
 })
 
-t.test('R-080 B20 a code length out of range stops the start', async (t) => {
+t.test('R-080 B20 an invalid code length prevents the start', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   for (const channel of ['sms', 'email']) {
@@ -345,7 +345,7 @@ t.test('R-080 B20 a code length out of range stops the start', async (t) => {
   }
 })
 
-t.test('R-088 R-089 what is configured for the message goes along with it', async (t) => {
+t.test('R-088 R-089 the configured message settings are passed to the sender', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const outbox = sink()
@@ -378,7 +378,7 @@ t.test('R-088 R-089 what is configured for the message goes along with it', asyn
   ])
 })
 
-t.test('B22 R-095 a delivery that fails costs the quota and makes the code void; no code in any log', async (t) => {
+t.test('B22 R-095 a failed delivery uses the quota and invalidates the code; no log contains a code', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let log = ''
@@ -439,7 +439,7 @@ t.test('B22 R-095 a delivery that fails costs the quota and makes the code void;
   }
 })
 
-onEachDatabase(t, 'what makes a code void leaves the one alone that came after it', async (t, at) => {
+onEachDatabase(t, 'invalidating a code does not affect a newer code', async (t, at) => {
   const outbox = sink()
   let isRejected = true
   const { send } = outbox.sender
@@ -468,7 +468,7 @@ onEachDatabase(t, 'what makes a code void leaves the one alone that came after i
   t.hasStrict(await it.check('email', address.email, outbox.last()), { code: '200' })
 })
 
-t.test('a store that is down is a clear failure and lets nobody in', async (t) => {
+t.test('a store that is down is a clear failure, and no code is accepted', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const outbox = sink()
@@ -481,7 +481,7 @@ t.test('a store that is down is a clear failure and lets nobody in', async (t) =
   t.equal(outbox.messages.length, 1, 'nothing is sent that could not be checked')
 })
 
-t.test('R-090 who has the database has no code: its hash cannot be found by trying all', async (t) => {
+t.test('R-090 a copy of the database reveals no code: its hash cannot be found by trying all codes', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const outbox = sink()
@@ -526,7 +526,7 @@ t.test('R-090 who has the database has no code: its hash cannot be found by tryi
   t.equal((await again.check('sms', phone, outbox.last())).code, '200', 'the key of the codes was not replaced')
 })
 
-t.test('a mobile number has one form, however it is written', async () => {
+t.test('a mobile number has one form, whatever its notation', async () => {
   const national = fc.tuple(fc.integer({ min: 30, max: 99 }), fc.integer({ min: 0, max: 99_999_999 }))
   const separator = fc.constantFrom('', ' ', '-', '(', ')', '.', '  ')
   await fc.assert(
@@ -613,7 +613,7 @@ t.test('senders: one of another plugin, a named one, none, several', async (t) =
   t.equal((await development.check('email', 'f@example.com', shown)).code, '200')
 })
 
-t.test('C-017 C-020 no input ends in "500"', async (t) => {
+t.test('C-017 C-020 no input causes "500"', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const outbox = sink()
@@ -680,7 +680,7 @@ t.test('addresses of one IPv6 network share the limits of codes', async (t) => {
   t.equal((await it.check('email', 'b@example.com', '0000000000', '2001:db8:1:2:ffff::2')).code, '429')
 })
 
-t.test('users prove their e-mail address by a code that was sent there', async (t) => {
+t.test('users verify their e-mail address with a code that was sent to it', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const outbox = sink()

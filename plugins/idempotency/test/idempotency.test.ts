@@ -111,7 +111,7 @@ onEachStore(t, 'a failed call is not stored', async (t, config) => {
   t.same(shop.made, ['chair'])
 })
 
-onEachStore(t, 'of calls that come at the same time, at two instances, one is carried out', async (t, config) => {
+onEachStore(t, 'of concurrent calls with one key at two instances, one is executed', async (t, config) => {
   const shop = newShop()
   const one = await startShop(t, config, shop)
   const two = await startShop(t, config, shop)
@@ -145,7 +145,7 @@ onEachStore(t, 'of calls that come at the same time, at two instances, one is ca
   )
 })
 
-t.test('a call in progress keeps its key for as long as it runs; one that died gives it back', async (t) => {
+t.test('a call in progress keeps its key while it runs; a dead process releases it', async (t) => {
   const config = await sqlite(t)
   const shop = newShop()
   const clock = manualClock()
@@ -206,7 +206,7 @@ t.test('after the retention a call is executed again', async (t) => {
   t.match(numbers, { before: [1, 1, 1], after: [1, 1, 2] })
 })
 
-t.test('a call in progress is protected by its lease, and responses are sealed with the key', async (t) => {
+t.test('a call in progress is protected by its lease, and stored responses are encrypted with the key', async (t) => {
   const [leases] = await assertKeyEffect(t, 'platform.idempotency.lease', {
     changed: '45s',
     observe: async (config) => {
@@ -239,7 +239,7 @@ t.test('a call in progress is protected by its lease, and responses are sealed w
   t.same([outcomes?.before, outcomes?.after], ['200', '409 idempotency.answer-not-kept'])
 })
 
-t.test('nothing that is kept can be read without the key', async (t) => {
+t.test('no stored response can be read without the key', async (t) => {
   const shop = newShop()
   const { send, running } = await startShop(t, await sqlite(t), shop)
   await send('my-own-key', { item: 'lamp of Ann', count: 1 })
@@ -252,7 +252,7 @@ t.test('nothing that is kept can be read without the key', async (t) => {
   t.match(await centre.get('platform.idempotency.secret-key'), { stored: { version: 1, value: '******' } })
 })
 
-t.test('what cannot be decrypted any more, or not be encrypted, is not done again', async (t) => {
+t.test('a call whose response cannot be encrypted or decrypted is not executed again', async (t) => {
   const values = new Map<string, string>()
   const key: { bytes: Buffer | undefined } = { bytes: Buffer.alloc(32, 1) }
   const find = async () => key.bytes
@@ -273,7 +273,7 @@ t.test('what cannot be decrypted any more, or not be encrypted, is not done agai
   t.equal(done, 2)
 })
 
-t.test('an answer that is too large is not kept, and the caller is told that it was done', async (t) => {
+t.test('a response that is too large is not stored, and the caller learns that the call was executed', async (t) => {
   const shop = newShop()
   const { send } = await startShop(t, await sqlite(t), shop)
   shop.work = async () => 'x'.repeat(maxResponseBytes)
@@ -286,7 +286,7 @@ t.test('an answer that is too large is not kept, and the caller is told that it 
   t.equal(shop.made.length, 2)
 })
 
-t.test('a key is visible ASCII, and a caller must be known', async (t) => {
+t.test('a key is visible ASCII, and its caller must be known', async (t) => {
   const shop = newShop()
   const { send } = await startShop(t, await sqlite(t), shop)
   for (const key of ['', 'a b', 'x'.repeat(256), 'kéy']) {
@@ -298,7 +298,7 @@ t.test('a key is visible ASCII, and a caller must be known', async (t) => {
   t.equal(shop.made.length, 2)
 })
 
-t.test('nothing is done without the shared store, and what was done is not done again at once', async (t) => {
+t.test('without the shared store no call is executed, and executed calls are not repeated immediately', async (t) => {
   const values = new Map<string, string>()
   const broken = { get: false, keep: false }
   const held = new Set<string>()
@@ -327,27 +327,30 @@ t.test('nothing is done without the shared store, and what was done is not done 
   t.same(await nothing(), { value: null, replayed: true })
 })
 
-t.test('a route that cannot take keys refuses the start, and the API description tells of those that do', async (t) => {
-  const config = await sqlite(t)
-  const wrong = definePlugin({
-    id: 'wrong',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    requires: { http },
-    setup({ services: { http } }) {
-      const route = { summary: 'Wrong', response: Type.Null(), annotations: [idempotent], handler: () => null }
-      http.route({ ...route, method: 'POST', path: '/api/v1/wrong/public', access: 'public' })
-      http.route({ ...route, method: 'GET', path: '/api/v1/wrong/read', access: 'user' })
-    },
-  })
-  await rejectsWith(t, startShop(t, config, newShop(), { plugins: [wrong] }), {
-    code: 'PLINTH_START_FAILED',
-    message: /PLINTH_IDEMPOTENCY_ROUTE.*POST \/api\/v1\/wrong\/public.*GET \/api\/v1\/wrong\/read/,
-  })
-  const { openapi } = await startShop(t, config, newShop())
-  const { paths } = await openapi()
-  t.match(paths['/api/v1/shop/orders']?.['post'], {
-    parameters: [{ name: 'Idempotency-Key', in: 'header', required: false, schema: { maxLength: 255 } }],
-    responses: { 200: { headers: { 'Idempotency-Replayed': {} } } },
-  })
-})
+t.test(
+  'a route that cannot accept keys prevents the start, and the API description shows the routes that do',
+  async (t) => {
+    const config = await sqlite(t)
+    const wrong = definePlugin({
+      id: 'wrong',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { http },
+      setup({ services: { http } }) {
+        const route = { summary: 'Wrong', response: Type.Null(), annotations: [idempotent], handler: () => null }
+        http.route({ ...route, method: 'POST', path: '/api/v1/wrong/public', access: 'public' })
+        http.route({ ...route, method: 'GET', path: '/api/v1/wrong/read', access: 'user' })
+      },
+    })
+    await rejectsWith(t, startShop(t, config, newShop(), { plugins: [wrong] }), {
+      code: 'PLINTH_START_FAILED',
+      message: /PLINTH_IDEMPOTENCY_ROUTE.*POST \/api\/v1\/wrong\/public.*GET \/api\/v1\/wrong\/read/,
+    })
+    const { openapi } = await startShop(t, config, newShop())
+    const { paths } = await openapi()
+    t.match(paths['/api/v1/shop/orders']?.['post'], {
+      parameters: [{ name: 'Idempotency-Key', in: 'header', required: false, schema: { maxLength: 255 } }],
+      responses: { 200: { headers: { 'Idempotency-Replayed': {} } } },
+    })
+  },
+)

@@ -11,7 +11,7 @@ import { startInbox } from './fixtures/inbox-product.ts'
 const path = 'notifications/inbox'
 const dayMs = 86_400_000
 
-onEachDatabase(t, '[N-006] the channel keeps its contract', async (t, at) => {
+onEachDatabase(t, '[N-006] the channel obeys its contract', async (t, at) => {
   const { running, db } = await startInbox(t, at)
   const channel = running.contributions(notificationChannel).get('database')
   if (channel === undefined) throw new Error('no channel')
@@ -37,17 +37,17 @@ onEachDatabase(t, '[N-006] the channel keeps its contract', async (t, at) => {
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none', recipients })) await t.test(name, run)
 })
 
-onEachDatabase(t, 'the channel in the facade', async (t, at) => {
+onEachDatabase(t, 'the channel in the notification service', async (t, at) => {
   const { user, facade, running, rows, db } = await startInbox(t, at)
   const ada = await user('ada')
   const recipients = [{ kind: 'user' as const, userId: ada.id }]
-  await t.test('[N-131] the same idempotency key is one item', async (t) => {
+  await t.test('[N-131] the same idempotency key adds one item', async (t) => {
     const send = (subject: string) => facade.sendTo('database', { subject, recipients }, { idempotencyKey: 'order:1' })
     const [first, second] = [await send('first'), await send('second')]
     t.equal(first.messageId, second.messageId)
     t.match(await ada.inbox(), { total: 1, items: [{ subject: 'first' }] })
   })
-  await t.test('a message that no inbox can hold is rejected with its field, and nothing is written', async (t) => {
+  await t.test('a message that no inbox can store is rejected with its field, and nothing is written', async (t) => {
     const before = await rows('notification_inbox_content')
     const attachment = { name: 'a', contentType: 'text/plain', size: 1, url: 'https://a.example' }
     const cases: readonly (readonly [object, RegExp])[] = [
@@ -85,7 +85,7 @@ onEachDatabase(t, 'the channel in the facade', async (t, at) => {
     })
     t.match(await off.facade.send({ subject: 'off', recipients }, { channels: ['database'] }), [{ skipped: true }])
   })
-  await t.test('secret variables are not kept beside the text that shows them', async (t) => {
+  await t.test('secret variables are not stored beside the text that contains them', async (t) => {
     const draft = {
       content: 'messages.shop.paid',
       variables: { orderNo: 'N-1', code: 's3cr3t-482913' },
@@ -98,12 +98,12 @@ onEachDatabase(t, 'the channel in the facade', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'a message to many', async (t, at) => {
+onEachDatabase(t, 'a message to many users', async (t, at) => {
   const { add, created, rows, settled, running, db } = await startInbox(t, at)
   const userIds = Array.from({ length: 2_500 }, (_, index) => index + 1)
   const events = () => created.splice(0) as { readonly userIds: number[]; readonly itemIds: number[] }[]
 
-  await t.test('comes in few events, each recipient once', async (t) => {
+  await t.test('is published in few events, each recipient once', async (t) => {
     const outbox = await rows('outbox_event')
     t.same(await add({ messageId: 'all', userIds: [...userIds, ...userIds] }), { added: 2_500, skipped: 0 })
     await settled()
@@ -120,7 +120,7 @@ onEachDatabase(t, 'a message to many', async (t, at) => {
     t.equal(await rows('outbox_event'), outbox, 'none of them is a row of the outbox')
     t.equal(await rows('notification_inbox_content'), 1)
   })
-  await t.test('what was cut off is completed, and only what is new is announced', async (t) => {
+  await t.test('interrupted work is completed, and only new items are announced', async (t) => {
     t.same(await add({ messageId: 'all', userIds }), { added: 0, skipped: 0 })
     t.same(await add({ messageId: 'all', subject: 'other', userIds: [...userIds, 9_001, 9_002] }), {
       added: 2,
@@ -157,7 +157,7 @@ onEachDatabase(t, 'two instances', async (t, at) => {
   const ada = await one.user('ada')
   const there = await other.loginAs('ada')
 
-  await t.test('write the same message at once: one item each, announced once', async (t) => {
+  await t.test('two instances write the same message at once: one item each, announced once', async (t) => {
     const userIds = Array.from({ length: 300 }, (_, index) => 10_000 + index)
     const both = await Promise.all(
       [one, other].map(({ add }) => add({ messageId: 'both', userIds: [...userIds, ada.id] })),
@@ -171,7 +171,7 @@ onEachDatabase(t, 'two instances', async (t, at) => {
     t.equal(received.length, 301)
     t.equal(new Set(received).size, 301)
   })
-  await t.test('see the same inbox and the same preferences at once', async (t) => {
+  await t.test('two instances see the same inbox and the same preferences immediately', async (t) => {
     const [item] = (await there.inbox()).items
     await there.call('PUT', `${path}/${item.id}/read`)
     t.same((await ada.call('GET', `${path}/unread-count`)).data, { count: 0, capped: false })
@@ -180,7 +180,7 @@ onEachDatabase(t, 'two instances', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async (t, at) => {
+onEachDatabase(t, 'lists are range scans of an index, with keyword and cursor', async (t, at) => {
   const { user, add, db, admin, purge } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   for (let index = 0; index < 60; index++) {
@@ -222,7 +222,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       t.hasStrict(await ada.call(method, url, body), { code: '400' }, `${url} ${JSON.stringify(body)?.slice(0, 40)}`)
     }
   })
-  await t.test('no statement reads a table from end to end or sorts it', async (t) => {
+  await t.test('no statement scans or sorts a whole table', async (t) => {
     // Makes most items read, and a third of them belong to the module `mall`. With these statistics, the database
     // chooses the index that matches the filter of each call.
     await ada.call('PUT', `${path}/read-all`)
@@ -278,7 +278,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       )
     }
   })
-  await t.test('[N-120] the count of unread items ends at a thousand', async (t) => {
+  await t.test('[N-120] the count of unread items stops at a thousand', async (t) => {
     await db.execute('delete from notification_inbox_item')
     const ids = Array.from({ length: 1_001 }, (_, index) => index + 1)
     const places = ids.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')
@@ -294,7 +294,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
   })
 })
 
-onEachDatabase(t, 'old items go, the content with the last of them', async (t, at) => {
+onEachDatabase(t, 'old items are removed, and the content with the last of them', async (t, at) => {
   const { user, add, rows, purge, clock } = await startInbox(t, at, {
     config: { 'platform.notification.inbox.retention': '10d', 'platform.notification.inbox.unread-retention': '30d' },
   })
@@ -318,7 +318,7 @@ onEachDatabase(t, 'old items go, the content with the last of them', async (t, a
   t.same(await tables(), [0, 0, 0], 'at last also what nobody read')
 })
 
-onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
+onSqlite(t, 'items are added and stored as configured', async (t, at) => {
   const { running, user, add, purge, clock, facade, db } = await startInbox(t, at)
   const ada = await user('ada')
   const [results] = await assertKeyEffect(t, 'platform.notification.channels.database.enabled', {
@@ -353,7 +353,7 @@ onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
   t.match(unread, { before: ['read', 'unread'], after: [] })
 })
 
-onSqlite(t, 'the inbox and the preferences of a user go with the user', async (t, at) => {
+onSqlite(t, 'the inbox and the preferences of a user are deleted with the user', async (t, at) => {
   const { user, add, admin, rows, settled, running } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   await add({ messageId: 'm', userIds: [ada.id, bob.id] })

@@ -6,11 +6,11 @@ import { startInbox } from './fixtures/inbox-product.ts'
 
 const path = 'notifications/inbox'
 
-onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (t, at) => {
+onEachDatabase(t, 'a message of an administrator reaches the inboxes of its recipients', async (t, at) => {
   const { user, admin, rows, created, settled } = await startInbox(t, at)
   const [ada, bob, eve] = [await user('ada'), await user('bob'), await user('eve')]
 
-  await t.test('[N-006 N-131 N-125 N-089] one item per recipient, and nobody else has it', async (t) => {
+  await t.test('[N-006 N-131 N-125 N-089] each recipient has one item, and no other user has it', async (t) => {
     const sent = await admin.call('POST', 'notifications/send', {
       channels: ['database'],
       recipientUserIds: [ada.id, bob.id, ada.id],
@@ -44,7 +44,7 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
     t.match(created, [{ content: { subject: 'Maintenance' }, userIds: [ada.id, bob.id] }])
   })
 
-  await t.test('a message without any text is rejected, and no inbox has it', async (t) => {
+  await t.test('a message without text is rejected and reaches no inbox', async (t) => {
     const before = await rows('notification_inbox_item')
     const empty = { channels: ['database'], recipientUserIds: [ada.id], template: 'nobody.has-it' }
     t.hasStrict(await admin.call('POST', 'notifications/send', empty), {
@@ -54,9 +54,12 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
     t.equal(await rows('notification_inbox_item'), before)
   })
 
-  await t.test('[N-015] what is offline finds it later: it lies in the table, not in a push', async (t) => {
-    t.equal((await (await bob).inbox()).items.length, 1)
-  })
+  await t.test(
+    '[N-015] offline users find the item later, because it is in the table and not only in a push',
+    async (t) => {
+      t.equal((await (await bob).inbox()).items.length, 1)
+    },
+  )
 })
 
 onEachDatabase(t, 'read state', async (t, at) => {
@@ -68,7 +71,7 @@ onEachDatabase(t, 'read state', async (t, at) => {
   const [third, second, first] = (await ids(ada)) as [number, number, number]
   const foreign = (await ids(bob)) as [number, number, number]
 
-  await t.test('[N-115 N-120 N-126] reading one item counts one less', async (t) => {
+  await t.test('[N-115 N-120 N-126] reading an item reduces the count by one', async (t) => {
     t.same(await unread(ada), { count: 3, capped: false })
     t.same((await ada.call('PUT', `${path}/${first}/read`)).data, { affected: 1 })
     t.same((await ada.call('PUT', `${path}/${first}/read`)).data, { affected: 0 }, 'once more has no effect')
@@ -85,13 +88,13 @@ onEachDatabase(t, 'read state', async (t, at) => {
     ])
   })
 
-  await t.test('[N-116 N-120] and unread again', async (t) => {
+  await t.test('[N-116 N-120] and marking it unread increases the count', async (t) => {
     t.same((await ada.call('PUT', `${path}/${first}/unread`)).data, { affected: 1 })
     t.same(await unread(ada), { count: 3, capped: false })
     t.match((await ada.inbox()).items[2], { id: first, unread: true, readAt: null })
   })
 
-  await t.test('[N-117] a batch changes the own items alone', async (t) => {
+  await t.test('[N-117] a batch changes only the own items', async (t) => {
     const response = await ada.call('PUT', `${path}/read-batch`, { ids: [first, second, ...foreign] })
     t.same(response.data, { affected: 2 })
     t.same(await unread(ada), { count: 1, capped: false })
@@ -108,7 +111,7 @@ onEachDatabase(t, 'read state', async (t, at) => {
     await bob.call('PUT', `${path}/unread-batch`, { ids: foreign })
   })
 
-  await t.test('[N-119 N-135] a foreign item is as if it did not exist, and stays as it is', async (t) => {
+  await t.test('[N-119 N-135] an item of another user is treated as missing, and does not change', async (t) => {
     for (const [method, end] of [
       ['PUT', '/read'],
       ['PUT', '/unread'],
@@ -141,7 +144,7 @@ onEachDatabase(t, 'read state', async (t, at) => {
     await ada.call('PUT', `${path}/unread-batch`, { ids: shown.map(({ id }) => id) })
   })
 
-  await t.test('[N-118 N-120] read-all reads the own inbox alone', async (t) => {
+  await t.test('[N-118 N-120] read-all reads only the own inbox', async (t) => {
     t.same((await ada.call('PUT', `${path}/read-all`)).data, { affected: 3 })
     t.same(
       [await unread(ada), await unread(bob)],
@@ -154,7 +157,7 @@ onEachDatabase(t, 'read state', async (t, at) => {
     t.match(read.at(-1), { userId: ada.id, all: true, items: [] })
   })
 
-  await t.test('[N-135 N-136] deletes own items alone, with ids in the body or in the query', async (t) => {
+  await t.test('[N-135 N-136] only own items are deleted, with ids in the body or in the query', async (t) => {
     t.same((await ada.call('DELETE', `${path}/${first}`)).data, { affected: 1 })
     t.hasStrict(await ada.call('DELETE', `${path}/${first}`), { code: '404' })
     t.same((await ada.call('DELETE', path, { ids: [second, first, foreign[0]] })).data, { affected: 1 })
@@ -178,7 +181,7 @@ onEachDatabase(t, 'read state', async (t, at) => {
     t.equal((await bob.inbox()).total, 3, 'nothing named, nothing deleted')
   })
 
-  await t.test('what was delivered and deleted does not come back', async (t) => {
+  await t.test('an item that was delivered and deleted is not delivered again', async (t) => {
     t.same(await add({ messageId: 'm1', userIds: [ada.id, bob.id] }), { added: 0, skipped: 0 })
     t.equal((await ada.inbox()).total, 0)
   })

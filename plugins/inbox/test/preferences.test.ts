@@ -16,11 +16,11 @@ onEachDatabase(t, 'preferences are saved per user', async (t, at) => {
   const [ada, bob] = [await user('ada'), await user('bob')]
   const get = async (one: typeof ada) => (await one.call('GET', path)).data
 
-  await t.test('[N-105 N-106] everything is wanted by default', async (t) => {
+  await t.test('[N-105 N-106] by default everything is enabled', async (t) => {
     t.same(await get(ada), allOn)
     t.equal(await rows('notification_preference'), 0)
   })
-  await t.test('[N-104 N-107 N-127] a part is saved, the rest and other users stay', async (t) => {
+  await t.test('[N-104 N-107 N-127] a part is saved; other parts and other users do not change', async (t) => {
     t.same((await ada.call('PUT', path, { forumEnabled: false })).data, { ...allOn, forumEnabled: false })
     const quietHours = { timeZone: 'Asia/Shanghai', start: '22:30', end: '07:00' }
     await ada.call('PUT', path, { emailEnabled: false, quietHours })
@@ -38,13 +38,13 @@ onEachDatabase(t, 'preferences are saved per user', async (t, at) => {
     await ada.call('PUT', path, { quietHours: null, forumEnabled: true })
     t.same(await get(ada), { ...allOn, emailEnabled: false })
   })
-  await t.test('each switch is one of its own', async (t) => {
+  await t.test('each switch is independent', async (t) => {
     for (const name of names) {
       t.same((await bob.call('PUT', path, { [name]: false })).data, { ...allOn, [name]: false })
       await bob.call('PUT', path, { [name]: true })
     }
   })
-  await t.test('bad input is refused with its field and changes nothing', async (t) => {
+  await t.test('invalid input is rejected with its field and changes nothing', async (t) => {
     const hours = { timeZone: 'UTC', start: '22:00', end: '07:00' }
     const before = await get(ada)
     for (const [body, field] of [
@@ -72,7 +72,7 @@ onEachDatabase(t, 'preferences are saved per user', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'the resolver judges channel and category together, for many users at once', async (t, at) => {
+onEachDatabase(t, 'the resolver checks channel and category together, for many users at once', async (t, at) => {
   const { user, preferences, db, clock } = await startInbox(t, at)
   const [ada, bob, eve] = [await user('ada'), await user('bob'), await user('eve')]
   await ada.call('PUT', path, { databaseEnabled: false, quietHours: { timeZone: 'UTC', start: '22:00', end: '07:00' } })
@@ -102,7 +102,7 @@ onEachDatabase(t, 'the resolver judges channel and category together, for many u
   t.same(await preferences.quietUntil(all, end(8)), new Map())
   t.same(await preferences.wanted([], { channel: 'database', category: 'mall' }), new Set())
 
-  await t.test('thousands cost one statement for each thousand', async (t) => {
+  await t.test('thousands of users need one statement per thousand', async (t) => {
     const many = Array.from({ length: 2_345 }, (_, index) => index + 1).concat(all)
     let statements = 0
     const query = db.query.bind(db)
@@ -119,7 +119,7 @@ onEachDatabase(t, 'the resolver judges channel and category together, for many u
   })
 })
 
-onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (t, at) => {
+onEachDatabase(t, 'a user who disabled it gets no item, and this is recorded', async (t, at) => {
   const { user, add, metrics, lines, facade, admin, db } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   const total = async (one: typeof ada) => (await one.inbox()).total
@@ -177,7 +177,7 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
     t.equal(await total(ada), before + 1)
     t.match((await bob.inbox('module=mall')).total, 2)
   })
-  await t.test('[N-114] every skipped write is a line of the log and a count of the metrics', async (t) => {
+  await t.test('[N-114] every skipped write is a log line and is counted in the metrics', async (t) => {
     const counted = skips().reduce((sum, line) => sum + Number(line['count']), 0)
     t.ok(counted >= 5)
     const values = [
@@ -189,7 +189,7 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
       counted,
     )
   })
-  await t.test('[N-114] a write that fails is a failure, a line of the log and an entry of the send log', async (t) => {
+  await t.test('[N-114] a failed write is a failure, a log line and an entry of the send log', async (t) => {
     const before = await total(ada)
     const message = { channels: ['database'], recipientUserIds: [ada.id], subject: 'Lost', content: 'and found' }
     await db.execute('alter table notification_inbox_item rename to notification_inbox_away')
@@ -208,7 +208,7 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
   })
 })
 
-t.test('modules have categories; what is none of a known one is system', (t) => {
+t.test('modules have categories; unknown modules belong to the category system', (t) => {
   for (const category of categories) t.equal(categoryOf(category.toUpperCase()), category)
   const others = {
     social: 'account',
@@ -232,7 +232,7 @@ const hours = (timeZone: string, start: number, end: number): QuietHours => ({
   end: end * 60,
 })
 
-t.test('quiet hours follow the clocks of their time zone', (t) => {
+t.test('quiet hours follow the local time of their zone', (t) => {
   const night = hours('Europe/Berlin', 22, 7)
   const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
   t.equal(iso(quietEnd(night, at('2026-01-10T20:59:59.999Z'))), undefined)
@@ -251,7 +251,7 @@ t.test('quiet hours follow the clocks of their time zone', (t) => {
   t.end()
 })
 
-t.test('the end of quiet hours is the first moment that is not quiet', (t) => {
+t.test('quiet hours end at the first time that is not quiet', (t) => {
   const zones = [
     'UTC',
     'Europe/Berlin',

@@ -30,7 +30,7 @@ onEachDatabase(t, 'an item shows texts in the language of its reader', async (t,
 
   const [plain, missing, braced] = (await list('zh-CN')) as [InboxItemView, InboxItemView, InboxItemView]
   await t.test(
-    '[N-089 N-017 N-090] a key of the catalogue is resolved with its variables, the original stays',
+    '[N-089 N-017 N-090] a message key is resolved with its variables, and the original is kept',
     async (t) => {
       t.match(braced, { subject: '{messages.shop.title}', displaySubject: '您的订单' })
       t.match(braced, { content: 'messages.shop.paid', displayContent: '订单 N-7 已支付' })
@@ -44,7 +44,7 @@ onEachDatabase(t, 'an item shows texts in the language of its reader', async (t,
   })
 })
 
-onEachDatabase(t, 'an item leads somewhere', async (t, at) => {
+onEachDatabase(t, 'an item has a link target', async (t, at) => {
   const { user, add, rows, db } = await startInbox(t, at)
   const ada = await user('ada')
   await add({
@@ -61,7 +61,7 @@ onEachDatabase(t, 'an item leads somewhere', async (t, at) => {
       note: { deep: true },
     },
   })
-  await t.test('[N-092 N-094 N-095] the jump fields are members of the item, with a semantic route', async (t) => {
+  await t.test('[N-092 N-094 N-095] the link fields are members of the item, with a semantic route', async (t) => {
     const [item] = (await ada.inbox()).items
     t.match(item, {
       module: 'forum',
@@ -77,7 +77,7 @@ onEachDatabase(t, 'an item leads somewhere', async (t, at) => {
     })
     t.notOk('attributes' in item)
   })
-  await t.test('of the attributes only those fields are stored', async (t) => {
+  await t.test('of the attributes only the link fields are stored', async (t) => {
     const stored = JSON.stringify(
       await db.query('select subject, content, jump, variables from notification_inbox_content'),
     )
@@ -134,7 +134,7 @@ t.test(
   },
 )
 
-t.test('what the sender names stands; what has the wrong form is left out', (t) => {
+t.test('values of the sender are used unless they are malformed, in which case they are omitted', (t) => {
   const named = { targetRoute: '/own/place', targetType: 'thing', targetId: '9' }
   t.match(jumpTargetOf({ event: 'forum.topic.liked', topicId: 4, ...named }), named)
   for (const targetRoute of [
@@ -178,7 +178,7 @@ onEachDatabase(t, 'attachments', async (t, at) => {
   const list = async (query = '') => (await admin.call('GET', `notification-message-attachments?${query}`)).data
 
   await t.test(
-    '[N-137 N-100 N-102 N-103] the metadata is listed, with an address by the present configuration',
+    '[N-137 N-100 N-102 N-103] the metadata is listed, with an address of the current configuration',
     async (t) => {
       const { items, total } = await list('messageId=with-files')
       t.equal(total, 5)
@@ -202,13 +202,13 @@ onEachDatabase(t, 'attachments', async (t, at) => {
       t.equal((await list('messageId=unknown')).total, 0)
     },
   )
-  await t.test('the item has them too, in their order', async (t) => {
+  await t.test('the item has the attachments too, in their order', async (t) => {
     const [without, item] = (await ada.inbox()).items
     t.same(without.attachments, [])
     t.equal(item.attachments.length, 5)
     t.match(item.attachments[0], { name: 'report.pdf', url: /^https:\/\/files/ })
   })
-  await t.test('[N-101] the table has neither a content nor a link to a record of a file', async (t) => {
+  await t.test('[N-101] the table contains neither file contents nor a reference to a file record', async (t) => {
     const { properties } = db.fork().getMetadata().getByClassName('InboxAttachment')
     t.same(Object.keys(properties).sort(), [
       'contentId',
@@ -222,7 +222,7 @@ onEachDatabase(t, 'attachments', async (t, at) => {
       'url',
     ])
   })
-  await t.test('[N-137] not without the permission', async (t) => {
+  await t.test('[N-137] the permission is required', async (t) => {
     t.hasStrict(await ada.call('GET', 'notification-message-attachments'), { code: '403' })
   })
 })
@@ -247,7 +247,7 @@ onEachDatabase(t, 'read receipts', async (t, at) => {
       Number.isSafeInteger(id) ? receipt : 'no id',
     )
   const [, first] = (await ada.inbox()).items
-  await t.test('[N-138] a receipt has the time of reading, and none after the item is unread again', async (t) => {
+  await t.test('[N-138] a receipt has the time of reading, and none after the item is marked unread', async (t) => {
     const expected = (readAt: unknown) => [
       { messageId: 'm1', userId: ada.id, readAt },
       { messageId: 'm1', userId: bob.id, readAt: null },
@@ -258,7 +258,7 @@ onEachDatabase(t, 'read receipts', async (t, at) => {
     await ada.call('PUT', `notifications/inbox/${first.id}/unread`)
     t.same(await withoutIds('messageId=m1'), expected(null))
   })
-  await t.test('[N-138] pages, all messages, an unknown one, and nobody without the permission', async (t) => {
+  await t.test('[N-138] pages, all messages, an unknown message, and a caller without the permission', async (t) => {
     const page = await receipts('messageId=m1&size=1')
     t.match(page, { items: [{ userId: ada.id }], total: 2 })
     t.match(await receipts(`messageId=m1&size=1&cursor=${page.next}`), { items: [{ userId: bob.id }] })
@@ -268,7 +268,7 @@ onEachDatabase(t, 'read receipts', async (t, at) => {
   })
 })
 
-onSqlite(t, 'operators with a data scope see receipts and attachments of their users alone', async (t, at) => {
+onSqlite(t, 'operators with a data scope see receipts and attachments only of their users', async (t, at) => {
   const { user, add, admin } = await startInbox(t, at)
   const permissions = ['notification:receipt:view', 'notification:attachment:view']
   const role = await admin.call('POST', 'admin/iam/roles', {

@@ -27,7 +27,7 @@ async function installed(t: Test, db: TestDatabase, settings: StartSettings = {}
   return { ...started, sessionId: data.sessionId as string, admin: await started.administrator() }
 }
 
-onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
+onSqlite(t, 'I-162 I-163 I-164 permissions of the operations', async (t, db) => {
   const { call, login, running } = await installed(t, db, { config: { 'platform.install.token': 'x'.repeat(40) } })
   // The product is not installed, because the token was missing. Users with one permission each can still log in.
   const service = running.service(accounts)
@@ -66,24 +66,28 @@ onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
   }
 })
 
-onSqlite(t, 'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is refused for every missing condition', async (t, db) => {
-  const { admin, look } = await installed(t, db)
-  const rejected = async (body: object, why: RegExp) => {
-    const { code, data } = await admin('POST', 'state/reset', body)
-    t.match([code, data], ['200', { reset: false, alreadyUninstalled: false, message: why }], JSON.stringify(body))
-    t.match((await look('status')).data, { installed: true, installAllowed: false })
-  }
-  await rejected({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
-  for (const body of [{}, { confirmation: '' }, { confirmation: 'RESET' }, { confirmation: 'MARK-INSTALLED' }]) {
-    await rejected(body, /phrase is wrong/)
-  }
-  await rejected({ dryRun: true }, /platform\.install\.allow-reinstall/)
-  const { data } = await admin('GET', 'audit-logs?action=state-reset')
-  t.equal(data.total, 6, 'I-083')
-  for (const entry of data.items) t.hasStrict(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
-})
+onSqlite(
+  t,
+  'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is rejected for every missing condition',
+  async (t, db) => {
+    const { admin, look } = await installed(t, db)
+    const rejected = async (body: object, why: RegExp) => {
+      const { code, data } = await admin('POST', 'state/reset', body)
+      t.match([code, data], ['200', { reset: false, alreadyUninstalled: false, message: why }], JSON.stringify(body))
+      t.match((await look('status')).data, { installed: true, installAllowed: false })
+    }
+    await rejected({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
+    for (const body of [{}, { confirmation: '' }, { confirmation: 'RESET' }, { confirmation: 'MARK-INSTALLED' }]) {
+      await rejected(body, /phrase is wrong/)
+    }
+    await rejected({ dryRun: true }, /platform\.install\.allow-reinstall/)
+    const { data } = await admin('GET', 'audit-logs?action=state-reset')
+    t.equal(data.total, 6, 'I-083')
+    for (const entry of data.items) t.hasStrict(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
+  },
+)
 
-onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry again', async (t, db) => {
+onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the installer again', async (t, db) => {
   const config = { 'platform.install.allow-reinstall': true }
   const { admin, look, server, centre, execute } = await installed(t, db, { config })
   t.equal((await server.inject('/install/')).statusCode, 200, 'I-003')
@@ -186,7 +190,7 @@ onSqlite(t, 'I-077 I-078 I-079 I-081 mark as installed', async (t, db) => {
   )
 })
 
-onSqlite(t, 'I-156 I-157 the lock alone', async (t, db) => {
+onSqlite(t, 'I-156 I-157 only the lock step', async (t, db) => {
   const { install, look, accounts: users } = await startInstall(t, db)
   const { code, data } = await install('lock')
   t.equal(code, '200')
@@ -202,7 +206,7 @@ onSqlite(t, 'I-156 I-157 the lock alone', async (t, db) => {
   t.match((await install('lock')).data, { authorized: false, locked: false }, 'I-073')
 })
 
-onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async (t, db) => {
+onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 only the administrator step', async (t, db) => {
   const { install, form, call, accounts: users, server } = await startInstall(t, db)
   const { administrator } = form
   t.match((await install('administrator', { body: { ...administrator, confirmPassword: 'other-one' } })).data, {
@@ -301,7 +305,7 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
   t.equal((await admin('GET', 'sessions?status=whatever')).code, '400')
 })
 
-onEachDatabase(t, 'I-167 I-169 sessions and audit logs are walked by a cursor', async (t, db) => {
+onEachDatabase(t, 'I-167 I-169 sessions and audit logs are read by a cursor', async (t, db) => {
   const { install, execute, form, administrator, clock } = await startInstall(t, db)
   const broken = { ...form, site: { ...form.site, name: '' } }
   for (let run = 0; run < 4; run++) {
@@ -371,26 +375,35 @@ onSqlite(t, 'I-055 I-158 I-161 records of single steps, and their limit', async 
   t.match((await look('sessions/many?limit=2')).data.records, [{ message: '519' }, { message: '520' }])
 })
 
-onSqlite(t, 'I-059 I-072 the lock alone installs, with its record in the audit', async (t, db) => {
-  const { install, look, form, administrator, centre, db: database } = await startInstall(t, db)
-  await install('migrate')
-  await install('administrator', { body: form.administrator })
-  const trace = { headers: { 'x-trace-id': 'trace-lock' } }
-  const { data } = await install('lock', trace)
-  t.match(data, { authorized: true, locked: true, lockedAt: /Z$/, status: { installed: true, installAllowed: false } })
-  t.match(await centre.get('platform.install.installed'), { stored: { value: true, updatedBy: 'install' } })
-  const [row] = await database.query<{ installed: unknown }>('select installed from install_state where id = 1')
-  t.equal(Number(row?.installed), 1, 'the compatibility record')
-  t.match((await look('status')).data, { installed: true, locked: true, installAllowed: false })
-  t.match((await install('lock')).data, { authorized: false, locked: false }, 'the entry is closed')
+onSqlite(
+  t,
+  'I-059 I-072 the lock step alone completes the installation, with its record in the audit',
+  async (t, db) => {
+    const { install, look, form, administrator, centre, db: database } = await startInstall(t, db)
+    await install('migrate')
+    await install('administrator', { body: form.administrator })
+    const trace = { headers: { 'x-trace-id': 'trace-lock' } }
+    const { data } = await install('lock', trace)
+    t.match(data, {
+      authorized: true,
+      locked: true,
+      lockedAt: /Z$/,
+      status: { installed: true, installAllowed: false },
+    })
+    t.match(await centre.get('platform.install.installed'), { stored: { value: true, updatedBy: 'install' } })
+    const [row] = await database.query<{ installed: unknown }>('select installed from install_state where id = 1')
+    t.equal(Number(row?.installed), 1, 'the compatibility record')
+    t.match((await look('status')).data, { installed: true, locked: true, installAllowed: false })
+    t.match((await install('lock')).data, { authorized: false, locked: false }, 'the entry is closed')
 
-  const admin = await administrator()
-  const { data: page } = await admin('GET', 'audit-logs?action=lock')
-  t.equal(page.total, 1)
-  t.match(page.items, [
-    { action: 'lock', status: /^passed$/, traceId: 'trace-lock', summary: { message: data.message } },
-  ])
-})
+    const admin = await administrator()
+    const { data: page } = await admin('GET', 'audit-logs?action=lock')
+    t.equal(page.total, 1)
+    t.match(page.items, [
+      { action: 'lock', status: /^passed$/, traceId: 'trace-lock', summary: { message: data.message } },
+    ])
+  },
+)
 
 onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, db) => {
   const { install, look, execute, form, administrator, running } = await startInstall(t, db)
@@ -460,7 +473,7 @@ onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, d
   t.match((await look('status')).data, { installed: true })
 })
 
-onSqlite(t, 'I-059 strangers cannot fill the audit', async (t, db) => {
+onSqlite(t, 'I-059 callers without access cannot fill the audit', async (t, db) => {
   const { look, administrator, clock } = await installed(t, db)
   for (let call = 0; call < 80; call++) await look('steps')
   await clock.advance(60_000)

@@ -40,7 +40,7 @@ async function assertClosed(t: Test, { look, install, execute, server, root, for
   t.equal(existsSync(file) ? readFileSync(file, 'utf8') : undefined, before)
 }
 
-onEachDatabase(t, 'P25 a database that has lost its tables after the installation', async (t, db) => {
+onEachDatabase(t, 'P25 a database that lost its tables after the installation', async (t, db) => {
   const started = await startInstall(t, db)
   await started.execute()
   writeFileSync(join(started.root, '.env'), 'OTHER=1\n')
@@ -52,7 +52,7 @@ onEachDatabase(t, 'P25 a database that has lost its tables after the installatio
   t.match((await started.look('status')).data, { installed: false }, 'without the marker it was never installed here')
 })
 
-onEachDatabase(t, 'P25 E7 a database that was emptied and migrated anew', async (t, db) => {
+onEachDatabase(t, 'P25 E7 a database that was emptied and migrated again', async (t, db) => {
   const started = await startInstall(t, db)
   await started.execute()
   await started.running.stop('to lose its data')
@@ -76,7 +76,7 @@ onEachDatabase(t, 'P25 E7 a database that was emptied and migrated anew', async 
 
 for (const { dialect, skip } of dialectsUnderTest) {
   if (dialect !== 'postgresql') continue
-  t.test('P25 a database that is gone', { skip }, async (t) => {
+  t.test('P25 a missing database', { skip }, async (t) => {
     const db = await createDatabase(dialect)
     const started = await startInstall(t, db)
     await started.execute()
@@ -93,7 +93,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-onEachDatabase(t, 'I-007 I-008 what counts is the key, on all instances at once', async (t, db) => {
+onEachDatabase(t, 'I-007 I-008 the key decides, on all instances at once', async (t, db) => {
   const [a, b] = [await startInstall(t, db), await startInstall(t, db)]
   const both = async () => [(await a.look('status')).data.installed, (await b.look('status')).data.installed]
   await a.db.execute('update install_state set installed = ? where id = 1', [true])
@@ -129,7 +129,7 @@ onSqlite(t, 'I-160 records are read from the file while the database has none', 
   t.match((await look('sessions/none')).data, { records: [] })
 })
 
-onEachDatabase(t, 'I-159 a record whose commit was not answered keeps no other back', async (t, db) => {
+onEachDatabase(t, 'I-159 a record whose commit got no response does not delay other records', async (t, db) => {
   const { db: database, clock, root } = await startInstall(t, db)
   let isLost = true
   const unsure: Pick<Database, 'transactional' | 'newId' | 'fork'> = {
@@ -159,7 +159,7 @@ onEachDatabase(t, 'I-159 a record whose commit was not answered keeps no other b
 
 onEachDatabase(
   t,
-  'I-138 a run that died holds nothing up; one on another machine does until its lease ends',
+  'I-138 a dead run delays nothing; a run on another machine does until its lease ends',
   async (t, db) => {
     const { db: database, clock, execute, look } = await startInstall(t, db)
     const holdAs = (space: string, pid: number, until: number) =>
@@ -183,7 +183,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => {
+onEachDatabase(t, 'the lock of a running run is renewed', async (t, db) => {
   const { db: database, clock } = await startInstall(t, db)
   // The product also sleeps on this clock, so only the sleeps of the lock are counted.
   let sleepsOfLock = 0
@@ -230,7 +230,7 @@ onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => 
 const strong = 'k9Jm2Qx7Lw4Zr8Tn5Vb1Yc6Hd3Fg0PsA'
 
 t.test(
-  'I-021 I-022 D62 production keeps the entry closed without a token of strength from the environment',
+  'I-021 I-022 D62 in production the installer stays closed without a strong token from the environment',
   async (t) => {
     const former = process.env['NODE_ENV']
     t.teardown(() => {

@@ -18,7 +18,7 @@ administrator:
   password: ${secrets.administrator}
 `
 
-t.test('answers from a file, progress for people', { timeout: 600_000 }, async (t) => {
+t.test('answers from a file, and progress for people', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   writeFileSync(join(root, 'answers.yaml'), yaml)
   const done = await command(root, ['install', '--answers', 'answers.yaml'])
@@ -58,7 +58,7 @@ t.test('`--answers -` reads the answers from standard input', { timeout: 600_000
 })
 
 t.test(
-  'options win over the environment, and both over the file; one JSON document',
+  'options override the environment, and both override the file; one JSON document',
   { timeout: 600_000 },
   async (t) => {
     const root = productRoot(t)
@@ -91,7 +91,7 @@ t.test(
   },
 )
 
-t.test('it ends with 1 at the first step that fails, and says which', { timeout: 600_000 }, async (t) => {
+t.test('the command ends with 1 at the first failing step, and names it', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   writeFileSync(join(root, 'answers.yaml'), yaml.replace(secrets.administrator, '"12345"'))
   const weak = await command(root, ['install', '--answers', 'answers.yaml', '--json'])
@@ -121,7 +121,7 @@ t.test('it ends with 1 at the first step that fails, and says which', { timeout:
 })
 
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
-  t.test(`D23 another database in one go: ${dialect}`, { skip, timeout: 600_000 }, async (t) => {
+  t.test(`D23 another database in one run: ${dialect}`, { skip, timeout: 600_000 }, async (t) => {
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
     const root = productRoot(t)
     const { type, host, database, username } = target
@@ -150,7 +150,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   })
 }
 
-t.test('the embedded database: how long it takes after the form is sent', { timeout: 600_000 }, async (t) => {
+t.test('the embedded database: duration after the form is sent', { timeout: 600_000 }, async (t) => {
   const product = await serve(t, productRoot(t))
   const body = { ...form, database: { type: 'h2', database: '' } }
   const before = performance.now()

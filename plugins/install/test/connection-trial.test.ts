@@ -13,7 +13,7 @@ t.jobs = 4
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
   for (const cut of ['closed', 'silent'] as const) {
     t.test(
-      `${dialect} is away (${cut}) at the restart: back on the old connection`,
+      `${dialect} is unavailable (${cut}) at the restart: the product returns to the old connection`,
       { skip, timeout: 600_000 },
       async (t) => {
         const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)

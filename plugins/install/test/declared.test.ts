@@ -10,7 +10,7 @@ import { startInstall } from './fixtures/product.ts'
 
 const plugins = join(import.meta.dirname, '../..')
 
-t.test('I-004 no other plugin depends on this one, and none imports it', async (t) => {
+t.test('I-004 no other plugin depends on this one or imports it', async (t) => {
   for (const name of readdirSync(plugins)) {
     // Presets contain all plugins, so they may refer to the installer.
     if (name === 'install' || name === 'presets') continue
@@ -28,7 +28,7 @@ t.test('I-004 no other plugin depends on this one, and none imports it', async (
 })
 
 t.test(
-  'I-015 I-016 I-017 I-018 I-019 I-020 I-023 I-024 I-027 I-028 I-029 I-030 I-031 I-032 I-033 the keys',
+  'I-015 I-016 I-017 I-018 I-019 I-020 I-023 I-024 I-027 I-028 I-029 I-030 I-031 I-032 I-033 the configuration keys',
   async (t) => {
     const keys: KeyDeclarations = installPlugin.config ?? {}
     const defaults = Object.fromEntries(Object.entries(keys).map(([key, { default: value }]) => [key, value]))
@@ -71,7 +71,7 @@ t.test(
   },
 )
 
-t.test('I-163 I-204 I-206 I-210 codes', async (t) => {
+t.test('I-163 I-204 I-206 I-210 the codes', async (t) => {
   t.same(
     installPlugin.permissions?.map(({ code }) => code),
     ['install:view', 'install:manage'],
@@ -97,7 +97,7 @@ t.test('I-163 I-204 I-206 I-210 codes', async (t) => {
   ])
 })
 
-t.test('I-208 news that nobody can be told of do not fail the installation', async (t) => {
+t.test('I-208 notifications that cannot be sent do not make the installation fail', async (t) => {
   const deaf = definePlugin({
     ...eventsPlugin,
     setup(context) {
@@ -125,7 +125,7 @@ t.test('I-208 news that nobody can be told of do not fail the installation', asy
   t.match((await look('status')).data, { installed: true })
 })
 
-t.test('every text of the endpoints is there in both languages', async (t) => {
+t.test('every text of the endpoints exists in both languages', async (t) => {
   const [en, zh] = ['en', 'zh-CN'].map((locale) =>
     JSON.parse(readFileSync(join(import.meta.dirname, `../src/messages/${locale}.json`), 'utf8')),
   )

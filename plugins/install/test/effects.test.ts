@@ -48,7 +48,7 @@ const isOpen = 'install.token.not-required'
 const isClosed = 'install.token.not-allowed'
 const isInstalled = { 'platform.install.installed': true }
 
-t.test('the root path leads to the installation as the keys say', async (t) => {
+t.test('the root path leads to the installation as configured', async (t) => {
   const observe = seen(page('/'))
   const switches = await assertKeyEffect(t, 'platform.install.{enabled,root-route.enabled}', {
     changed: false,
@@ -65,7 +65,7 @@ t.test('the root path leads to the installation as the keys say', async (t) => {
   t.equal(root?.after, '404')
 })
 
-t.test('pages are served before the installation as the keys say', async (t) => {
+t.test('pages are served before the installation as configured', async (t) => {
   const [own] = await assertKeyEffect(t, 'platform.install.page.enabled', {
     changed: false,
     observe: seen(page('/install/')),
@@ -78,7 +78,7 @@ t.test('pages are served before the installation as the keys say', async (t) => 
   t.match(others, { before: '404', after: '302 /install/' })
 })
 
-t.test('an installed product is closed and leads on as the keys say', async (t) => {
+t.test('an installed product is closed and redirects as configured', async (t) => {
   const [installed] = await assertKeyEffect(t, 'platform.install.installed', {
     changed: true,
     observe: seen(page('/admin/'), { 'platform.install.access-protection-enabled': true }),
@@ -101,7 +101,7 @@ t.test('an installed product is closed and leads on as the keys say', async (t) 
   t.match(entries, { before: ['docs'], after: ['app', 'pc', 'docs'] })
 })
 
-t.test('a caller may install as the keys say', async (t) => {
+t.test('a caller may install as configured', async (t) => {
   const withToken = { 'platform.install.token': token }
   const [required] = await assertKeyEffect(t, 'platform.install.token', {
     changed: `other-${token}`,

@@ -23,7 +23,7 @@ async function start(t: Test, settings: StartSettings = {}) {
   return startInstall(t, db, settings)
 }
 
-t.test('I-005 I-006 I-014 I-209 the status snapshot', async (t) => {
+t.test('I-005 I-006 I-014 I-209 the installation status', async (t) => {
   const { look, execute, clock } = await start(t)
   const before = await look('status')
   t.equal(before.code, '200')
@@ -69,7 +69,7 @@ t.test('I-010 I-013 mode and switch', async (t) => {
   }
 })
 
-t.test('I-011 I-012 I-019 installed, with and without leave to install again', async (t) => {
+t.test('I-011 I-012 I-019 installed, with and without permission to install again', async (t) => {
   const { look, execute, install } = await start(t, { config: { 'platform.install.allow-reinstall': true } })
   await execute()
   t.match((await look('status')).data, { installed: true, allowReinstall: true, installAllowed: true, locked: true })
@@ -80,7 +80,7 @@ t.test('I-011 I-012 I-019 installed, with and without leave to install again', a
   t.match(administrator, { status: /^passed$/, message: /already/ }, 'D63 the administrator is there already')
 })
 
-t.test('I-020 I-085 I-086 I-087 I-088 I-092 no token configured, or blanks alone', async (t) => {
+t.test('I-020 I-085 I-086 I-087 I-088 I-092 no token is configured, or only blanks', async (t) => {
   for (const configured of ['', '    ']) {
     const { install, look } = await start(t, { config: { 'platform.install.token': configured } })
     for (const body of [{}, { token: '' }, { token: 'whatever' }]) {
@@ -118,7 +118,7 @@ t.test('I-023 I-089 I-090 I-094 token check', async (t) => {
   t.equal((await install('token/verify', { body: { token: 5 } })).code, '400')
 })
 
-t.test('I-023 the validity is configured', async (t) => {
+t.test('I-023 the validity is configurable', async (t) => {
   const { install, clock } = await start(t, { config: { ...tokenOf, 'platform.install.token-ttl': '90s' } })
   const { data } = await install('token/verify', { body: { token } })
   t.equal(Date.parse(data.expiresAt) - clock.now(), 90_000)
@@ -231,7 +231,7 @@ t.test('I-027 HTTPS', async (t) => {
   t.match(await result({ 'x-forwarded-proto': 'https' }, '203.0.113.5'), { valid: false }, 'anybody else does not')
 })
 
-t.test('I-095 five wrong tokens a minute and address', async (t) => {
+t.test('I-095 five wrong tokens per minute and address', async (t) => {
   const { install, look, clock } = await start(t, { config: tokenOf })
   const from = { remoteAddress: '203.0.113.9' }
   const wrong = () => look('steps', { token: 'wrong', ...from })
@@ -248,42 +248,45 @@ t.test('I-095 five wrong tokens a minute and address', async (t) => {
   t.equal((await look('steps', { token, ...from })).code, '200', 'asking without a token is no guess')
 })
 
-t.test('I-095 guesses at the same time gain nothing', async (t) => {
+t.test('I-095 concurrent guesses have no advantage', async (t) => {
   const { look } = await start(t, { config: tokenOf })
   const answers = await Promise.all(Array.from({ length: 40 }, () => look('steps', { token: 'wrong' })))
   t.equal(answers.filter(({ code }) => code === '403').length, 5)
   t.equal(answers.filter(({ code }) => code === '429').length, 35)
 })
 
-t.test('I-095 D11 whoever invents addresses meets the budget of the peer, then the one of all', async (t) => {
-  const { look, install, clock } = await start(t, { config: tokenOf })
-  const guess = async (remoteAddress: string, client: string, given = 'wrong') =>
-    (await look('steps', { token: given, remoteAddress, headers: { 'x-forwarded-for': client } })).code
-  const codes = async (calls: readonly (() => Promise<string>)[]) => {
-    const found: string[] = []
-    for (const call of calls) found.push(await call())
-    return found.join(' ')
-  }
-  const rotating = Array.from({ length: 8 }, (_, turn) => () => guess('10.0.0.1', `198.51.100.${turn}`))
-  t.equal(await codes(rotating), '403 403 403 403 403 429 429 429', 'through one proxy')
-  t.equal(
-    await guess('10.0.0.1', '203.0.113.7', token),
-    '200',
-    'who knows a token that nobody can guess is not locked out',
-  )
-  t.equal(await guess('10.0.0.1', '198.51.100.99'), '429', 'and guessing goes on being refused')
-  const elsewhere = Array.from({ length: 60 }, (_, turn) => () => guess(`10.1.${turn}.1`, `192.0.2.${turn}`))
-  const all = (await codes(elsewhere)).split(' ')
-  t.same([all.indexOf('429'), all.lastIndexOf('403')], [45, 44], 'fifty of all together')
-  t.equal(await guess('10.2.0.1', '203.0.113.8', token), '200')
-  t.hasStrict(await install('token/verify', { body: { token: 'wrong' }, remoteAddress: '203.0.113.9' }), {
-    code: '429',
-  })
-  await clock.advance(60_000)
-  t.equal(await guess('10.0.0.1', '198.51.100.1'), '403', 'the budgets come back')
-})
+t.test(
+  'I-095 D11 a caller who forges addresses reaches the limit of the connection, then the common limit',
+  async (t) => {
+    const { look, install, clock } = await start(t, { config: tokenOf })
+    const guess = async (remoteAddress: string, client: string, given = 'wrong') =>
+      (await look('steps', { token: given, remoteAddress, headers: { 'x-forwarded-for': client } })).code
+    const codes = async (calls: readonly (() => Promise<string>)[]) => {
+      const found: string[] = []
+      for (const call of calls) found.push(await call())
+      return found.join(' ')
+    }
+    const rotating = Array.from({ length: 8 }, (_, turn) => () => guess('10.0.0.1', `198.51.100.${turn}`))
+    t.equal(await codes(rotating), '403 403 403 403 403 429 429 429', 'through one proxy')
+    t.equal(
+      await guess('10.0.0.1', '203.0.113.7', token),
+      '200',
+      'who knows a token that nobody can guess is not locked out',
+    )
+    t.equal(await guess('10.0.0.1', '198.51.100.99'), '429', 'and guessing goes on being refused')
+    const elsewhere = Array.from({ length: 60 }, (_, turn) => () => guess(`10.1.${turn}.1`, `192.0.2.${turn}`))
+    const all = (await codes(elsewhere)).split(' ')
+    t.same([all.indexOf('429'), all.lastIndexOf('403')], [45, 44], 'fifty of all together')
+    t.equal(await guess('10.2.0.1', '203.0.113.8', token), '200')
+    t.hasStrict(await install('token/verify', { body: { token: 'wrong' }, remoteAddress: '203.0.113.9' }), {
+      code: '429',
+    })
+    await clock.advance(60_000)
+    t.equal(await guess('10.0.0.1', '198.51.100.1'), '403', 'the budgets come back')
+  },
+)
 
-t.test('I-095 a token that might be guessed waits for the budgets of all, save at the machine itself', async (t) => {
+t.test('I-095 a weak token has the limits of all callers, except on the same machine', async (t) => {
   const weak = 'weak'
   const { look } = await start(t, { config: { 'platform.install.token': weak } })
   const ask = async (given: string, options: object) => (await look('steps', { token: given, ...options })).code
@@ -295,7 +298,7 @@ t.test('I-095 a token that might be guessed waits for the budgets of all, save a
   t.equal(await ask(weak, {}), '429', 'but guesses no more than others')
 })
 
-t.test('I-095 E4 addresses of one IPv6 network count together, and memory has a bound', async (t) => {
+t.test('I-095 E4 addresses of one IPv6 network count together, and memory is limited', async (t) => {
   const { look } = await start(t, { config: tokenOf })
   const guess = async (remoteAddress: string) => (await look('steps', { token: 'wrong', remoteAddress })).code
   for (let host = 1; host <= 5; host++) t.equal(await guess(`2001:db8:0:7::${host}`), '403')
@@ -314,7 +317,7 @@ t.test('I-095 E4 addresses of one IPv6 network count together, and memory has a 
   t.same(attempts.waits(from('first')), { ownMs: 0, sharedMs: 0 })
 })
 
-t.test('E6 A page whose name was led to this machine installs nothing without a token', async (t) => {
+t.test('E6 a page whose host name was pointed to this machine cannot install without a token', async (t) => {
   const site = { environment: { PLATFORM_SITE_URL: 'https://shop.example.com/start' } }
   const { call, install, look, form, accounts, server } = await start(t, site)
   const rebound = (host: string) => ({ host, 'sec-fetch-site': 'same-origin', origin: `http://${host}` })
@@ -381,7 +384,7 @@ t.test('E6 A page whose name was led to this machine installs nothing without a 
   t.equal((await server.inject({ url: '/install/', headers })).statusCode, 200, 'the page shows why')
 })
 
-t.test('E6 a proxy that an operator has named, and a token, open it under any host', async (t) => {
+t.test('E6 a proxy that an operator configured, and a token, open the installer under any host', async (t) => {
   const key = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
   const named = await start(t, { config: { [key]: ['10.0.0.1/32'] } })
   const through = async (remoteAddress: string) =>
@@ -400,7 +403,7 @@ t.test('E6 a proxy that an operator has named, and a token, open it under any ho
   t.equal((await later.look('steps', { headers })).code, '200', 'the address of the site counts at once')
 })
 
-t.test('I-098 secrets of the defaults go to who may see them alone', async (t) => {
+t.test('I-098 secrets of the defaults are returned only to callers who may see them', async (t) => {
   const environment = {
     PLATFORM_CACHE_PASSWORD: secrets.cache,
     PLATFORM_DATABASE_PASSWORD: secrets.database,
@@ -438,7 +441,7 @@ t.test('I-098 secrets of the defaults go to who may see them alone', async (t) =
   t.equal((await withToken.look('config/defaults', far)).code, '403')
 })
 
-t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
+t.test('P37 P38 P39 requests that other sites make a browser send', async (t) => {
   const { call, install, look, form, accounts, server } = await start(t)
   const evil = [
     { origin: 'https://evil.example' },
@@ -502,7 +505,7 @@ t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
   }
 })
 
-t.test('the guard covers the whole prefix, however the address is written', async (t) => {
+t.test('the guard covers the whole prefix, in every notation of the path', async (t) => {
   const { server, accounts, form, look } = await start(t, { config: tokenOf })
   const paths = [
     '',

@@ -62,7 +62,7 @@ async function rejection(work: Promise<unknown>): Promise<EnvFileError> {
   throw error ?? new Error('was not refused')
 }
 
-t.test('E16 I-128 a new file is for its owner alone', async (t) => {
+t.test('E16 I-128 a new file is private to its owner', async (t) => {
   const env = await place(t)
   const result = await writeEnvFile(env.path, { A: '1', B: '2' }, { allowed })
   t.same(result, { changed: [], added: ['A', 'B'], unchanged: [], warnings: [] })
@@ -71,7 +71,7 @@ t.test('E16 I-128 a new file is for its owner alone', async (t) => {
   t.same(await env.names(), ['.env'])
 })
 
-t.test('I-128 a wider mode is narrowed, and said so', async (t) => {
+t.test('I-128 wider permissions are narrowed and reported', async (t) => {
   const env = await place(t, { text: 'A=1\n', mode: 0o644 })
   const { warnings } = await writeEnvFile(env.path, { A: '2' }, { allowed })
   t.same(warnings, [{ code: 'env-mode-restricted', params: { file: '.env', from: '0644', to: '0600' } }])
@@ -91,7 +91,7 @@ t.test('E28 I-119 nothing to change: bytes and times stay, whatever the mode', a
   )
 })
 
-t.test('E33 a link stays, its target is changed', async (t) => {
+t.test('E33 a symbolic link stays, and its target is changed', async (t) => {
   const env = await place(t)
   await fs.mkdir(join(env.directory, 'real'))
   await fs.writeFile(join(env.directory, 'real/.env'), 'A=1\n', { mode: 0o644 })
@@ -103,7 +103,7 @@ t.test('E33 a link stays, its target is changed', async (t) => {
   t.same(await fs.readdir(join(env.directory, 'real')), ['.env'])
 })
 
-t.test('E34 a link that leads nowhere is refused, and what is no file at once', async (t) => {
+t.test('E34 a dangling link is rejected, and so is anything that is not a file', async (t) => {
   const env = await place(t)
   await fs.symlink('link', env.path)
   await fs.symlink('target', join(env.directory, 'link'))
@@ -117,7 +117,7 @@ t.test('E34 a link that leads nowhere is refused, and what is no file at once', 
   await rejectsWith(t, readEnvFile(env.path), { code: 'env-not-writable', params: { reason: 'it is not a file' } })
 })
 
-t.test('E35 a file that cannot be replaced, as in a container, is filled in place', async (t) => {
+t.test('E35 a file that cannot be replaced, as in a container, is overwritten in place', async (t) => {
   for (const code of ['EBUSY', 'EXDEV']) {
     const env = await place(t, { text: '# a long first line that goes\nA=1\n', mode: 0o640 })
     const { ino } = await fs.stat(env.path)
@@ -133,7 +133,7 @@ t.test('E35 a file that cannot be replaced, as in a container, is filled in plac
   }
 })
 
-t.test('I-128 I-129 a fault at any step leaves the file as it was and nothing beside it', async (t) => {
+t.test('I-128 I-129 an error at any step leaves the file unchanged and nothing beside it', async (t) => {
   const steps: [string, Partial<EnvFileOperations>][] = [
     ['EACCES', { open: opening({ '.lock': failing('EACCES') }) }],
     ['EROFS', { open: opening({ '.lock': failing('EROFS') }) }],
@@ -156,7 +156,7 @@ t.test('I-128 I-129 a fault at any step leaves the file as it was and nothing be
   }
 })
 
-t.test('I-128 what is no file, or in no directory, or in a circle of links', async (t) => {
+t.test('I-128 a path that is not a file, has no directory, or is a cycle of links', async (t) => {
   const env = await place(t)
   const directory = join(env.directory, 'directory')
   await fs.mkdir(directory)
@@ -171,7 +171,7 @@ t.test('I-128 what is no file, or in no directory, or in a circle of links', asy
   t.same(await fs.readFile(env.path), bytes)
 })
 
-t.test('E24 E25 E38 E39 I-118 I-126 what may not be written changes nothing and is told nowhere', async (t) => {
+t.test('E24 E25 E38 E39 I-118 I-126 a forbidden value changes nothing and is shown nowhere', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const password = 'adm1n-pass\'"word`$'
   const rejected: [string, Record<string, string>][] = [
@@ -204,23 +204,26 @@ async function writeInProcess(path: string, changes: object, rename?: string) {
   return { signal, code: stdout.trim() }
 }
 
-t.test('E36 I-128 a writer dies between writing and renaming: the file is whole, the next run cleans up', async (t) => {
-  const env = await place(t, { text: 'A=1\n' })
-  const { signal } = await writeInProcess(env.path, { A: 's3cret' }, 'process.kill(process.pid, "SIGKILL")')
-  t.equal(signal, 'SIGKILL')
-  t.equal(await env.text(), 'A=1\n')
-  t.match(await env.names(), ['.env', /^\.env\.[0-9a-f]{16}\.tmp$/, '.env.lock'], 'it left its traces')
-  await t.test('also when there is nothing to change', async (t) => {
-    t.same((await writeEnvFile(env.path, { A: '1' }, { allowed })).unchanged, ['A'])
+t.test(
+  'E36 I-128 a writer dies between writing and renaming: the file is complete, and the next run cleans up',
+  async (t) => {
+    const env = await place(t, { text: 'A=1\n' })
+    const { signal } = await writeInProcess(env.path, { A: 's3cret' }, 'process.kill(process.pid, "SIGKILL")')
+    t.equal(signal, 'SIGKILL')
+    t.equal(await env.text(), 'A=1\n')
+    t.match(await env.names(), ['.env', /^\.env\.[0-9a-f]{16}\.tmp$/, '.env.lock'], 'it left its traces')
+    await t.test('also if there is nothing to change', async (t) => {
+      t.same((await writeEnvFile(env.path, { A: '1' }, { allowed })).unchanged, ['A'])
+      t.same(await env.names(), ['.env'])
+    })
+    await writeInProcess(env.path, { A: 's3cret' }, 'process.kill(process.pid, "SIGKILL")')
+    await writeEnvFile(env.path, { B: '2' }, { allowed })
+    t.equal(await env.text(), 'A=1\nB=2\n')
     t.same(await env.names(), ['.env'])
-  })
-  await writeInProcess(env.path, { A: 's3cret' }, 'process.kill(process.pid, "SIGKILL")')
-  await writeEnvFile(env.path, { B: '2' }, { allowed })
-  t.equal(await env.text(), 'A=1\nB=2\n')
-  t.same(await env.names(), ['.env'])
-})
+  },
+)
 
-t.test('E37 two writers of one process', async (t) => {
+t.test('E37 two writers in one process', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const results = await Promise.allSettled([
     writeEnvFile(env.path, { B: '2' }, { allowed }),
@@ -237,7 +240,7 @@ t.test('E37 two writers of one process', async (t) => {
   t.same(await env.names(), ['.env'])
 })
 
-t.test('E37 a lock counts from the moment that its file is there', async (t) => {
+t.test('E37 a lock is valid from the moment at which its file exists', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const written = Promise.withResolvers<void>()
   const looked = Promise.withResolvers<void>()
@@ -265,7 +268,7 @@ t.test('E37 a lock counts from the moment that its file is there', async (t) => 
   t.match(parseEnv(await env.text()), { A: '1', B: '2', C: '3' })
 })
 
-t.test('E37 a lock that is being given back is not taken for one of the dead', async (t) => {
+t.test('E37 a lock that is just being released is not treated as a lock of a dead process', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const removing = Promise.withResolvers<void>()
   const looked = Promise.withResolvers<void>()
@@ -303,7 +306,7 @@ t.test('E37 two writing processes', async (t) => {
   t.same(await env.names(), ['.env'])
 })
 
-t.test('E37 somebody who knows no lock changes the file meanwhile', async (t) => {
+t.test('E37 a program that does not know the lock changes the file at the same time', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const open: Open = async (path, flags, mode) => {
     await fs.writeFile(env.path, 'A=by hand\n')
@@ -316,7 +319,7 @@ t.test('E37 somebody who knows no lock changes the file meanwhile', async (t) =>
   t.same(await env.names(), ['.env'])
 })
 
-t.test('E37 a lock that was taken over is not written under', async (t) => {
+t.test('E37 after the lock was taken over, the former owner writes nothing', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const other = JSON.stringify({ token: '0123456789abcdef', pid: 1, host: 'elsewhere' })
   const open: Open = async (path, flags, mode) => {
@@ -330,7 +333,7 @@ t.test('E37 a lock that was taken over is not written under', async (t) => {
   t.equal(await fs.readFile(`${env.path}.lock`, 'utf8'), other, 'the lock of the other stays')
 })
 
-t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
+t.test('E37 a lock that is in use, and one whose owner is dead', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const lock = `${env.path}.lock`
   const foreign = JSON.stringify({ token: '0123456789abcdef', pid: 1, host: 'elsewhere' })
@@ -363,7 +366,7 @@ t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
   t.same(await env.names(), ['.env', '.env.lock'])
 })
 
-t.test('E37 a slow holder keeps its lock, also from other hosts; one that no longer renews it loses it', async (t) => {
+t.test('E37 a slow owner keeps its lock, also from other hosts; one that no longer renews it loses it', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const clock = manualClock(Date.now())
   // The times of files come from the injected clock, as if all hosts used a shared file server.
@@ -419,7 +422,7 @@ t.test('E37 a slow holder keeps its lock, also from other hosts; one that no lon
   t.equal(clock.sleepers, 0, 'nothing is renewed any more')
 })
 
-t.test('I-128 the owner is kept where that is possible', async (t) => {
+t.test('I-128 the owner of the file is kept if possible', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const { uid, gid } = await fs.stat(env.path)
   const chowns: unknown[] = []

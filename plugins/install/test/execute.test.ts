@@ -54,7 +54,7 @@ function listener() {
 
 onEachDatabase(
   t,
-  'I-050 I-051 I-054 I-056 I-072 I-130 I-132 I-133 I-134 I-136 I-137 a whole installation',
+  'I-050 I-051 I-054 I-056 I-072 I-130 I-132 I-133 I-134 I-136 I-137 a complete installation',
   async (t, db) => {
     const { received, plugin } = listener()
     const {
@@ -147,7 +147,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'I-066 I-131 I-139 I-140 I-141 I-142 I-144 I-206 a required task fails, then the retry',
+  'I-066 I-131 I-139 I-140 I-141 I-142 I-144 I-206 a required task fails, and the retry succeeds',
   async (t, db) => {
     const { received, plugin } = listener()
     let isBroken = true
@@ -268,7 +268,7 @@ onSqlite(t, 'I-052 I-053 I-067 I-068 I-069 optional and completed tasks', async 
   t.same([optional.runs.count, complete.runs.count], [1, 0], 'I-068')
 })
 
-t.test('I-061 I-062 I-063 I-064 I-065 I-071 order, dependencies, circles, codes', async (t) => {
+t.test('I-061 I-062 I-063 I-064 I-065 I-071 order, dependencies, cycles, codes', async (t) => {
   const planOf = (...extra: readonly { readonly plugin: (typeof plugins)[number] }[]) =>
     prepareProduct(defineProduct({ name: 'test', plugins: [...plugins, ...extra.map(({ plugin }) => plugin)] }), {
       envFile: false,
@@ -295,7 +295,7 @@ onSqlite(t, 'I-062 I-063 I-064 tasks run by order, dependencies first', async (t
   t.same(codesOf(data.records).slice(7, 10), ['shop-first', 'shop-last', 'shop-late'])
 })
 
-onSqlite(t, 'I-052 I-061 a task of a third party is a step like any other', async (t, db) => {
+onSqlite(t, 'I-052 I-061 a task of a third party is a normal step', async (t, db) => {
   const { execute, look, root } = await startInstall(t, db, { plugins: [acmeUploads] })
   const { steps } = (await look('steps')).data
   t.hasStrict(steps[7], { code: 'acme-uploads', name: 'Prepare upload folders', status: 'pending', required: false })
@@ -304,7 +304,7 @@ onSqlite(t, 'I-052 I-061 a task of a third party is a step like any other', asyn
   t.ok(existsSync(join(root, 'data/acme-uploads/layout.json')))
 })
 
-onEachDatabase(t, 'I-070 the table readiness only looks', async (t, db) => {
+onEachDatabase(t, 'I-070 the table check only reads', async (t, db) => {
   // In development the start rejects an entity without a table, so this test runs in production mode.
   const environment = process.env['NODE_ENV']
   process.env['NODE_ENV'] = 'production'
@@ -337,7 +337,7 @@ onSqlite(t, 'I-111 I-152 the chosen password policy is stored, and the password 
   t.match(await centre.get(policyKey), { stored: { value: 'medium', updatedBy: 'install' } })
 })
 
-onEachDatabase(t, 'I-138 N runs and N administrators at once make one of each', async (t, db) => {
+onEachDatabase(t, 'I-138 concurrent runs and administrators create one of each', async (t, db) => {
   const first = await startInstall(t, db)
   const second = await startInstall(t, db, { config: { 'platform.database.migrate-at-start': false } })
   const calls = Array.from({ length: 6 }, (_, index) => {
@@ -379,7 +379,7 @@ onEachDatabase(t, 'I-145 I-146 I-147 I-148 migration', async (t, db) => {
   t.equal(await accounts.hasUsers(), true)
 })
 
-onEachDatabase(t, 'I-130 a database without any table is migrated on the way', async (t, db) => {
+onEachDatabase(t, 'I-130 a database without tables is migrated during the run', async (t, db) => {
   const config = { 'platform.database.migrate-at-start': false }
   const { look, execute, centre, administrator } = await startInstall(t, db, { config })
   const before = (await look('execution-logs')).data
@@ -395,7 +395,7 @@ onEachDatabase(t, 'I-130 a database without any table is migrated on the way', a
 
 onEachDatabase(
   t,
-  'I-138 who began without tables to lock goes on in no product that another one has installed',
+  'I-138 a run that began without lock tables does not continue in a product that another run has installed',
   async (t, db) => {
     const config = { 'platform.database.migrate-at-start': false }
     const [first, late] = [await startInstall(t, db, { config }), await startInstall(t, db, { config })]
@@ -448,7 +448,7 @@ onSqlite(t, 'I-206 a failure before the first migration is announced', async (t,
   t.equal(received.length, 1, 'once')
 })
 
-onEachDatabase(t, 'I-147 I-160 a migration that fails, told without secrets', async (t, db) => {
+onEachDatabase(t, 'I-147 I-160 a failed migration is reported without secrets', async (t, db) => {
   const broken = definePlugin({
     id: 'probe.broken',
     version: '1.0.0',

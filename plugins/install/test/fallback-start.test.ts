@@ -78,7 +78,7 @@ t.test('the wizard shows the connection with the warning, and installs on a bett
   t.notMatch(product.output(), secrets.database)
 })
 
-t.test('wherever somebody could take over an installed product, it stays down', { timeout }, async (t) => {
+t.test('a product that somebody could take over does not start', { timeout }, async (t) => {
   const installed = rootWith(t)
   mkdirSync(join(installed, 'data', 'storage', 'install'), { recursive: true })
   writeFileSync(join(installed, 'data', 'storage', 'install', 'installed.json'), '{}\n')
@@ -98,7 +98,7 @@ t.test('wherever somebody could take over an installed product, it stays down', 
   t.equal(code, 1, 'a worker has no wizard')
 })
 
-t.test('the product starts again by itself when the configured database answers', async (t) => {
+t.test('the product starts again automatically when the configured database responds', async (t) => {
   const clock = manualClock()
   const restarts: string[] = []
   let isThere = false

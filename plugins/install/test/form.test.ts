@@ -31,7 +31,7 @@ const server = {
   password: secrets.database,
 }
 
-t.test('I-099 I-100 I-034 I-154 the schema describes the fields and holds no values', async (t) => {
+t.test('I-099 I-100 I-034 I-154 the schema describes the fields and contains no values', async (t) => {
   const { look } = await start(t, { environment: { PLATFORM_DATABASE_PASSWORD: secrets.database } })
   const { data } = await look('config/schema')
   const names = data.groups.map(({ code, fields }: { code: string; fields: { name: string }[] }) => [
@@ -67,7 +67,7 @@ t.test('I-099 I-100 I-034 I-154 the schema describes the fields and holds no val
   )
 })
 
-t.test('I-039 I-040 I-109 I-110 I-113 I-115 I-117 a sound form passes, and nothing is written', async (t) => {
+t.test('I-039 I-040 I-109 I-110 I-113 I-115 I-117 a valid form is accepted, and nothing is written', async (t) => {
   const { install, form, root, centre } = await start(t)
   const { code, data } = await install('config/validate', { body: form })
   t.equal(code, '200')
@@ -203,7 +203,7 @@ t.test('I-035 I-037 I-041 I-109 I-110 I-111 I-113 I-114 I-115 I-116 every field 
   t.equal((await install('config/validate', { body: { database: { port: '5432' } } })).code, '400', 'types are types')
 })
 
-t.test('I-112 I-152 the password policy of the product counts', async (t) => {
+t.test('I-112 I-152 the password policy of the product applies', async (t) => {
   const cases = [
     ['medium', 'abcdefgh', false],
     ['medium', 'abcdefg1', true],
@@ -270,7 +270,7 @@ t.test('I-028 the embedded database can be forbidden', async (t) => {
   )
 })
 
-t.test('I-036 I-038 a connection for people is built from its parts', async (t) => {
+t.test('I-036 I-038 the displayed connection is built from its parts', async (t) => {
   const parts = { type: 'postgresql', host: 'db', port: 5432, database: 'shop', username: 'shop' }
   t.equal(connectionUrl(parts), 'postgresql://shop@db:5432/shop')
   t.equal(connectionUrl({ ...parts, host: '2001:db8::7' }), 'postgresql://shop@[2001:db8::7]:5432/shop')
@@ -326,46 +326,49 @@ t.test('I-043 I-045 I-046 I-047 I-048 the plan', async (t) => {
   t.notOk(existsSync(join(root, '.env')), 'I-048')
 })
 
-t.test('I-044 a form with a fault has no entries', async (t) => {
+t.test('I-044 an invalid form has no plan entries', async (t) => {
   const { install, form } = await start(t)
   const { data } = await install('config/plan', { body: changed(form, { site: { name: '' } }) })
   t.match(data, { passed: false, restartRequired: false })
   t.same(data.entries, [])
 })
 
-t.test('D21 E38 what a stronger source sets, or the example file does not list, cannot be changed', async (t) => {
-  const { install, form, root } = await start(t, { environment: { PLATFORM_CACHE_HOST: 'redis.internal' } })
-  const cache = { enabled: true, host: 'redis.example.com', password: secrets.cache }
-  const overridden = await install('config/plan', { body: changed(form, { cache }) })
-  t.match(
-    overridden.data.checks.filter(({ status }: { status: string }) => status === 'failed'),
-    [{ field: 'cache.host', finding: 'overridden', message: /PLATFORM_CACHE_HOST/ }],
-  )
-  t.match(
-    (await install('config/plan', { body: changed(form, { cache: { ...cache, host: 'redis.internal' } }) })).data,
-    {
-      passed: true,
-      restartRequired: true,
-    },
-  )
+t.test(
+  'D21 E38 a value that a stronger source sets, or that the example file does not list, cannot be changed',
+  async (t) => {
+    const { install, form, root } = await start(t, { environment: { PLATFORM_CACHE_HOST: 'redis.internal' } })
+    const cache = { enabled: true, host: 'redis.example.com', password: secrets.cache }
+    const overridden = await install('config/plan', { body: changed(form, { cache }) })
+    t.match(
+      overridden.data.checks.filter(({ status }: { status: string }) => status === 'failed'),
+      [{ field: 'cache.host', finding: 'overridden', message: /PLATFORM_CACHE_HOST/ }],
+    )
+    t.match(
+      (await install('config/plan', { body: changed(form, { cache: { ...cache, host: 'redis.internal' } }) })).data,
+      {
+        passed: true,
+        restartRequired: true,
+      },
+    )
 
-  const example = join(root, '.env.example')
-  writeFileSync(example, readFileSync(example, 'utf8').replace('# PLATFORM_DATABASE_PASSWORD=\n', ''))
-  const unlisted = await install('config/plan', { body: changed(form, { database: server }) })
-  t.match(
-    unlisted.data.checks.filter(({ status }: { status: string }) => status === 'failed'),
-    [{ field: 'database.password', finding: 'not-listed', message: /PLATFORM_DATABASE_PASSWORD/ }],
-  )
-  writeFileSync(example, readFileSync(example, 'utf8').replace('# PLATFORM_I18N_DEFAULT_LOCALE=\n', ''))
-  const { data } = await install('config/plan', { body: changed(form, { site: { defaultLocale: 'zh-CN' } }) })
-  t.match(data, { passed: true })
-  t.match(
-    data.entries.find(({ propertyKey }: { propertyKey: string }) => propertyKey === 'platform.i18n.default-locale'),
-    { target: 'runtime', environmentKey: '', note: /Not written/ },
-  )
-})
+    const example = join(root, '.env.example')
+    writeFileSync(example, readFileSync(example, 'utf8').replace('# PLATFORM_DATABASE_PASSWORD=\n', ''))
+    const unlisted = await install('config/plan', { body: changed(form, { database: server }) })
+    t.match(
+      unlisted.data.checks.filter(({ status }: { status: string }) => status === 'failed'),
+      [{ field: 'database.password', finding: 'not-listed', message: /PLATFORM_DATABASE_PASSWORD/ }],
+    )
+    writeFileSync(example, readFileSync(example, 'utf8').replace('# PLATFORM_I18N_DEFAULT_LOCALE=\n', ''))
+    const { data } = await install('config/plan', { body: changed(form, { site: { defaultLocale: 'zh-CN' } }) })
+    t.match(data, { passed: true })
+    t.match(
+      data.entries.find(({ propertyKey }: { propertyKey: string }) => propertyKey === 'platform.i18n.default-locale'),
+      { target: 'runtime', environmentKey: '', note: /Not written/ },
+    )
+  },
+)
 
-t.test('E40 the mask and an empty password mean the secret that is there, towards its own server alone', async (t) => {
+t.test('E40 the mask and an empty password mean the stored secret, but only for its own server', async (t) => {
   const config = {
     'platform.cache.host': 'redis.internal',
     'platform.cache.enabled': false,

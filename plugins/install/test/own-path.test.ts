@@ -6,7 +6,7 @@ const here = 'https://shop.example'
 /** Returns the addresses that a browser opens for the target, with and without a context path. */
 const destinations = (target: string) => ['', '/ctx'].map((prefix) => URL.parse(prefix + target, `${here}/install/`))
 
-t.test('I-194 I-195 D.37 P14 P15 targets that lead elsewhere become the root path', async (t) => {
+t.test('I-194 I-195 D.37 P14 P15 targets on other sites become the root path', async (t) => {
   const hostile = [
     '//evil.example',
     '//evil.example/x',
@@ -47,7 +47,7 @@ t.test('I-194 I-195 D.37 P14 P15 targets that lead elsewhere become the root pat
   for (const target of hostile) t.equal(ownPath(target), '/', JSON.stringify(target))
 })
 
-t.test('I-191 own paths stay as they are', async (t) => {
+t.test('I-191 paths of the product are unchanged', async (t) => {
   const own = [
     '/',
     '/admin/',
@@ -62,7 +62,7 @@ t.test('I-191 own paths stay as they are', async (t) => {
   for (const target of own) t.equal(ownPath(target), target)
 })
 
-t.test('I-194 I-195 whatever is configured, a browser stays here', async (t) => {
+t.test('I-194 I-195 whatever is configured, a browser stays on this site', async (t) => {
   const part = fc.constantFrom(
     '/',
     '\\',

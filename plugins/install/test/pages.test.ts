@@ -31,7 +31,7 @@ async function start(t: Test, config: Config = {}, settings: StartSettings = {})
 const ctx = { 'platform.http.context-path': '/ctx' }
 const forwarded = { 'x-forwarded-prefix': '/ctx' }
 
-t.test('P01 P02 P03 P36 I-196 I-193 the way to the page', async (t) => {
+t.test('P01 P02 P03 P36 I-196 I-193 redirects to the page', async (t) => {
   const plain = await start(t)
   t.same(await plain.goes('/install'), [302, '/install/'], 'P01')
   t.equal((await plain.get('/install')).headers['cache-control'], 'no-store', 'P01')
@@ -102,7 +102,7 @@ t.test('P27 P28 P29 P45 files', async (t) => {
   }
 })
 
-t.test('P44 I-203 without a page', async (t) => {
+t.test('P44 I-203 without built pages', async (t) => {
   for (const settings of [{ plugins: [] }, { plugins: [pagePlugin(false)] }]) {
     const { get } = await start(t, {}, settings)
     const { statusCode, body, headers } = await get('/install/')
@@ -118,7 +118,7 @@ t.test('P44 I-203 without a page', async (t) => {
   }
 })
 
-t.test('I-030 I-189 I-190 I-192 the page is turned off: every way ends at an answer that says so', async (t) => {
+t.test('I-030 I-189 I-190 I-192 the page is disabled: every path returns a response that says so', async (t) => {
   const off = { 'platform.install.page.enabled': false }
   const { get, goes, execute } = await start(t, off)
   t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
@@ -144,7 +144,7 @@ t.test('I-030 I-189 I-190 I-192 the page is turned off: every way ends at an ans
   t.notMatch((await again.get('/install/')).body, /not installed/)
 })
 
-t.test('E11 the pages carry the name of the site', async (t) => {
+t.test('E11 the pages contain the name of the site', async (t) => {
   const own = { 'platform.install.root-route.enabled': false }
   const { get, centre } = await start(t, own, { plugins: [] })
   t.match((await get('/')).body, /<title>test /)
@@ -209,7 +209,7 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
   }
 })
 
-t.test('a target that is not ASCII leads there too', async (t) => {
+t.test('a target that is not ASCII is reached too', async (t) => {
   const { goes, execute } = await start(t, {
     'platform.view.root.target': '/首页/?x=%20é',
     'platform.install.root-route.target': '/安装/',
@@ -220,7 +220,7 @@ t.test('a target that is not ASCII leads there too', async (t) => {
   for (const url of ['/', '/install/']) t.same(await goes(url), [302, '/%E9%A6%96%E9%A1%B5/?x=%20%C3%A9'], url)
 })
 
-t.test('I-191 with the back office as its only page the product leads to it', async (t) => {
+t.test('I-191 a product whose only page is the back office redirects to it', async (t) => {
   const only = await start(t, {}, { plugins: [pagePlugin(), entryPlugin('admin')] })
   t.same(await only.goes('/'), [302, '/install/'], 'not before')
   await only.execute()
@@ -238,7 +238,7 @@ t.test('I-191 with the back office as its only page the product leads to it', as
   }
 })
 
-t.test('I-003 installed, with leave to install again', async (t) => {
+t.test('I-003 installed, with permission to install again', async (t) => {
   const { get, goes, execute } = await start(t, {
     'platform.install.allow-reinstall': true,
     'platform.view.root.target': '/admin/',
@@ -317,7 +317,7 @@ async function asWritten(base: string, path: string): Promise<IncomingMessage> {
   return response
 }
 
-t.test('P18 P24 I-184 what only looks like the page', async (t) => {
+t.test('P18 P24 I-184 paths that only look like the page', async (t) => {
   const { server } = await start(t)
   for (const url of [
     '//install//',
@@ -443,7 +443,7 @@ t.test('P42 languages', async (t) => {
   }
 })
 
-t.test('P47 the configuration centre cannot open the installation', async (t) => {
+t.test('P47 the config centre cannot open the installer', async (t) => {
   const { execute, call } = await start(t)
   await execute()
   const { data } = await call('POST', '/api/v1/auth/login', {

@@ -61,7 +61,7 @@ const tableQuery = {
   mariadb: 'select table_name as name from information_schema.tables where table_schema = database()',
 } as const
 
-onEachDatabase(t, 'I-103 I-106 I-108 a real database, left as it was', async (t, db) => {
+onEachDatabase(t, 'I-103 I-106 I-108 a real database, unchanged by the check', async (t, db) => {
   const service = await connect(t, db)
   const found = await findings(contextOf(t.testdir(), service))
   t.match(found, { 'database-connection': 'passed', 'database-privileges': 'passed', 'migration-state': 'empty' })
@@ -73,7 +73,7 @@ onEachDatabase(t, 'I-103 I-106 I-108 a real database, left as it was', async (t,
 const servers = dialectsUnderTest.flatMap(({ dialect, skip }) => (dialect === 'sqlite' ? [] : [{ dialect, skip }]))
 
 for (const { dialect, skip } of servers) {
-  t.test(`I-103 a user who lacks a right (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
+  t.test(`I-103 a user without a required right (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     const user = `plinth_${randomBytes(6).toString('hex')}`
@@ -104,7 +104,7 @@ for (const { dialect, skip } of servers) {
     }
   })
 
-  t.test(`I-103 a database that goes away (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
+  t.test(`I-103 a database that disappears (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     const service = await connect(t, db)
     await service.ping(AbortSignal.timeout(60_000))
@@ -183,7 +183,7 @@ t.test(
   },
 )
 
-t.test('I-104 a real Redis: its time, and how long it took', { skip: skipRedis }, async (t) => {
+t.test('I-104 a real Redis: its time, and its response time', { skip: skipRedis }, async (t) => {
   const db = await createDatabase('sqlite')
   const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config: db.config })
   const running = await startForTest(product)

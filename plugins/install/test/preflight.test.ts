@@ -301,7 +301,7 @@ for (const { name, found, ...world } of worlds) {
   })
 }
 
-t.test('every finding of the catalogue was brought about, and no text is left over', async (t) => {
+t.test('tests produce every result of the check, and no text is unused', async (t) => {
   const findings = Object.entries(catalogue).flatMap(([code, { findings }]) =>
     Object.keys(findings).map((finding) => `${code}.${finding}`),
   )
@@ -327,7 +327,7 @@ t.test('I-039 I-040 I-041 warnings pass, one failure does not', async (t) => {
   t.ok(hasPassed(warned))
 })
 
-t.test('I-103 what hangs is found out after 10 s; nothing waits longer', async (t) => {
+t.test('I-103 a hanging check is reported after 10 s; nothing waits longer', async (t) => {
   const clock = manualClock(now)
   const never = () => new Promise<never>(() => {})
   const context = contextOf({
@@ -342,7 +342,7 @@ t.test('I-103 what hangs is found out after 10 s; nothing waits longer', async (
   t.equal(clock.sleepers, 0)
 })
 
-t.test('a caller that gives up gets its reason', async (t) => {
+t.test('a caller that cancels gets its reason', async (t) => {
   const controller = new AbortController()
   const context = contextOf({
     database: {
@@ -355,7 +355,7 @@ t.test('a caller that gives up gets its reason', async (t) => {
   await rejectsWith(t, runPreflight({ ...context, signal: controller.signal }), { message: 'gone' })
 })
 
-t.test('I-108 I-170 diagnostics only look', async (t) => {
+t.test('I-108 I-170 diagnostics only read', async (t) => {
   const wrote: string[] = []
   const items = await runPreflight(
     contextOf({
@@ -400,7 +400,7 @@ t.test('I-101 the process locale', async (t) => {
   t.notOk(['Mars/Base', 'nowhere'].some(isTimeZone))
 })
 
-t.test('I-104 how long Redis took to answer, and what its clock shows', async (t) => {
+t.test('I-104 the response time of Redis and the time of its clock', async (t) => {
   const clock = manualClock(now)
   const serverTime = async () => {
     await clock.advance(7)

@@ -81,7 +81,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   })
 }
 
-t.test('an outside supervisor is told by the exit code', { timeout: 600_000 }, async (t) => {
+t.test('an external supervisor sees the exit code', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const product = await serve(t, root, ['--no-supervisor'])
   const other = { ...form, database: { ...embedded, database: 'other' } }
@@ -110,42 +110,46 @@ const killPoints = [
   { call: 'rename', holds: 'installed.json', when: 'before' },
 ] as const
 
-t.test('killed at each step, started and run again: installed, one administrator', { timeout: 900_000 }, async (t) => {
-  const answers = {
-    PLINTH_INSTALL_SITE_NAME: 'Acme',
-    PLINTH_INSTALL_SITE_DEFAULT_LOCALE: 'zh-CN',
-    PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'founder',
-    PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: secrets.administrator,
-  }
-  for (const killAt of killPoints) {
-    const about = `${killAt.when} ${killAt.call} ${killAt.holds}`
-    const root = productRoot(t)
-    const killed = await command(root, ['install', '--json'], { environment: answers, killAt })
-    t.equal(killed.signal, 'SIGKILL', about)
-    const env = existsSync(join(root, '.env')) ? readFileSync(join(root, '.env'), 'utf8') : ''
-    t.match(env, /^(PLATFORM_I18N_DEFAULT_LOCALE=zh-CN\n)?$/, `no half-written file ${about}`)
+t.test(
+  'killed at each step, started and run again: installed, with one administrator',
+  { timeout: 900_000 },
+  async (t) => {
+    const answers = {
+      PLINTH_INSTALL_SITE_NAME: 'Acme',
+      PLINTH_INSTALL_SITE_DEFAULT_LOCALE: 'zh-CN',
+      PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'founder',
+      PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: secrets.administrator,
+    }
+    for (const killAt of killPoints) {
+      const about = `${killAt.when} ${killAt.call} ${killAt.holds}`
+      const root = productRoot(t)
+      const killed = await command(root, ['install', '--json'], { environment: answers, killAt })
+      t.equal(killed.signal, 'SIGKILL', about)
+      const env = existsSync(join(root, '.env')) ? readFileSync(join(root, '.env'), 'utf8') : ''
+      t.match(env, /^(PLATFORM_I18N_DEFAULT_LOCALE=zh-CN\n)?$/, `no half-written file ${about}`)
 
-    const again = await command(root, ['install', '--json'], { environment: answers })
-    const isLocked = killAt.holds.includes('install-lock') || killAt.holds.includes('installed.json')
-    if (isLocked) t.match(JSON.parse(again.stdout), { installed: true, changed: false }, about)
-    else t.match(JSON.parse(again.stdout), { passed: true, locked: true }, `${about} ${again.stderr}`)
-    t.equal(again.code, 0, about)
-    const found = await lookInto(sqliteOf(root), async (query) => ({
-      users: (await query('select id from iam_user')).length,
-      installed: await query(`select config_value from sys_config where config_key = 'platform.install.installed'`),
-      running: (await query(`select id from install_session where status = 'running'`)).length,
-    }))
-    t.match(found, { users: 1, installed: [{ config_value: 'true' }] }, about)
-    if (!isLocked) t.equal(found.running, 0, `the session of the dead is closed ${about}`)
-    const left = readdirSync(root)
-      .filter((name) => name.startsWith('.env') && name !== '.env.lock')
-      .sort()
-    // The next writer takes over the lock of a dead writer.
-    t.same(left, ['.env', '.env.example'], `no leftovers ${about}`)
-  }
-})
+      const again = await command(root, ['install', '--json'], { environment: answers })
+      const isLocked = killAt.holds.includes('install-lock') || killAt.holds.includes('installed.json')
+      if (isLocked) t.match(JSON.parse(again.stdout), { installed: true, changed: false }, about)
+      else t.match(JSON.parse(again.stdout), { passed: true, locked: true }, `${about} ${again.stderr}`)
+      t.equal(again.code, 0, about)
+      const found = await lookInto(sqliteOf(root), async (query) => ({
+        users: (await query('select id from iam_user')).length,
+        installed: await query(`select config_value from sys_config where config_key = 'platform.install.installed'`),
+        running: (await query(`select id from install_session where status = 'running'`)).length,
+      }))
+      t.match(found, { users: 1, installed: [{ config_value: 'true' }] }, about)
+      if (!isLocked) t.equal(found.running, 0, `the session of the dead is closed ${about}`)
+      const left = readdirSync(root)
+        .filter((name) => name.startsWith('.env') && name !== '.env.lock')
+        .sort()
+      // The next writer takes over the lock of a dead writer.
+      t.same(left, ['.env', '.env.example'], `no leftovers ${about}`)
+    }
+  },
+)
 
-t.test('P25 E7 an installed product whose database was lost stays closed', { timeout: 600_000 }, async (t) => {
+t.test('P25 E7 an installed product that lost its database stays closed', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const body = { ...form, database: embedded }
   const first = await serve(t, root)
@@ -207,7 +211,7 @@ t.test('P25 E7 an installed product whose database was lost stays closed', { tim
   t.equal((await restored.call('POST', '/api/v1/auth/login', login)).code, '200', 'restored, it serves again')
 })
 
-t.test('what the product keeps is for its owner alone, whatever the umask', { timeout: 600_000 }, async (t) => {
+t.test('files of the product are private to its owner, whatever the umask', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const body = { ...form, database: embedded }
   const looser = () =>
@@ -250,21 +254,25 @@ t.test('killed over HTTP, started and run again', { timeout: 600_000 }, async (t
   t.equal(await administrators(sqliteOf(root)), 1)
 })
 
-t.test('I-204 killed with the lock written: the next start brings it to its end', { timeout: 600_000 }, async (t) => {
-  const root = productRoot(t)
-  const killAt = { call: 'rename', holds: 'installed.json', when: 'before' } as const
-  const first = await serve(t, root, ['--no-supervisor'], { killAt })
-  await t.rejects(first.call('POST', '/api/v1/install/execute', { ...form, database: embedded }))
-  t.same(await first.ended(), [null, 'SIGKILL'])
-  const second = await serve(t, root)
-  t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: true, installAllowed: false })
-  const found = await lookInto(sqliteOf(root), async (query) => ({
-    sessions: await query('select status from install_session'),
-    events: await query(`select type from outbox_event where type = 'install.execution.completed'`),
-  }))
-  t.same(found, { sessions: [{ status: 'passed' }], events: [{ type: 'install.execution.completed' }] })
-  t.ok(existsSync(join(root, 'data/storage/install/installed.json')))
-})
+t.test(
+  'I-204 killed after the lock was written: the next start completes the installation',
+  { timeout: 600_000 },
+  async (t) => {
+    const root = productRoot(t)
+    const killAt = { call: 'rename', holds: 'installed.json', when: 'before' } as const
+    const first = await serve(t, root, ['--no-supervisor'], { killAt })
+    await t.rejects(first.call('POST', '/api/v1/install/execute', { ...form, database: embedded }))
+    t.same(await first.ended(), [null, 'SIGKILL'])
+    const second = await serve(t, root)
+    t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: true, installAllowed: false })
+    const found = await lookInto(sqliteOf(root), async (query) => ({
+      sessions: await query('select status from install_session'),
+      events: await query(`select type from outbox_event where type = 'install.execution.completed'`),
+    }))
+    t.same(found, { sessions: [{ status: 'passed' }], events: [{ type: 'install.execution.completed' }] })
+    t.ok(existsSync(join(root, 'data/storage/install/installed.json')))
+  },
+)
 
 for (const { dialect, skip } of dialectsUnderTest) {
   t.test(`I-138 two processes on one database (${dialect})`, { skip, timeout: 600_000 }, async (t) => {

@@ -24,14 +24,14 @@ const pages = definePlugin({
   },
 })
 
-t.test('I-202 a product names the pages that it serves, once it is installed', async (t) => {
+t.test('I-202 an installed product lists the pages that it serves', async (t) => {
   const { look, execute } = await start(t, { plugins: [pages] })
   t.same((await look('entries')).data.entries, [], 'nothing before')
   await execute()
   t.same((await look('entries')).data.entries, ['admin', 'chat', 'docs'])
 })
 
-t.test('I-202 and those that a proxy serves beside it', async (t) => {
+t.test('I-202 and the pages that a proxy serves beside it', async (t) => {
   const config = { 'platform.view.entries': ['pc', 'app'], 'platform.http.context-path': '/ctx' }
   const { call, execute, form } = await start(t, { config })
   await execute()
@@ -40,7 +40,7 @@ t.test('I-202 and those that a proxy serves beside it', async (t) => {
   t.same(data.entries, ['app', 'pc', 'docs'])
 })
 
-t.test('I-202 a protected product does not take its way to the installation for a page', async (t) => {
+t.test('I-202 a protected product does not list the installer as a page', async (t) => {
   const { look, execute } = await start(t, { config: { 'platform.install.access-protection-enabled': true } })
   await execute()
   t.same((await look('entries')).data.entries, ['docs'])

@@ -31,7 +31,7 @@ const findIn = (text: string, names = Object.keys(known)) =>
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
   const reason = skip || skipOwnRedis
   t.test(
-    `I-060 I-098 I-126 I-143 I-153 I-166 nothing holds a secret (${dialect})`,
+    `I-060 I-098 I-126 I-143 I-153 I-166 no output contains a secret (${dialect})`,
     { skip: reason, timeout: 600_000 },
     async (t) => {
       const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)

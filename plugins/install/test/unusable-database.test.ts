@@ -127,7 +127,7 @@ for (const [type, server] of [
   })
 }
 
-t.test('a server that sends nothing is the host that is wrong, whichever wait ends first', async (t) => {
+t.test('if a server sends nothing, the host is reported, whichever timeout ends first', async (t) => {
   const { rejected, clock } = await start(t)
   const { port, sockets } = await silentServer(t)
   const target = { type: 'postgresql', host: '127.0.0.1', port, database: 'shop', username: 'u', password: 'x' }

@@ -73,7 +73,7 @@ t.test('I-123 I-124 I-126 I-127 the database configuration', async (t) => {
   t.notMatch(dump, secrets.administrator, 'I-126')
 })
 
-t.test('I-122 I-129 a fault anywhere writes nothing', async (t) => {
+t.test('I-122 I-129 an error at any step writes nothing', async (t) => {
   const { install, form, centre, file } = await start(t)
   const server = { type: 'postgresql', host: 'db', port: 5432, database: 'shop', username: 'shop' }
   for (const password of ['a\nPLATFORM_HTTP_HOST=0.0.0.0', 'a\r\nB=c', 'a\u0000']) {
@@ -141,7 +141,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   })
 }
 
-t.test('I-129 a connection that does not work writes nothing', async (t) => {
+t.test('I-129 a connection that fails writes nothing', async (t) => {
   const { install, form, execute, file, accounts } = await start(t)
   const server = {
     type: 'postgresql',
@@ -172,7 +172,7 @@ t.test('I-129 a connection that does not work writes nothing', async (t) => {
 })
 
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
-  t.test(`I-129 what a ${dialect} server refuses is told at the field, in one language`, { skip }, async (t) => {
+  t.test(`I-129 an error of a ${dialect} server is shown at the field, in one language`, { skip }, async (t) => {
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
     const { install, form, file } = await start(t)
     const attempt = async (change: object, locale: string) => {
@@ -201,7 +201,7 @@ t.test('the embedded database under another name', async (t) => {
   t.match(text(), /PLATFORM_DATABASE_SQLITE_FILE=.*other\.sqlite\n/)
 })
 
-t.test('a file that cannot be written stops the run, and the next one ends installed', async (t) => {
+t.test('a file that cannot be written stops the run, and the next run completes the installation', async (t) => {
   const { install, execute, form, root, accounts } = await start(t)
   // A directory in place of the file makes the write fail, even for the user root.
   mkdirSync(join(root, '.env'))
@@ -215,7 +215,7 @@ t.test('a file that cannot be written stops the run, and the next one ends insta
   t.equal((await execute()).data.authorized, false)
 })
 
-t.test('a product that comes back with the old connection says so', async (t) => {
+t.test('a product that returns with the old connection reports it', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const settings = { plugins: [sharedStorePlugin] }
@@ -232,7 +232,7 @@ t.test('a product that comes back with the old connection says so', async (t) =>
   t.match(data.records.at(-1).message, /still runs on the old connection.*platform\.database\.sqlite\.file/)
 })
 
-onEachDatabase(t, 'E40 the secret that is there stays when its server stays', async (t, db) => {
+onEachDatabase(t, 'E40 a stored secret is kept if its server stays the same', async (t, db) => {
   if (db.dialect === 'sqlite') return
   const { install, form } = await startInstall(t, db)
   for (const password of ['', maskedValue]) {
@@ -241,7 +241,7 @@ onEachDatabase(t, 'E40 the secret that is there stays when its server stays', as
   }
 })
 
-t.test('what is told of an error names no directory of the server', async (t) => {
+t.test('an error message contains no directory of the server', async (t) => {
   const file = Object.assign(new Error(`EACCES: permission denied, open '/srv/shop/.env'`), {
     code: 'EACCES',
     path: '/srv/shop/.env',
@@ -264,7 +264,7 @@ t.test('what is told of an error names no directory of the server', async (t) =>
   t.equal(publicReason(undefined), 'undefined')
 })
 
-t.test('E34 what is no file is refused by writing and by executing alike, and nobody waits for it', async (t) => {
+t.test('E34 a path that is not a file is rejected by writing and by executing, and nobody waits for it', async (t) => {
   const { install, execute, form, file, root } = await start(t)
   const body = { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } }
   const kinds: [string, () => void][] = [
@@ -302,7 +302,7 @@ async function silentServer(t: Test) {
 }
 
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect === 'postgresql')) {
-  t.test('who knows no token cannot look around in the network with the probe', { skip }, async (t) => {
+  t.test('a caller without the token cannot explore the network with the connection test', { skip }, async (t) => {
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
     const { install, form, clock } = await start(t)
     const silent = await silentServer(t)
@@ -346,7 +346,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     )
   })
 
-  t.test('connections that are tried in vain hold up nobody', { skip }, async (t) => {
+  t.test('failing connection tests delay nobody', { skip }, async (t) => {
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
     const { install, form, clock } = await start(t)
     const silent = await silentServer(t)

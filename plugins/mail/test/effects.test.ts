@@ -85,7 +85,7 @@ t.test('a mail goes to the configured server', async (t) => {
   t.hasStrict(ports, { before: { outcome: 'accepted' }, after: { errorCode: 'mail.unreachable' } })
 })
 
-t.test('a product signs in at a trusted server alone', async (t) => {
+t.test('a product signs in only to a trusted server', async (t) => {
   const { key, cert } = selfSigned()
   const server = await startMailServer(t, { key, cert, disabledCommands: [], allowInsecureAuth: false })
   const trusted = { 'platform.mail.smtp.security': 'auto', 'platform.mail.smtp.ca': cert }
@@ -162,7 +162,7 @@ t.test('a mail is signed for the domain with the selector and the key', async (t
   t.same(keys?.after, ['shop.example', 's1'])
 })
 
-t.test('sessions are bounded in number and in mails', async (t) => {
+t.test('sessions are limited in number and in mails', async (t) => {
   const [messages] = await assertKeyEffect(t, 'platform.mail.smtp.max-messages', {
     changed: 2,
     observe: async (values) => {

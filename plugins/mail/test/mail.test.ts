@@ -20,7 +20,7 @@ const send = (facility: Mail, message: Partial<MailMessage> = {}, signal?: Abort
   facility.send({ ...hello, ...message }, { idempotencyKey: randomUUID(), signal })
 const outcomes = async (work: ReturnType<Mail['send']>) => (await work).deliveries
 
-t.test('N-008 [the facility] a mail goes over the wire as it was written', async (t) => {
+t.test('N-008 [the facility] a mail is transferred as it was written', async (t) => {
   const server = await startMailServer(t)
   const { facility } = await startMail(t, server.config)
   t.equal(facility.isReady, true)
@@ -79,7 +79,7 @@ t.test('a subject that looks like an encoded word arrives as it was written (RFC
   }
 })
 
-t.test('the sender is an address, or a name that may be quoted and an address (RFC 5322)', async (t) => {
+t.test('the sender is an address, or a name and an address; the name may be quoted (RFC 5322)', async (t) => {
   const key = 'platform.mail.from'
   const from = async (sender: string) => {
     const server = await startMailServer(t)
@@ -112,7 +112,7 @@ t.test('the sender is an address, or a name that may be quoted and an address (R
   }
 })
 
-t.test('what breaks a rule is refused before anything is sent', async (t) => {
+t.test('an invalid mail is rejected before anything is sent', async (t) => {
   const server = await startMailServer(t)
   const { facility } = await startMail(t, server.config)
   const rejected: readonly (readonly [Partial<MailMessage>, string])[] = [
@@ -144,7 +144,7 @@ t.test('what breaks a rule is refused before anything is sent', async (t) => {
   ])
 })
 
-t.test('nothing of a message is read from files or addresses', async (t) => {
+t.test('no part of a message is read from files or URLs', async (t) => {
   const server = await startMailServer(t)
   const { facility } = await startMail(t, server.config)
   const html = { path: '/etc/hostname' } as unknown as string
@@ -153,7 +153,7 @@ t.test('nothing of a message is read from files or addresses', async (t) => {
   t.same(server.received, [])
 })
 
-t.test('replies decide the outcome of each address', async (t) => {
+t.test('responses decide the outcome of each address', async (t) => {
   const server = await startMailServer(t)
   const { facility } = await startMail(t, server.config)
   const three = { to: ['a@example.com', 'b@example.com', 'c@example.com'] }
@@ -202,23 +202,26 @@ t.test('a mail that is larger than the server accepts is rejected', async (t) =>
   assertMembers(t, await outcomes(send(facility)), [{ outcome: 'accepted' }])
 })
 
-t.test('one deadline: behind it the socket is destroyed, and the outcome says what the server had', async (t) => {
-  const server = await startMailServer(t)
-  const { facility, clock } = await startMail(t, { ...server.config, 'platform.mail.send-deadline': '5s' })
-  server.behave({ hangs: true })
-  const hanging = send(facility)
-  await until(() => server.received.length !== 0, 'the server has received it')
-  const [connection] = server.server.connections
-  const closed = new Promise((resolve) => connection?.['_socket'].once('close', resolve))
-  await clock.advance(5_000)
-  assertMembers(t, await outcomes(hanging), [{ outcome: 'unknown', errorCode: 'mail.no-answer' }])
-  await closed
-  server.behave({})
-  assertMembers(t, await outcomes(send(facility)), [{ outcome: 'accepted' }])
-  const given = AbortSignal.abort(new Error('The caller gives up'))
-  assertMembers(t, await outcomes(send(facility, {}, given)), [{ outcome: 'deferred' }])
-  t.equal(server.received.length, 2)
-})
+t.test(
+  'one deadline: after it the socket is destroyed, and the outcome says what the server had received',
+  async (t) => {
+    const server = await startMailServer(t)
+    const { facility, clock } = await startMail(t, { ...server.config, 'platform.mail.send-deadline': '5s' })
+    server.behave({ hangs: true })
+    const hanging = send(facility)
+    await until(() => server.received.length !== 0, 'the server has received it')
+    const [connection] = server.server.connections
+    const closed = new Promise((resolve) => connection?.['_socket'].once('close', resolve))
+    await clock.advance(5_000)
+    assertMembers(t, await outcomes(hanging), [{ outcome: 'unknown', errorCode: 'mail.no-answer' }])
+    await closed
+    server.behave({})
+    assertMembers(t, await outcomes(send(facility)), [{ outcome: 'accepted' }])
+    const given = AbortSignal.abort(new Error('The caller gives up'))
+    assertMembers(t, await outcomes(send(facility, {}, given)), [{ outcome: 'deferred' }])
+    t.equal(server.received.length, 2)
+  },
+)
 
 /** Starts a server that accepts connections and calls `speak` for each. */
 async function startSpeaker(t: Test, speak: (socket: Socket) => void) {
@@ -237,7 +240,7 @@ async function startSpeaker(t: Test, speak: (socket: Socket) => void) {
   return { sockets, port: typeof address === 'object' ? (address?.port ?? 0) : 0 }
 }
 
-t.test('before the mail was sent every failure is deferred: no server, no greeting, no sense', async (t) => {
+t.test('before the mail was sent every failure is deferred: no server, no greeting, a nonsense response', async (t) => {
   const from = { 'platform.mail.driver': 'smtp', 'platform.mail.from': 'a@b.c', 'platform.mail.smtp.host': '127.0.0.1' }
   const silent = await startSpeaker(t, () => {})
   const { facility, clock } = await startMail(t, {
@@ -275,7 +278,7 @@ t.test('before the mail was sent every failure is deferred: no server, no greeti
   assertMembers(t, await outcomes(send(unreachable.facility)), [{ outcome: 'deferred', errorCode: 'mail.unreachable' }])
 })
 
-t.test('without TLS nothing is sent and no password told, where TLS must be', async (t) => {
+t.test('if TLS is required, nothing and no password is sent without it', async (t) => {
   const server = await startMailServer(t)
   const security = 'platform.mail.smtp.security'
   for (const how of ['auto', 'starttls'] as const) {
@@ -293,7 +296,7 @@ t.test('without TLS nothing is sent and no password told, where TLS must be', as
   t.same(server.received, [])
 })
 
-t.test('a certificate that nobody vouches for is refused, one of a configured authority is not', async (t) => {
+t.test('a certificate of an unknown authority is rejected, one of a configured authority is accepted', async (t) => {
   const { key, cert } = selfSigned()
   const server = await startMailServer(t, { key, cert, disabledCommands: [], allowInsecureAuth: false })
   const account = { 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': 'planted-secret-2' }
@@ -306,33 +309,36 @@ t.test('a certificate that nobody vouches for is refused, one of a configured au
   t.same(server.signIns, [{ username: 'shop', password: 'planted-secret-2' }])
 })
 
-t.test('a refused sign-in is a matter of the configuration, and no answer or log holds the password', async (t) => {
-  const password = 'planted-secret-3/%"\\'
-  const server = await startMailServer(t, {
-    // This server repeats the credentials in its error.
-    onAuth: ({ username, password }, _session, done) => done(new Error(`No ${username} with ${password}`)),
-  })
-  const lines: string[] = []
-  const account = { 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': password }
-  const write = process.stdout.write.bind(process.stdout)
-  const { facility } = await startMail(t, { ...server.config, ...account })
-  process.stdout.write = ((chunk: string | Uint8Array, ...rest: []) => {
-    lines.push(String(chunk))
-    return write(chunk, ...rest)
-  }) as typeof process.stdout.write
-  t.teardown(() => {
-    process.stdout.write = write
-  })
-  const result = await send(facility)
-  t.match(result.deliveries, [
-    { outcome: /^deferred$/, errorCode: 'mail.sign-in-refused', replyCode: '535', reply: /^535 No shop with / },
-  ])
-  const rejected = await facility.verify(new AbortController().signal).catch((error: unknown) => error)
-  t.match(rejected, { message: /sign-in/ })
-  for (const text of [JSON.stringify(result), String(rejected), lines.join('')]) t.notMatch(text, 'planted-secret-3')
-})
+t.test(
+  'a rejected sign-in is an error of the configuration, and no response or log contains the password',
+  async (t) => {
+    const password = 'planted-secret-3/%"\\'
+    const server = await startMailServer(t, {
+      // This server repeats the credentials in its error.
+      onAuth: ({ username, password }, _session, done) => done(new Error(`No ${username} with ${password}`)),
+    })
+    const lines: string[] = []
+    const account = { 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': password }
+    const write = process.stdout.write.bind(process.stdout)
+    const { facility } = await startMail(t, { ...server.config, ...account })
+    process.stdout.write = ((chunk: string | Uint8Array, ...rest: []) => {
+      lines.push(String(chunk))
+      return write(chunk, ...rest)
+    }) as typeof process.stdout.write
+    t.teardown(() => {
+      process.stdout.write = write
+    })
+    const result = await send(facility)
+    t.match(result.deliveries, [
+      { outcome: /^deferred$/, errorCode: 'mail.sign-in-refused', replyCode: '535', reply: /^535 No shop with / },
+    ])
+    const rejected = await facility.verify(new AbortController().signal).catch((error: unknown) => error)
+    t.match(rejected, { message: /sign-in/ })
+    for (const text of [JSON.stringify(result), String(rejected), lines.join('')]) t.notMatch(text, 'planted-secret-3')
+  },
+)
 
-t.test('a session that the server closed while nobody used it costs no mail', async (t) => {
+t.test('a session that the server closed while idle loses no mail', async (t) => {
   const server = await startMailServer(t)
   const { facility } = await startMail(t, server.config)
   await send(facility)
@@ -346,7 +352,7 @@ t.test('a session that the server closed while nobody used it costs no mail', as
   t.equal(server.sessions, 3)
 })
 
-t.test('sessions are bounded, shared and ended after their mails', async (t) => {
+t.test('sessions are limited, shared and ended after their number of mails', async (t) => {
   const server = await startMailServer(t)
   const limits = { 'platform.mail.smtp.max-connections': 2, 'platform.mail.smtp.max-messages': 3 }
   const { facility } = await startMail(t, { ...server.config, ...limits })
@@ -373,7 +379,7 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
   assertMembers(t, await outcomes(send(facility)), [{ outcome: 'accepted' }], 'their places are free again')
 })
 
-t.test('a stop gives up what hangs and leaves no connection', async (t) => {
+t.test('a stop cancels hanging mails and leaves no connection', async (t) => {
   const server = await startMailServer(t)
   const { facility, running } = await startMail(t, server.config)
   await send(facility)
@@ -406,35 +412,40 @@ t.test('DKIM signs the configured headers', async (t) => {
   t.match(signature, /h=[^;]*list-unsubscribe:[^;]*list-unsubscribe-post/i)
 })
 
-t.test('driver "file" keeps each mail as a private .eml file, "log" a line without the text', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'plinth-mail-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  const place = join(directory, 'mails')
-  const config = { 'platform.mail.from': 'shop@example.com', 'platform.mail.file.directory': place }
-  const { facility } = await startMail(t, { ...config, 'platform.mail.driver': 'file' })
-  await facility.verify(new AbortController().signal)
-  assertMembers(t, await send(facility, { text: 'Dear Ada 中文' }), {
-    driver: 'file',
-    deliveries: [{ outcome: 'accepted' }],
-  })
-  await send(facility)
-  const files = readdirSync(place)
-  t.equal(files.length, 2)
-  const texts = files.map((name) => partsOf({ raw: readFileSync(join(place, name), 'latin1') })['text/plain'])
-  t.same(texts.toSorted(), ['Dear Ada', 'Dear Ada 中文'])
-  t.ok(files.every((name) => name.endsWith('.eml') && (statSync(join(place, name)).mode & 0o077) === 0))
-  assertMembers(t, await outcomes(send(facility, {}, AbortSignal.abort(new Error('late')))), [{ outcome: 'deferred' }])
-  t.equal(readdirSync(place).length, 2)
-  rmSync(place, { recursive: true })
-  writeFileSync(place, 'in the way')
-  assertMembers(t, await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.file-failed' }])
-  await t.rejects(facility.verify(new AbortController().signal))
+t.test(
+  'driver "file" stores each mail as a private .eml file, driver "log" writes a line without the text',
+  async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'plinth-mail-'))
+    t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+    const place = join(directory, 'mails')
+    const config = { 'platform.mail.from': 'shop@example.com', 'platform.mail.file.directory': place }
+    const { facility } = await startMail(t, { ...config, 'platform.mail.driver': 'file' })
+    await facility.verify(new AbortController().signal)
+    assertMembers(t, await send(facility, { text: 'Dear Ada 中文' }), {
+      driver: 'file',
+      deliveries: [{ outcome: 'accepted' }],
+    })
+    await send(facility)
+    const files = readdirSync(place)
+    t.equal(files.length, 2)
+    const texts = files.map((name) => partsOf({ raw: readFileSync(join(place, name), 'latin1') })['text/plain'])
+    t.same(texts.toSorted(), ['Dear Ada', 'Dear Ada 中文'])
+    t.ok(files.every((name) => name.endsWith('.eml') && (statSync(join(place, name)).mode & 0o077) === 0))
+    assertMembers(t, await outcomes(send(facility, {}, AbortSignal.abort(new Error('late')))), [
+      { outcome: 'deferred' },
+    ])
+    t.equal(readdirSync(place).length, 2)
+    rmSync(place, { recursive: true })
+    writeFileSync(place, 'in the way')
+    assertMembers(t, await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.file-failed' }])
+    await t.rejects(facility.verify(new AbortController().signal))
 
-  const log = await startMail(t, { ...config, 'platform.mail.driver': 'log' })
-  assertMembers(t, await send(log.facility), { driver: 'log', deliveries: [{ outcome: 'accepted' }] })
-})
+    const log = await startMail(t, { ...config, 'platform.mail.driver': 'log' })
+    assertMembers(t, await send(log.facility), { driver: 'log', deliveries: [{ outcome: 'accepted' }] })
+  },
+)
 
-t.test('without a driver or a sender nothing is sent, and the product starts all the same', async (t) => {
+t.test('without a driver or a sender nothing is sent, and the product starts anyway', async (t) => {
   for (const config of [
     {},
     { 'platform.mail.driver': 'smtp', 'platform.mail.from': 'a@b.c' },

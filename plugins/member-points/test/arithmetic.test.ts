@@ -32,7 +32,7 @@ function checkIns(zone: string, moments: readonly string[]) {
 const at = (...days: string[]) => days.map((day) => `${day}T02:00:00Z`)
 const shanghai = 'Asia/Shanghai'
 
-t.test('P-018 P-020 P-021 days in a row by the calendar of the programme', async (t) => {
+t.test('P-018 P-020 P-021 consecutive days in the calendar of the programme', async (t) => {
   for (const [name, zone, moments, expected] of [
     [
       'C1',
@@ -143,7 +143,7 @@ const zones = [
   'America/Sao_Paulo',
 ]
 
-t.test('P-020 whatever the zone: each day once, and a streak is as long as its days', async (t) => {
+t.test('P-020 in every time zone: each day once, and a streak is as long as its days', async (t) => {
   const from = Date.UTC(2011, 0, 1)
   fc.assert(
     fc.property(
@@ -186,7 +186,7 @@ function wantsOf(paid: number, granted: number, refunds: readonly number[]) {
   })
 }
 
-t.test('P-023 P-029 P-031 points of orders and what refunds want back', async (t) => {
+t.test('P-023 P-029 P-031 points of orders, and the points that refunds claim back', async (t) => {
   for (const [name, paid, rate, refunds, granted, wants] of [
     ['R1', 10_000, { points: 1, perAmount: 100 }, [3333, 3333, 3334], 100, [33, 33, 34]],
     ['R2', 9999, { points: 1, perAmount: 100 }, [3333, 3333, 3333], 99, [33, 33, 33]],
@@ -218,7 +218,7 @@ const order = fc
     return { paid, parts: marks.slice(1).map((mark, index) => mark - (marks[index] ?? 0)) }
   })
 
-t.test('P-029 P-031 I10 I13 refunds take back what was granted, in whatever parts and order', async (t) => {
+t.test('P-029 P-031 I10 I13 refunds take back the granted points, in any parts and order', async (t) => {
   t.same(wantsOf(10, 7, [5, 5]), [3, 4])
   fc.assert(
     fc.property(
@@ -245,58 +245,66 @@ t.test('P-029 P-031 I10 I13 refunds take back what was granted, in whatever part
   )
 })
 
-t.test('P-029 R7 R10 what cannot be taken is a shortfall, and what lapsed is not taken twice', async (t) => {
-  const spent = { granted: 100, expired: 0, held: 0 }
-  t.same(splitReversal(50, 20, { ...spent, settled: 0 }, {}), { deducted: 20, claimed: 0, shortfall: 30, owed: 0 })
-  t.same(splitReversal(50, 0, { ...spent, settled: 20 }, {}), { deducted: 0, claimed: 0, shortfall: 50, owed: 0 })
-  const later = { recovery: 'future-grants' } as const
-  t.same(splitReversal(50, 20, { ...spent, settled: 0 }, later), { deducted: 20, claimed: 0, shortfall: 30, owed: 30 })
-  t.same(splitReversal(50, 0, { ...spent, settled: 50 }, later), { deducted: 0, claimed: 0, shortfall: 50, owed: 50 })
-  const lapsed = { granted: 100, expired: 100, held: 0, settled: 0 }
-  t.same(splitReversal(100, 500, lapsed, later), { deducted: 0, claimed: 0, shortfall: 100, owed: 0 })
-  t.same(splitReversal(100, 500, lapsed, { recoverExpired: true }), {
-    deducted: 100,
-    claimed: 0,
-    shortfall: 0,
-    owed: 0,
-  })
-  t.same(splitReversal(50, 500, { granted: 100, expired: 40, held: 0, settled: 50 }, {}), {
-    deducted: 10,
-    claimed: 0,
-    shortfall: 40,
-    owed: 0,
-  })
-  const held = { ...spent, settled: 0, held: 70 }
-  t.same(splitReversal(100, 20, held, {}), { deducted: 20, claimed: 70, shortfall: 10, owed: 0 })
-  t.same(splitReversal(100, 20, held, later), { deducted: 20, claimed: 70, shortfall: 10, owed: 10 })
-  t.same(splitReversal(50, 0, held, later), { deducted: 0, claimed: 50, shortfall: 0, owed: 0 })
-  fc.assert(
-    fc.property(
-      fc.record({
-        wanted: fc.nat(1000),
-        spendable: fc.nat(1000),
-        granted: fc.nat(1000),
-        expired: fc.nat(1000),
-        held: fc.nat(1000),
-      }),
-      fc.nat(1000),
-      fc.boolean(),
-      ({ wanted, spendable, granted, expired, held }, settled, recoverExpired) => {
-        const order = { granted, expired: Math.min(granted, expired), settled, held }
-        const split = splitReversal(wanted, spendable, order, { recoverExpired, recovery: 'future-grants' })
-        return (
-          split.deducted + split.claimed + split.shortfall === wanted &&
-          split.claimed <= held &&
-          split.deducted <= spendable &&
-          split.deducted + split.claimed + split.owed + settled <= Math.max(granted, settled) &&
-          split.owed <= split.shortfall
-        )
-      },
-    ),
-  )
-})
+t.test(
+  'P-029 R7 R10 points that cannot be taken are a shortfall, and expired points are not taken twice',
+  async (t) => {
+    const spent = { granted: 100, expired: 0, held: 0 }
+    t.same(splitReversal(50, 20, { ...spent, settled: 0 }, {}), { deducted: 20, claimed: 0, shortfall: 30, owed: 0 })
+    t.same(splitReversal(50, 0, { ...spent, settled: 20 }, {}), { deducted: 0, claimed: 0, shortfall: 50, owed: 0 })
+    const later = { recovery: 'future-grants' } as const
+    t.same(splitReversal(50, 20, { ...spent, settled: 0 }, later), {
+      deducted: 20,
+      claimed: 0,
+      shortfall: 30,
+      owed: 30,
+    })
+    t.same(splitReversal(50, 0, { ...spent, settled: 50 }, later), { deducted: 0, claimed: 0, shortfall: 50, owed: 50 })
+    const lapsed = { granted: 100, expired: 100, held: 0, settled: 0 }
+    t.same(splitReversal(100, 500, lapsed, later), { deducted: 0, claimed: 0, shortfall: 100, owed: 0 })
+    t.same(splitReversal(100, 500, lapsed, { recoverExpired: true }), {
+      deducted: 100,
+      claimed: 0,
+      shortfall: 0,
+      owed: 0,
+    })
+    t.same(splitReversal(50, 500, { granted: 100, expired: 40, held: 0, settled: 50 }, {}), {
+      deducted: 10,
+      claimed: 0,
+      shortfall: 40,
+      owed: 0,
+    })
+    const held = { ...spent, settled: 0, held: 70 }
+    t.same(splitReversal(100, 20, held, {}), { deducted: 20, claimed: 70, shortfall: 10, owed: 0 })
+    t.same(splitReversal(100, 20, held, later), { deducted: 20, claimed: 70, shortfall: 10, owed: 10 })
+    t.same(splitReversal(50, 0, held, later), { deducted: 0, claimed: 50, shortfall: 0, owed: 0 })
+    fc.assert(
+      fc.property(
+        fc.record({
+          wanted: fc.nat(1000),
+          spendable: fc.nat(1000),
+          granted: fc.nat(1000),
+          expired: fc.nat(1000),
+          held: fc.nat(1000),
+        }),
+        fc.nat(1000),
+        fc.boolean(),
+        ({ wanted, spendable, granted, expired, held }, settled, recoverExpired) => {
+          const order = { granted, expired: Math.min(granted, expired), settled, held }
+          const split = splitReversal(wanted, spendable, order, { recoverExpired, recovery: 'future-grants' })
+          return (
+            split.deducted + split.claimed + split.shortfall === wanted &&
+            split.claimed <= held &&
+            split.deducted <= spendable &&
+            split.deducted + split.claimed + split.owed + settled <= Math.max(granted, settled) &&
+            split.owed <= split.shortfall
+          )
+        },
+      ),
+    )
+  },
+)
 
-t.test('P-053 settings of a rule that its type does not know are refused by name', async (t) => {
+t.test('P-053 settings that the type of a rule does not know are rejected by name', async (t) => {
   const config = { points: 5 }
   t.equal(problemOf('check-in', { ...rule }), undefined)
   t.same(problemOf('check-in', {}), { field: 'config.points', rule: 'required' })

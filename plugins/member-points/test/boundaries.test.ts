@@ -19,43 +19,39 @@ const own = globSync('plugins/member-points/src/**/*.ts', { cwd: root }).map((fi
   text: readFileSync(join(root, file), 'utf8'),
 }))
 
-onEachDatabase(
-  t,
-  'C-014 P-001 P-009 P-042 P-058 tables are what the entities say, and hold no balance',
-  async (t, at) => {
-    const { db } = await startPoints(t, at)
-    const em = db.fork()
-    const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
-      getUpdateSchemaSQL(options: object): Promise<string>
-    }
-    t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
-    const columns = new Map(
-      entities.map((entity) => {
-        const { tableName, properties } = em.getMetadata().get(entity as never)
-        return [
-          tableName,
-          Object.values(properties as Record<string, { fieldNames: string[] }>).flatMap((one) => one.fieldNames),
-        ]
-      }),
+onEachDatabase(t, 'C-014 P-001 P-009 P-042 P-058 tables match the entities, and contain no balance', async (t, at) => {
+  const { db } = await startPoints(t, at)
+  const em = db.fork()
+  const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+  }
+  t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
+  const columns = new Map(
+    entities.map((entity) => {
+      const { tableName, properties } = em.getMetadata().get(entity as never)
+      return [
+        tableName,
+        Object.values(properties as Record<string, { fieldNames: string[] }>).flatMap((one) => one.fieldNames),
+      ]
+    }),
+  )
+  for (const [table, names] of columns) {
+    t.match(table, /^points_/)
+    const balances = names.filter((name) => /balance|available|frozen/.test(name))
+    t.same(balances, [], `P-001 ${table}`)
+    t.same(
+      names.filter((name) => /prize|pool|winner|draw/.test(name)),
+      [],
+      `P-009 ${table}`,
     )
-    for (const [table, names] of columns) {
-      t.match(table, /^points_/)
-      const balances = names.filter((name) => /balance|available|frozen/.test(name))
-      t.same(balances, [], `P-001 ${table}`)
-      t.same(
-        names.filter((name) => /prize|pool|winner|draw/.test(name)),
-        [],
-        `P-009 ${table}`,
-      )
-    }
-    const source = columns.get('points_source') ?? []
-    for (const name of ['source_type', 'source_id', 'remaining', 'expires_at', 'status'])
-      t.ok(source.includes(name), `P-042 ${name}`)
-    t.ok(columns.get('points_expire_batch')?.includes('status'))
-  },
-)
+  }
+  const source = columns.get('points_source') ?? []
+  for (const name of ['source_type', 'source_id', 'remaining', 'expires_at', 'status'])
+    t.ok(source.includes(name), `P-042 ${name}`)
+  t.ok(columns.get('points_expire_batch')?.includes('status'))
+})
 
-t.test('P-005 P-008 who owns a fact publishes it and knows nothing of points', async (t) => {
+t.test('P-005 P-008 the plugin with the facts publishes them and does not know points', async (t) => {
   const others = globSync('{plugins,examples}/*/{*,src/**/*}.ts', { cwd: root }).filter(
     (file) => !/plugins\/(member-points|presets)|examples\/(quickstart|lite)|\.test\.ts$/.test(file),
   )
@@ -64,43 +60,47 @@ t.test('P-005 P-008 who owns a fact publishes it and knows nothing of points', a
   t.same(importing, [], 'the shop least of all')
 })
 
-onSqlite(t, 'P-006 P-059 P-060 no claim of a task, events in, none out', async (t, at) => {
-  const { server, events } = await startPoints(t, at)
-  const paths = server.routes
-    .filter(({ plugin }) => plugin === 'member-points')
-    .map(({ method, path }) => `${method} ${path}`)
-  t.same(paths.sort(), [
-    'GET /api/v1/admin/member-points/accounts',
-    'GET /api/v1/admin/member-points/days',
-    'GET /api/v1/admin/member-points/expire-batches',
-    'GET /api/v1/admin/member-points/ledgers',
-    'GET /api/v1/admin/member-points/rules',
-    'GET /api/v1/admin/member-points/rules/:id',
-    'GET /api/v1/admin/member-points/sources',
-    'GET /api/v1/member-points/tasks',
-    'GET /api/v1/member-points/users/me/check-ins',
-    'GET /api/v1/member-points/users/me/ledgers',
-    'GET /api/v1/member-points/users/me/overview',
-    'POST /api/v1/admin/member-points/expire-batches/run',
-    'POST /api/v1/admin/member-points/manual-adjustments',
-    'POST /api/v1/admin/member-points/manual-adjustments/preview',
-    'POST /api/v1/admin/member-points/rules',
-    'POST /api/v1/member-points/users/me/check-in',
-  ])
-  const plugin = own.find(({ file }) => file.endsWith('/plugin.ts'))?.text ?? ''
-  const received = [...plugin.matchAll(/events\.on\(\s*(\w+)/g)].map(([, name]) => name)
-  t.same(received, ['orderPaid', 'orderRefunded', 'profileCompletion', 'firstOrder', 'reviewReward', 'userDeleted'])
-  t.equal(
-    [...plugin.matchAll(/rewards\.rewardTask\(/g)].length,
-    4,
-    'P-007 three events and the service, by one operation',
-  )
-  const publishing = own.filter(({ text }) => /\.(?:publish|emit)\(/.test(text)).map(({ file }) => file)
-  t.same(publishing, [], 'P-060')
-  await events.publish(event('test.unheard', Type.Object({})), {})
-})
+onSqlite(
+  t,
+  'P-006 P-059 P-060 no task can be claimed; the plugin receives events and publishes none',
+  async (t, at) => {
+    const { server, events } = await startPoints(t, at)
+    const paths = server.routes
+      .filter(({ plugin }) => plugin === 'member-points')
+      .map(({ method, path }) => `${method} ${path}`)
+    t.same(paths.sort(), [
+      'GET /api/v1/admin/member-points/accounts',
+      'GET /api/v1/admin/member-points/days',
+      'GET /api/v1/admin/member-points/expire-batches',
+      'GET /api/v1/admin/member-points/ledgers',
+      'GET /api/v1/admin/member-points/rules',
+      'GET /api/v1/admin/member-points/rules/:id',
+      'GET /api/v1/admin/member-points/sources',
+      'GET /api/v1/member-points/tasks',
+      'GET /api/v1/member-points/users/me/check-ins',
+      'GET /api/v1/member-points/users/me/ledgers',
+      'GET /api/v1/member-points/users/me/overview',
+      'POST /api/v1/admin/member-points/expire-batches/run',
+      'POST /api/v1/admin/member-points/manual-adjustments',
+      'POST /api/v1/admin/member-points/manual-adjustments/preview',
+      'POST /api/v1/admin/member-points/rules',
+      'POST /api/v1/member-points/users/me/check-in',
+    ])
+    const plugin = own.find(({ file }) => file.endsWith('/plugin.ts'))?.text ?? ''
+    const received = [...plugin.matchAll(/events\.on\(\s*(\w+)/g)].map(([, name]) => name)
+    t.same(received, ['orderPaid', 'orderRefunded', 'profileCompletion', 'firstOrder', 'reviewReward', 'userDeleted'])
+    t.equal(
+      [...plugin.matchAll(/rewards\.rewardTask\(/g)].length,
+      4,
+      'P-007 three events and the service, by one operation',
+    )
+    const publishing = own.filter(({ text }) => /\.(?:publish|emit)\(/.test(text)).map(({ file }) => file)
+    t.same(publishing, [], 'P-060')
+    await events.publish(event('test.unheard', Type.Object({})), {})
+  },
+)
 
-t.test('P-061 P-056 permissions and refusals are its own', async (t) => {
+t.test('P-061 P-056 the plugin has its own permissions and errors', async (t) => {
   const codes = (memberPoints.permissions ?? []).map(({ code }) => code)
   t.same(codes, [
     'member-points:account:view',
@@ -119,7 +119,7 @@ t.test('P-061 P-056 permissions and refusals are its own', async (t) => {
   }
 })
 
-onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index', async (t, at) => {
+onEachDatabase(t, 'P-043 P-038 every statement on sources is a range scan of an index', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const product = await startPoints(t, at, { clock })
   const { db, ledger, ref, points, member } = product

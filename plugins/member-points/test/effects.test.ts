@@ -12,7 +12,7 @@ async function start(config: KeyValues = {}, clock = manualClock(Date.UTC(2026, 
   return startPoints(t, at, { config, clock })
 }
 
-t.test('a check-in belongs to the day of the time zone', async (t) => {
+t.test('a check-in belongs to the day in the configured time zone', async (t) => {
   const { running, member } = await start()
   const [days] = await assertKeyEffect(t, 'platform.member-points.time-zone', {
     changed: 'Asia/Shanghai',

@@ -64,7 +64,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
   const batches = () => rows('select scanned, expired, points, refused, status from points_expire_batch order by id')
   t.afterEach(async () => t.same(await brokenRules(product), []))
 
-  await t.test('X1 P-043 the soonest expiry first, then the oldest, and what never lapses last', async (t) => {
+  await t.test('X1 P-043 the earliest expiry first, then the oldest, and points that never expire last', async (t) => {
     await grant(1, 'a', 30, june(10))
     await grant(1, 'b', 50, june(5))
     await grant(1, 'c', 20, never)
@@ -80,7 +80,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.same(await remaining(1), [0, 0, 0, 4], 'of two that never lapse the older one')
   })
 
-  await t.test('X2 P-040 to the millisecond, and once', async (t) => {
+  await t.test('X2 P-040 points expire at the exact millisecond, and once', async (t) => {
     const due = clock.now() + 10_000
     await grant(2, 'a', 100, due)
     clock.shiftWallClock(9_999)
@@ -96,7 +96,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.equal(await reasonOf(spend(2, 1, 'x2 late')), '409 money.balance-insufficient')
   })
 
-  await t.test('X3 what has lapsed and no scan has met cannot be spent', async (t) => {
+  await t.test('X3 expired points that no scan has processed cannot be spent', async (t) => {
     await grant(3, 'a', 40, clock.now() + 1000)
     await grant(3, 'b', 10, never)
     clock.shiftWallClock(1000)
@@ -125,7 +125,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     assertMembers(t, await lots(4), [{ remaining: 0, held: 0, consumed: 70, expired: 30, status: 'exhausted' }])
   })
 
-  await t.test('X5 what comes back from a hold after its time lapses then, under a key of its own', async (t) => {
+  await t.test('X5 points that a hold returns after their expiry expire then, with a separate key', async (t) => {
     await grant(5, 'a', 100, clock.now() + 1000)
     await grant(5, 'b', 50, never)
     const { holdId } = await ledger.hold({ ...ref(5), amount: 110, key: 'x5 hold', kind: 'test.hold' })
@@ -145,7 +145,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     ])
   })
 
-  await t.test('a hold that was released after part of it lapsed lapses again', async (t) => {
+  await t.test('a hold that was released after a part of it expired expires again', async (t) => {
     await grant(6, 'a', 100, clock.now() + 1000)
     const held = await ledger.hold({ ...ref(6), amount: 60, key: 'six hold', kind: 'test.hold' })
     clock.shiftWallClock(1000)
@@ -158,13 +158,13 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.match(keys, [{ idem_key: /^member-points:expire:\d+:40$/ }, { idem_key: /^member-points:expire:\d+$/ }])
   })
 
-  await t.test('P-004 a grant that the ledger books by itself has a source and a usual expiry', async (t) => {
+  await t.test('P-004 a grant that the ledger posts itself has a source and a default expiry', async (t) => {
     await ledger.credit({ ...ref(7), amount: 12, key: 'direct', kind: 'test.grant' })
     const [lot] = await rows('select source_type, expires_at from points_source where user_id = 7')
     t.same(lot, { source_type: 'ledger', expires_at: clock.now() + 365 * day })
   })
 
-  await t.test('I14 a spend uses active sources in the order of their expiry, and no others', async (t) => {
+  await t.test('I14 a spend uses only active sources, in the order of their expiry', async (t) => {
     let run = 0
     const command = fc.oneof(
       fc.record({ what: fc.constant('grant' as const), amount: fc.integer({ min: 1, max: 30 }), lasts: fc.nat(4) }),
@@ -215,7 +215,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.ok(run >= 12)
   })
 
-  await t.test('hundreds of sources in one spend, in few statements', async (t) => {
+  await t.test('a spend from hundreds of sources needs few statements', async (t) => {
     for (const [index, count] of [1, 10, 100, 700].entries()) {
       const userId = 80 + index
       await grantMany(product, `many ${count}`, [userId], count, clock.now() + 1000)
@@ -228,7 +228,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
 
 onEachDatabase(
   t,
-  'P-042 points of a rule without an expiry never expire, whatever the usual expiry is',
+  'P-042 points of a rule without an expiry never expire, whatever the default expiry is',
   async (t, at) => {
     const clock = manualClock(june(1))
     const product = await startPoints(t, at, { clock })
@@ -246,7 +246,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'P-038 a scan that a request starts pauses when its time is up', async (t, at) => {
+onEachDatabase(t, 'P-038 a requested scan pauses when its time is over', async (t, at) => {
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
   await grantMany(product, 'budget', [1], 700, june(2))
@@ -294,7 +294,7 @@ async function countStatements({ db }: Pick<Points, 'db'>, work: () => Promise<u
   return count
 }
 
-onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', async (t, at) => {
+onEachDatabase(t, 'P-038 P-040 P-041 scans of many accounts, interrupted and concurrent', async (t, at) => {
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
   const second = await startPoints(t, at, { clock })
@@ -325,7 +325,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     t.same(await balance(1), [1, 0], 'but for the one that never lapses')
   })
 
-  await t.test('X8 two runs at once: one has the scan, and the totals are the same', async (t) => {
+  await t.test('X8 two concurrent runs: one does the scan, and the totals are the same', async (t) => {
     const before = await total('expired')
     const recorded = async () =>
       (await rows('select sum(points) as points, sum(expired) as sources from points_expire_batch'))[0]
@@ -342,7 +342,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     t.same(await rows(`select id from points_expire_batch where status <> 'completed'`), [])
   })
 
-  await t.test('I12 spends, holds, releases and scans in any order, by two instances', async (t) => {
+  await t.test('I12 spends, holds, releases and scans in any order, on two instances', async (t) => {
     let run = 0
     const command = fc.record({
       what: fc.constantFrom('grant', 'spend', 'hold', 'end', 'scan', 'wait'),
@@ -379,7 +379,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     t.ok(run >= 4)
   })
 
-  await t.test('points by day: each entry counts once, whoever adds them up', async (t) => {
+  await t.test('points by day: each entry counts once, whatever order is used', async (t) => {
     const counted = () => rows('select day, granted, consumed, reversed, expired from points_day order by day')
     const other = await grant(7, 'another day', 11, clock.now() + day)
     t.ok(other)
@@ -416,7 +416,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     t.same((await counted()).slice(0, before.length), before, 'earlier days stay')
   })
 
-  await t.test('records of scans go after their retention, but for one that is still to be gone on with', async (t) => {
+  await t.test('records of scans are removed after their retention, except one that is not finished', async (t) => {
     const purge = product.running
       .service(declaredTasks)
       .scheduledTasks.find(({ name }) => name === 'member-points.purge')
@@ -462,7 +462,7 @@ onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan
   t.same(await brokenRules(product), [])
 })
 
-onEachDatabase(t, 'P-041 an account that the ledger refuses keeps no other from lapsing', async (t, at) => {
+onEachDatabase(t, 'P-041 an account that the ledger rejects does not prevent others from expiring', async (t, at) => {
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
   const { rows, ledger, ref, points, balance } = product

@@ -19,7 +19,7 @@ const outcome = ({ code, data }: { code: string; data?: { reason?: string } | nu
 const me = 'member-points/users/me'
 const admins = 'admin/member-points'
 
-onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they have', async (t, at) => {
+onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see their points', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 4, 30, 12))
   const config = { 'platform.member-points.time-zone': 'Asia/Shanghai' }
   const product = await startPoints(t, at, { clock, config })
@@ -40,7 +40,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     }
   })
 
-  await t.test('P-011 P-012 who never had a point has none', async (t) => {
+  await t.test('P-011 P-012 a member without points has zero points', async (t) => {
     t.same(await overview(ada), {
       asset,
       available: 0,
@@ -87,7 +87,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.match(journal, { key: `member-points:check-in:${ada.id}:2026-05-30`, kind: 'points.check-in' })
   })
 
-  await t.test('C10 P-019 twenty at the same time', async (t) => {
+  await t.test('C10 P-019 twenty concurrent check-ins', async (t) => {
     const responses = await Promise.all(Array.from({ length: 20 }, () => bob.call('POST', `${me}/check-in`)))
     t.same(
       responses.map(({ data }) => data.points).sort((a, b) => a - b),
@@ -98,7 +98,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.same(await balance(bob.id), [5, 0])
   })
 
-  await t.test('P-013 P-014 P-020 B6 a month begins where the programme is at home', async (t) => {
+  await t.test('P-013 P-014 P-020 B6 a month begins in the time zone of the programme', async (t) => {
     // 23:59:59.999 of 31 May in Shanghai.
     clock.shiftWallClock(Date.UTC(2026, 4, 31, 15, 59, 59, 999) - clock.now())
     t.match((await ada.call('POST', `${me}/check-in`)).data, { date: '2026-05-31', consecutiveDays: 2, points: 5 })
@@ -122,7 +122,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.same({ received: sum('received'), spent: sum('spent') }, all, 'I15 the slices of the months are the whole')
   })
 
-  await t.test('P-002 P-004 P-012 the figures are the ledger’s', async (t) => {
+  await t.test('P-002 P-004 P-012 the figures are those of the ledger', async (t) => {
     await ledger.credit({ ...ref(bob.id), amount: 40, key: 'direct', kind: 'test.grant' })
     const { holdId } = await ledger.hold({ ...ref(bob.id), amount: 15, key: 'hold', kind: 'test.hold' })
     t.match(await overview(bob), { available: 30, frozen: 15, monthUsed: 0 })
@@ -130,7 +130,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.match(await overview(bob), { available: 40, frozen: 0, monthUsed: 5 })
   })
 
-  await t.test('P-015 about to expire, and what has lapsed is no balance', async (t) => {
+  await t.test('P-015 expiring points are shown, and expired points are no balance', async (t) => {
     const cora = await member('cora')
     const grant = (name: string, amount: number, expiresAt: number) => {
       const lots = { source: { id: product.db.newId(), type: 'test', key: name }, expiresAt }
@@ -145,7 +145,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.same(await balance(cora.id), [16, 0], 'the ledger says the same')
   })
 
-  await t.test('P-047 P-057 nobody sees another’s ledger, whatever they ask', async (t) => {
+  await t.test('P-047 P-057 no member sees the ledger of another, whatever they request', async (t) => {
     const own = (await ada.call('GET', `${me}/ledgers?userId=${bob.id}`)).data
     t.equal(own.items.length, 5)
     t.same((await overview({ call: (method, path) => ada.call(method, `${path}?userId=${bob.id}`) })).available, 11)
@@ -237,7 +237,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     admin.call('POST', `${admins}/manual-adjustments`, { userId: ada.id, points, reason: 'because', ...more }, headers)
   t.afterEach(async () => t.same(await brokenRules(product), []))
 
-  await t.test('P-056 every endpoint wants its permission', async (t) => {
+  await t.test('P-056 every endpoint requires its permission', async (t) => {
     const body = { userId: ada.id, points: 1, reason: 'x' }
     const rule = { code: 'survey', type: 'task', config: { points: 1 } }
     for (const [method, path, payload, permission] of [
@@ -261,7 +261,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.equal((await rows('select id from points_source')).length, 0)
   })
 
-  await t.test('P-035 P-036 P-037 P-054 M2 points by hand, with a reason and a trail', async (t) => {
+  await t.test('P-035 P-036 P-037 P-054 M2 manual adjustments, with a reason and an audit', async (t) => {
     const granted = await adjust(50, {}, { 'x-reason': 'ticket 12' })
     t.hasStrict(granted, { code: '200', data: { points: 50, available: 50, frozen: 0, replayed: false } })
     t.match(await rows('select source_type, granted, rule_code from points_source'), [
@@ -317,7 +317,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.same(await balance(ada.id), [13, 0])
   })
 
-  await t.test('bad adjustments change nothing', async (t) => {
+  await t.test('invalid adjustments change nothing', async (t) => {
     for (const [body, expected] of [
       [{ userId: ada.id, points: 0, reason: 'x' }, '400 member-points.amount-invalid'],
       [{ userId: ada.id, points: 1.5, reason: 'x' }, '400'],
@@ -336,7 +336,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.same(await balance(ada.id), [13, 0])
   })
 
-  await t.test('P-035 what an adjustment would do is told and not done', async (t) => {
+  await t.test('P-035 the effect of an adjustment is previewed without a change', async (t) => {
     const preview = (points: number, userId = ada.id) =>
       admin.call('POST', `${admins}/manual-adjustments/preview`, { userId, points })
     const now = { userId: ada.id, availableBefore: 13, frozen: 0, settlesDebt: 0 }
@@ -353,7 +353,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     )
   })
 
-  await t.test('P-050 P-051 accounts and entries of all, as far as the operator reaches', async (t) => {
+  await t.test('P-050 P-051 accounts and entries of all members in the data scope of the operator', async (t) => {
     const bob = await member('bob', { orgId: 7 })
     await product.points.rewardLottery(bob.id, 'a', 20)
     const list = (await admin.call('GET', `${admins}/accounts`)).data
@@ -392,7 +392,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.equal(outcome(await desk.call('POST', `${admins}/manual-adjustments`, reach)), '404 member-points.user-unknown')
   })
 
-  await t.test('P-052 P-053 P-062 rules: pages, versions, and the next grant follows', async (t) => {
+  await t.test('P-052 P-053 P-062 rules: pages, versions, and the next grant uses the new version', async (t) => {
     const page = (await admin.call('GET', `${admins}/rules?size=3`)).data
     t.match(page, { page: 1, size: 3, total: 8 })
     const codes = [...page.items]
@@ -455,7 +455,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.same(races.map(outcome).sort(), ['200', ...Array(4).fill('409 member-points.rule-conflict')])
   })
 
-  await t.test('P-010 P-053 what a rule cannot be', async (t) => {
+  await t.test('P-010 P-053 invalid rules', async (t) => {
     for (const [body, expected, data] of [
       [{ code: 'expiry', type: 'task', config: { points: 1 } }, '400 member-points.rule-invalid', { field: 'type' }],
       [

@@ -175,7 +175,7 @@ class Season {
   }
 }
 
-onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member what is due', async (t, at) => {
+onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member the correct points', async (t, at) => {
   if (at.dialect === 'postgresql') {
     // Sets a shorter time, because by default PostgreSQL detects deadlocks only after one second.
     await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)

@@ -50,7 +50,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     rows('select wanted, deducted, claimed, shortfall from points_reversal where order_no = ?', [orderNo])
   t.afterEach(async () => t.same(await brokenRules(product), []))
 
-  await t.test('P-003 P-023 the first grant makes the account; the cash amount counts', async (t) => {
+  await t.test('P-003 P-023 the first grant creates the account; the cash amount decides', async (t) => {
     t.equal(await ledger.find(ref(1)), undefined)
     await paid('r1', 1, 10_000)
     await events.idle()
@@ -101,7 +101,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     ])
   })
 
-  await t.test('R7 P-029 spent points: what is there is taken, the shortfall is on record', async (t) => {
+  await t.test('R7 P-029 spent points: available points are taken, and the shortfall is recorded', async (t) => {
     await paid('r7', 7, 10_000)
     await events.idle()
     await points.spend({ userId: 7, points: 80, key: 'spend r7' })
@@ -137,7 +137,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     ])
   })
 
-  await t.test('R9 what is held cannot be taken back', async (t) => {
+  await t.test('R9 points on hold cannot be taken back', async (t) => {
     await paid('r9', 9, 10_000)
     await events.idle()
     await ledger.hold({ ...ref(9), amount: 70, key: 'hold r9', kind: 'test.hold' })
@@ -147,7 +147,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(9), [0, 70])
   })
 
-  await t.test('points on hold stay claimed until the hold ends, whatever the rule says of recovery', async (t) => {
+  await t.test('points on hold stay claimed until the hold ends, whatever the rule says about recovery', async (t) => {
     const reward = async (orderNo: string) => {
       const columns = 'deducted, claimed, shortfall, owed, recovered'
       return (await rows(`select ${columns} from points_order_reward where order_no = ?`, [orderNo]))[0]
@@ -193,7 +193,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     clock.shiftWallClock(10)
   })
 
-  await t.test('a hold that expires gives back only the points that no refund wants', async (t) => {
+  await t.test('a hold that expires returns only the points that no refund claims', async (t) => {
     await paid('r93', 93, 10_000)
     await events.idle()
     const posting = { ...ref(93), amount: 100, key: 'hold r93', kind: 'test.hold' }
@@ -206,27 +206,21 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.match(await points.spend({ userId: 93, points: 60, key: 'spend less r93' }), { available: 0 })
   })
 
-  await t.test(
-    'a refund that was booked with a shortfall takes points of its order that come back later',
-    async (t) => {
-      await paid('r94', 94, 10_000)
-      await events.idle()
-      const { journalId } = await points.spend({ userId: 94, points: 100, key: 'spend r94' })
-      await refunded('r94-1', 'r94', 94, 6_000, 10_000)
-      await events.idle()
-      t.match(await claims('r94'), [{ deducted: 0, claimed: 0, shortfall: 60 }])
-      await ledger.reverse({ journalId, amount: 50, key: 'back r94' })
-      t.same(await balance(94), [0, 0])
-      await ledger.reverse({ journalId, amount: 50, key: 'back again r94' })
-      t.same(await balance(94), [40, 0])
-      t.equal(
-        await reasonOf(ledger.reverse({ journalId, amount: 1, key: 'too much r94' })),
-        '409 money.exceeds-journal',
-      )
-    },
-  )
+  await t.test('a refund with a shortfall takes points of its order that are returned later', async (t) => {
+    await paid('r94', 94, 10_000)
+    await events.idle()
+    const { journalId } = await points.spend({ userId: 94, points: 100, key: 'spend r94' })
+    await refunded('r94-1', 'r94', 94, 6_000, 10_000)
+    await events.idle()
+    t.match(await claims('r94'), [{ deducted: 0, claimed: 0, shortfall: 60 }])
+    await ledger.reverse({ journalId, amount: 50, key: 'back r94' })
+    t.same(await balance(94), [0, 0])
+    await ledger.reverse({ journalId, amount: 50, key: 'back again r94' })
+    t.same(await balance(94), [40, 0])
+    t.equal(await reasonOf(ledger.reverse({ journalId, amount: 1, key: 'too much r94' })), '409 money.exceeds-journal')
+  })
 
-  await t.test('points that come back pay only for what later rewards have not paid', async (t) => {
+  await t.test('returned points only pay what later rewards have not paid', async (t) => {
     t.equal((await save({ recovery: 'future-grants' })).code, '200')
     clock.shiftWallClock(10)
     await paid('r98', 98, 10_000)
@@ -242,7 +236,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     clock.shiftWallClock(10)
   })
 
-  await t.test('R10 points that lapsed are not taken from others', async (t) => {
+  await t.test('R10 expired points are not taken from other points', async (t) => {
     await paid('r10', 10, 10_000)
     await events.idle()
     clock.shiftWallClock(366 * day)
@@ -253,7 +247,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(10), [500, 0])
   })
 
-  await t.test('points that lapsed are no shortfall that points which come back pay for', async (t) => {
+  await t.test('expired points are no shortfall that returned points pay', async (t) => {
     await paid('r95', 95, 10_000)
     await events.idle()
     const { journalId } = await points.spend({ userId: 95, points: 40, key: 'spend r95' })
@@ -268,7 +262,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(95), [500, 0], 'the points that come back replace these')
   })
 
-  await t.test('R11 P-030 the same refund again, with other facts, and beyond what was paid', async (t) => {
+  await t.test('R11 P-030 the same refund again, with other data, and beyond the paid amount', async (t) => {
     await paid('r11', 11, 10_000)
     await refunded('r11-1', 'r11', 11, 4000, 10_000)
     await refunded('r11-1', 'r11', 11, 4000, 10_000)
@@ -281,7 +275,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.ok(rejected.length > 0, 'and an operator sees it')
   })
 
-  await t.test('P-031 a refund of more than was paid takes nothing back', async (t) => {
+  await t.test('P-031 a refund of more than the paid amount takes nothing back', async (t) => {
     await paid('r131', 131, 10_000)
     await refunded('r131-1', 'r131', 131, 10_001, 10_000)
     await events.idle()
@@ -305,7 +299,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     ])
   })
 
-  await t.test('R13 refunds of one order at the same time, without an order between them', async (t) => {
+  await t.test('R13 concurrent refunds of one order, in any order', async (t) => {
     await paid('r13', 13, 9999)
     await events.idle()
     const parts = Array<number>(9).fill(1111)
@@ -324,7 +318,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(13), [0, 0])
   })
 
-  await t.test('R15 P-062 a rule of today changes neither what was granted nor what a refund takes', async (t) => {
+  await t.test('R15 P-062 a new rule changes neither granted points nor the points that a refund takes', async (t) => {
     await paid('r15', 15, 10_000)
     await events.idle()
     clock.shiftWallClock(1000)
@@ -345,38 +339,35 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(15), [30, 0], 'the next grant follows the rule')
   })
 
-  await t.test(
-    'P-029 recovery: later rewards settle what a refund could not take, where everybody sees it',
-    async (t) => {
-      t.equal((await save({ recovery: 'future-grants' })).code, '200')
-      clock.shiftWallClock(10)
-      await paid('r16', 16, 10_000)
-      await events.idle()
-      await points.spend({ userId: 16, points: 100, key: 'spend r16' })
-      await refunded('r16-1', 'r16', 16, 10_000, 10_000)
-      await events.idle()
-      t.match(await rows(`select owed from points_order_reward where order_no = 'r16'`), [{ owed: 100 }])
-      await points.rewardLottery(16, 'a', 30)
-      await points.rewardLottery(16, 'a', 30)
-      t.same(await balance(16), [0, 0])
-      await points.rewardLottery(16, 'b', 90)
-      t.same(await balance(16), [20, 0])
-      t.match(await rows(`select owed, recovered from points_order_reward where order_no = 'r16'`), [
-        { owed: 0, recovered: 100 },
-      ])
-      const account = await ledger.find(ref(16))
-      const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 10, offset: 0, count: 'none' } as const
-      const { items } = await ledger.entries({ accountId: account?.id ?? 0 }, window)
-      t.same(
-        items.filter(({ kind }) => kind === 'points.recover').map(({ available }) => available),
-        [-70, -30],
-      )
-      await Promise.all(Array.from({ length: 8 }, (_, index) => points.rewardLottery(16, `c${index}`, 5)))
-      t.same(await balance(16), [60, 0])
-    },
-  )
+  await t.test('P-029 recovery: later rewards pay what a refund could not take, visible to everybody', async (t) => {
+    t.equal((await save({ recovery: 'future-grants' })).code, '200')
+    clock.shiftWallClock(10)
+    await paid('r16', 16, 10_000)
+    await events.idle()
+    await points.spend({ userId: 16, points: 100, key: 'spend r16' })
+    await refunded('r16-1', 'r16', 16, 10_000, 10_000)
+    await events.idle()
+    t.match(await rows(`select owed from points_order_reward where order_no = 'r16'`), [{ owed: 100 }])
+    await points.rewardLottery(16, 'a', 30)
+    await points.rewardLottery(16, 'a', 30)
+    t.same(await balance(16), [0, 0])
+    await points.rewardLottery(16, 'b', 90)
+    t.same(await balance(16), [20, 0])
+    t.match(await rows(`select owed, recovered from points_order_reward where order_no = 'r16'`), [
+      { owed: 0, recovered: 100 },
+    ])
+    const account = await ledger.find(ref(16))
+    const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 10, offset: 0, count: 'none' } as const
+    const { items } = await ledger.entries({ accountId: account?.id ?? 0 }, window)
+    t.same(
+      items.filter(({ kind }) => kind === 'points.recover').map(({ available }) => available),
+      [-70, -30],
+    )
+    await Promise.all(Array.from({ length: 8 }, (_, index) => points.rewardLottery(16, `c${index}`, 5)))
+    t.same(await balance(16), [60, 0])
+  })
 
-  await t.test('an order in another currency earns nothing where the rule names one', async (t) => {
+  await t.test('an order in another currency earns nothing if the rule names a currency', async (t) => {
     t.equal((await save({ currency: 'CNY' })).code, '200')
     clock.shiftWallClock(10)
     await paid('eur', 17, 10_000, { currency: 'EUR' })
@@ -385,7 +376,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(17), [100, 0])
   })
 
-  await t.test('P-024 twenty deliveries of one order at the same time', async (t) => {
+  await t.test('P-024 twenty concurrent deliveries of one order', async (t) => {
     const order = { orderNo: 'many', userId: 18, cashAmount: 5000, currency: 'CNY', paidAt: clock.now() }
     await Promise.all(Array.from({ length: 20 }, () => events.publish(orderPaid, order)))
     await events.idle()
@@ -430,7 +421,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have checked', async (t, at) => {
+onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other modules have checked', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const product = await startPoints(t, at, { clock })
   const { rows, balance, events, points, ledger, ref } = product
@@ -461,7 +452,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
     'another review, another user',
   )
 
-  await t.test('P-007 one operation books every task, whoever asks', async (t) => {
+  await t.test('P-007 one operation rewards every task, whoever calls it', async (t) => {
     t.match(await points.rewardTask({ task: 'first-order', userId: 2 }), { points: 100, replayed: true })
     t.match(await points.rewardTask({ task: 'review-reward', userId: 9, subject: 'R-1' }), {
       points: 10,
@@ -475,7 +466,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
     t.equal(await reasonOf(points.rewardTask(key)), '400 member-points.key-invalid')
   })
 
-  await t.test('a task that an operator added, switched off and changed', async (t) => {
+  await t.test('a task that an operator added, disabled and changed', async (t) => {
     const admin = await product.administrator()
     const save = (config: object, enabled = true) =>
       admin.call('POST', 'admin/member-points/rules', { code: 'survey', type: 'task', config, enabled })
@@ -497,7 +488,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
     t.same(await balance(3), [14, 0])
   })
 
-  await t.test('P-033 P-034 M3 a prize of a lottery under its own key', async (t) => {
+  await t.test('P-033 P-034 M3 a lottery prize with its own key', async (t) => {
     for (let times = 0; times < 2; times++) {
       const prize = await points.rewardLottery(7, 'op-1', 88)
       t.match(prize, { points: 88, replayed: times === 1 })
@@ -518,7 +509,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
     t.equal(many.filter(({ replayed }) => !replayed).length, 1)
   })
 
-  await t.test('M11 a reward is undone with the transaction of its caller', async (t) => {
+  await t.test('M11 a reward is rolled back with the transaction of its caller', async (t) => {
     const failing = product.db.transactional(async () => {
       await points.rewardLottery(11, 'm11', 5)
       throw new Error('no')
@@ -529,7 +520,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
     t.match(await points.rewardLottery(11, 'm11', 5), { replayed: false })
   })
 
-  await t.test('a user who is deleted leaves no points to spend, and no check-ins', async (t) => {
+  await t.test('a deleted user leaves no points to spend and no check-ins', async (t) => {
     const member = await product.member('leaver')
     await member.call('POST', 'member-points/users/me/check-in')
     await points.rewardLottery(member.id, 'before', 40)
@@ -544,7 +535,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
   t.same(await brokenRules(product), [])
 })
 
-onEachDatabase(t, 'a check-in right after midnight counts on the one right before it', async (t, at) => {
+onEachDatabase(t, 'a check-in just after midnight continues the one just before midnight', async (t, at) => {
   const one = await startPoints(t, at)
   const member = await one.member('ada')
   const checkIn = 'member-points/users/me/check-in'

@@ -22,7 +22,7 @@ async function saveRule({ loginAs, clock }: Points, rule: object) {
   return response
 }
 
-onSqlite(t, 'members read names of entries and titles of tasks, not codes', async (t, at) => {
+onSqlite(t, 'members see names of entries and titles of tasks, not codes', async (t, at) => {
   const product = await startPoints(t, at, { plugins: [shop] })
   const { ledger, points, ref } = product
   await product.administrator()
@@ -91,7 +91,7 @@ onSqlite(t, 'a task that is rewarded once is shown as done', async (t, at) => {
   t.same(await task('first-order'), { repeatable: false, completed: false })
 })
 
-onSqlite(t, 'figures of members are true at their limits', async (t, at) => {
+onSqlite(t, 'figures of members are correct at their limits', async (t, at) => {
   const product = await startPoints(t, at)
   const { ledger, points, ref, events, clock } = product
   const admin = await product.administrator()
@@ -108,7 +108,7 @@ onSqlite(t, 'figures of members are true at their limits', async (t, at) => {
     t.hasStrict({ code, ...data }, { code: '200', available: 0, monthEarned: most, monthUsed: most })
   })
 
-  await t.test('an owner of the type user has the ID of a user', async (t) => {
+  await t.test('an owner of the type user has the id of a user', async (t) => {
     for (const id of ['abc', '0', '1e3', '9007199254740993']) {
       const owner = { type: 'user', id }
       const posting = { owner, asset: 'points:mall', amount: 1, key: `owner ${id}`, kind: 'test.grant' }
@@ -117,7 +117,7 @@ onSqlite(t, 'figures of members are true at their limits', async (t, at) => {
     }
   })
 
-  await t.test('a check-in says how many points settled a debt', async (t) => {
+  await t.test('a check-in shows how many points paid a debt', async (t) => {
     const config = { points: 1, perAmount: 100, recovery: 'future-grants' }
     await saveRule(product, { code: 'order-reward', type: 'order', config })
     const order = { orderNo: 'o', userId: member.id, cashAmount: 300, currency: 'CNY', paidAt: clock.now() }
@@ -132,7 +132,7 @@ onSqlite(t, 'figures of members are true at their limits', async (t, at) => {
     t.same(await product.balance(member.id), [2, 0])
   })
 
-  await t.test('operators do not adjust their own points', async (t) => {
+  await t.test('operators cannot adjust their own points', async (t) => {
     const { call } = await product.loginAs('root')
     const [{ id }] = (await product.rows(`select id from iam_user where username = 'root'`)) as [{ id: number }]
     const body = { userId: id, points: 1_000_000_000, reason: 'x' }

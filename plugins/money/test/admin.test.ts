@@ -148,7 +148,7 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
     t.match((await get(`accounts/${yuan.accountId}/explain`)).data, { lots: null })
   })
 
-  await t.test('a reconciliation is a task, and tells what does not agree', async (t) => {
+  await t.test('a reconciliation is a task, and reports discrepancies', async (t) => {
     await db.execute('update money_account set available = available + 1 where id = ?', [ids[4] ?? 0])
     const { code, data } = await call('POST', `${root}/reconciliations`, admin, { asset })
     t.equal(code, '200')
@@ -168,7 +168,7 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
     })
   })
 
-  await t.test('each needs its permission', async (t) => {
+  await t.test('each operation requires its permission', async (t) => {
     const nobody = { username: 'nobody', password: 'correct horse battery staple' }
     await running.service(accounts).create(nobody, origin)
     const token = await login(nobody)
@@ -181,7 +181,7 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
     t.equal((await call('POST', `${root}/reconciliations`, token, {})).code, '403')
   })
 
-  await t.test('every page of a list is a walk of an index', async (t) => {
+  await t.test('every page of a list is a range scan of an index', async (t) => {
     for (const [table, paths] of Object.entries({
       money_account: ['accounts', `accounts?asset=${asset}`, 'accounts?ownerType=user&ownerId=1'],
       money_entry: ['entries', `entries?asset=${asset}`, `entries?accountId=${ids[0]}`],
@@ -201,26 +201,30 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'month totals and balances are slices of an index, however many entries there are', async (t, at) => {
-  const { ledger, db } = await startLedger(t, at)
-  const ids: number[] = []
-  for (let index = 0; index < 60; index++) {
-    const at = Date.UTC(2026, index % 3, 1)
-    ids.push((await ledger.credit({ ...of(index % 4), amount: 1, key: `slice:${index}`, kind, at })).accountId)
-  }
-  const { plansOf } = watchStatements(db, 'money_entry')
-  const plans = await plansOf(() => ledger.monthTotals(ids[1] ?? 0, 202601))
-  t.equal(plans.length, 1)
-  for (const { sql, indexes, scans, sorts } of plans) {
-    t.same([indexes, scans], [['money_entry_account_id_month_key_kind_index'], []], sql)
-    t.notOk(sorts, sql)
-  }
-  const looks = await watchStatements(db, 'money_account').plansOf(() => ledger.balance(of(1)))
-  t.same(
-    looks.map(({ indexes }) => indexes),
-    [['money_account_owner_type_owner_id_asset_unique']],
-  )
-})
+onEachDatabase(
+  t,
+  'month totals and balances are range scans of an index, however many entries there are',
+  async (t, at) => {
+    const { ledger, db } = await startLedger(t, at)
+    const ids: number[] = []
+    for (let index = 0; index < 60; index++) {
+      const at = Date.UTC(2026, index % 3, 1)
+      ids.push((await ledger.credit({ ...of(index % 4), amount: 1, key: `slice:${index}`, kind, at })).accountId)
+    }
+    const { plansOf } = watchStatements(db, 'money_entry')
+    const plans = await plansOf(() => ledger.monthTotals(ids[1] ?? 0, 202601))
+    t.equal(plans.length, 1)
+    for (const { sql, indexes, scans, sorts } of plans) {
+      t.same([indexes, scans], [['money_entry_account_id_month_key_kind_index'], []], sql)
+      t.notOk(sorts, sql)
+    }
+    const looks = await watchStatements(db, 'money_account').plansOf(() => ledger.balance(of(1)))
+    t.same(
+      looks.map(({ indexes }) => indexes),
+      [['money_account_owner_type_owner_id_asset_unique']],
+    )
+  },
+)
 
 onSqlite(t, 'tasks of the ledger', async (t, at) => {
   const clock = manualClock()
@@ -236,7 +240,7 @@ onSqlite(t, 'tasks of the ledger', async (t, at) => {
     }) as never
   const errors: object[] = []
 
-  await t.test('an expired hold is given back, by the task or by who needs it', async (t) => {
+  await t.test('an expired hold is released, by the task or by the next caller that needs it', async (t) => {
     await ledger.credit({ ...of('h'), amount: 100, key: 'h:grant', kind })
     const expiresAt = clock.now() + 60_000
     const hold = (name: string) => ledger.hold({ ...of('h'), amount: 40, key: `h:${name}`, kind, expiresAt })
@@ -259,7 +263,7 @@ onSqlite(t, 'tasks of the ledger', async (t, at) => {
     await holdExpiry.run(runtime({}))
   })
 
-  await t.test('a scheduled reconciliation logs what does not agree', async (t) => {
+  await t.test('a scheduled reconciliation logs discrepancies', async (t) => {
     await reconcile.run(runtime({}))
     t.same(errors, [])
     await db.execute("update money_account set frozen = frozen + 1 where role = 'owner'", [])

@@ -30,7 +30,7 @@ t.test('a reconciliation is stored as long as its retention', async (t) => {
   t.match(stored, { before: 1, after: 0 })
 })
 
-t.test('a recharge fills the wallet asset, which the back office shows with its decimal places', async (t) => {
+t.test('a recharge credits the wallet asset, which the back office shows with its decimal places', async (t) => {
   const observe = async (config: KeyValues) => {
     const at = await createDatabase('sqlite')
     t.teardown(() => at.drop())

@@ -17,7 +17,7 @@ import { of, startLedger } from './fixtures/product.ts'
 const program = new URL('fixtures/worker-process.ts', import.meta.url)
 const postings = 200
 
-onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and has orders paid', async (t, at) => {
+onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and settles orders', async (t, at) => {
   const lots = new TestLots()
   const { ledger, db } = await startLedger(t, at, { lots, plugins: [eventsPlugin, paymentsPlugin, lotTables] })
   lots.db = db
@@ -50,7 +50,7 @@ onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and has orders
   }
   t.same(lost, [], 'what was answered is there')
 
-  await t.test('the same postings again are carried out once', async (t) => {
+  await t.test('the same postings are executed once', async (t) => {
     for (const round of ['a', 'b', 'c']) t.equal(await run(round), 0)
     const rows = await db.query<{ total: unknown }>(
       `select count(*) as total from money_journal where idem_key like '_:%' and idem_key not like '%:capture'`,

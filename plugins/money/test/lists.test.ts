@@ -5,7 +5,7 @@ import { asset, of, startLedger, user } from './fixtures/product.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 5, offset: 0, count: 'none' } as const
 
-onEachDatabase(t, 'K-014 entries say what their journals are about', async (t, at) => {
+onEachDatabase(t, 'K-014 entries show the purpose of their journals', async (t, at) => {
   const { ledger, db } = await startLedger(t, at)
   const reference = { type: 'order', id: 'A-1' }
   for (let index = 0; index < 300; index++) {

@@ -22,7 +22,7 @@ const shop = definePlugin({
   },
 })
 
-onEachDatabase(t, 'operators book refunds and close payment orders, with a preview and a trail', async (t, db) => {
+onEachDatabase(t, 'operators record refunds and close payment orders, with a preview and an audit', async (t, db) => {
   const { running, book, ...office } = await startBackOffice(t, db, { plugins: [shop] })
   const admin = (path: string, body: object) => office.admin(`payment-orders/${path}`, body)
   const ann = (path: string, body: object) => office.ann(`payment-orders/${path}`, body)
@@ -58,7 +58,7 @@ onEachDatabase(t, 'operators book refunds and close payment orders, with a previ
     t.equal((await admin('none/refund', { reason })).data.reason, 'payment.order-unknown')
   })
 
-  await t.test('a refund is booked in parts, never more than was paid', async (t) => {
+  await t.test('a refund is recorded in parts, never more than the paid amount', async (t) => {
     const preview = await admin('R-1/refund/preview', { amount: 500 })
     t.match(preview.data, {
       amount: 500,
@@ -87,7 +87,7 @@ onEachDatabase(t, 'operators book refunds and close payment orders, with a previ
     t.same(await trail(), Array(2).fill(`payment-order.refund ${reason}`))
   })
 
-  await t.test('a refund on a chain is one that was made elsewhere: its hash is required', async (t) => {
+  await t.test('a refund on a chain was made elsewhere, so its hash is required', async (t) => {
     t.match((await admin('C-1/refund/preview', {})).data, { transactionRequired: true, possible: true })
     for (const transactionHash of [undefined, 'B-2', '0x12', paidBy]) {
       t.hasStrict(await admin('C-1/refund', { reason, transactionHash }), {
@@ -106,12 +106,12 @@ onEachDatabase(t, 'operators book refunds and close payment orders, with a previ
     t.match(items, [{ transactionHash: hash, amount: 1_500 }])
   })
 
-  await t.test('refunds of a module that makes its own are not booked here', async (t) => {
+  await t.test('refunds of a module that makes its own refunds are not recorded here', async (t) => {
     t.match((await admin('S-1/refund/preview', {})).data, { possible: false, blockedBy: 'refund-elsewhere' })
     t.hasStrict(await admin('S-1/refund', { reason }), { code: '409', data: { reason: 'payment.refund-elsewhere' } })
   })
 
-  await t.test('only an order that is not paid is closed', async (t) => {
+  await t.test('only an unpaid order is closed', async (t) => {
     t.match((await admin('R-2/close/preview', {})).data, {
       statusBefore: 'pending',
       statusAfter: 'closed',

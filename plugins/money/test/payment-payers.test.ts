@@ -52,7 +52,7 @@ onEachDatabase(t, 'the payer of a pending order is stored once and never changes
   t.match((await payments.findMany(['P-1'])).get('P-1'), { payer, payerProof: 'signature' })
 })
 
-onEachDatabase(t, 'an order that has changed since a decision to close it stays pending', async (t, db) => {
+onEachDatabase(t, 'an order that changed after the decision to close it stays pending', async (t, db) => {
   const { create, payments } = await startPayments(t, db)
   const { version } = await create('V-1')
   await payments.attachTransaction('V-1', hashNumber(1))
@@ -102,7 +102,7 @@ onEachDatabase(t, 'pending orders that claim a transfer are found by hash and by
   await t.rejects(payments.pendingClaims({ chainName: 'local', transactionHashes: many, payers: [] }), RangeError)
 })
 
-onEachDatabase(t, 'walks over paid orders: the latest payments first, or by id', async (t, db) => {
+onEachDatabase(t, 'reading paid orders: the latest payments first, or by id', async (t, db) => {
   const { create, payments, clock } = await startPayments(t, db)
   const start = clock.now()
   for (let number = 1; number <= 5; number++) {

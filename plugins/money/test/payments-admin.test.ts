@@ -4,7 +4,7 @@ import { ledger } from '@plinth/money'
 import t from 'tap'
 import { startBackOffice } from './fixtures/back-office.ts'
 
-onEachDatabase(t, 'operators list payment orders and what was paid on them', async (t, db) => {
+onEachDatabase(t, 'operators list payment orders and their payments', async (t, db) => {
   const config = { 'platform.money.payments.wallet-asset': 'wallet:eur' }
   const { running, admin, ann, book } = await startBackOffice(t, db, { config })
 

@@ -100,107 +100,103 @@ const tally = (words: readonly string[]) => ({
 })
 const losers = ['local-order-already-paid', 'order-update-conflict', 'transaction-already-exists']
 
-onEachDatabase(
-  t,
-  'S-002 S-020 S-021 S-031 an order is created once, settled once and paid back once',
-  async (t, db) => {
-    const { payments, balanceOf, published, clock } = await startPayments(t, db)
-    const made = await payments.create(recharge('R-1'))
-    t.hasStrict(made, {
-      outTradeNo: 'R-1',
-      provider: 'web3',
-      scene: 'recharge',
-      userId: 7,
-      asset,
-      amount: 1_000,
-      status: 'pending',
-      chainName: 'sepolia',
-      receiver: '0xreceiver',
-      tokenContract: '0xtoken',
-      requiredConfirmations: 12,
-      amountRaw: '1000000000000000000000000000000',
-      transactionHash: null,
-      version: 1,
-      paidAt: null,
-    })
-    t.same(await payments.create(recharge('R-1')), made, 'the same terms again are the same order')
-    t.equal(await reasonOf(payments.create(recharge('R-1', { amount: 999 }))), '409 payment.terms-differ')
-    t.equal(await reasonOf(payments.create(recharge('R-1', { receiver: '0xother' }))), '409 payment.terms-differ')
-    t.equal(await reasonOf(payments.create(recharge('R-2', { scene: 'nobody' }))), '400 payment.scene-unknown')
+onEachDatabase(t, 'S-002 S-020 S-021 S-031 an order is created once, settled once and refunded once', async (t, db) => {
+  const { payments, balanceOf, published, clock } = await startPayments(t, db)
+  const made = await payments.create(recharge('R-1'))
+  t.hasStrict(made, {
+    outTradeNo: 'R-1',
+    provider: 'web3',
+    scene: 'recharge',
+    userId: 7,
+    asset,
+    amount: 1_000,
+    status: 'pending',
+    chainName: 'sepolia',
+    receiver: '0xreceiver',
+    tokenContract: '0xtoken',
+    requiredConfirmations: 12,
+    amountRaw: '1000000000000000000000000000000',
+    transactionHash: null,
+    version: 1,
+    paidAt: null,
+  })
+  t.same(await payments.create(recharge('R-1')), made, 'the same terms again are the same order')
+  t.equal(await reasonOf(payments.create(recharge('R-1', { amount: 999 }))), '409 payment.terms-differ')
+  t.equal(await reasonOf(payments.create(recharge('R-1', { receiver: '0xother' }))), '409 payment.terms-differ')
+  t.equal(await reasonOf(payments.create(recharge('R-2', { scene: 'nobody' }))), '400 payment.scene-unknown')
 
-    t.hasStrict(await payments.attachTransaction('R-1', '0xclaimed'), {
-      status: 'pending',
-      transactionHash: '0xclaimed',
-      version: 2,
-    })
-    t.match(await payments.attachTransaction('R-1', '0xclaimed'), { version: 2 }, 'again is no change')
-    t.equal(await balanceOf(7), 0, 'S-019 a hash alone pays nothing')
-    const late = await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 1 }))
-    t.hasStrict(late, { outcome: 'skipped', reason: 'order-update-conflict', order: { status: 'pending' } })
-    clock.shiftWallClock(5_000)
-    t.hasStrict(await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 2, facts: { blockNumber: 7 } })), {
-      outcome: 'settled',
-      order: { status: 'success', version: 3, paidAt: start + 5_000, transactionHash: '0xhash' },
-    })
-    t.equal(await balanceOf(7), 1_000)
-    t.hasStrict(await payments.get('R-1'), { status: 'success', version: 3 })
-    const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'exact' } as const
-    t.match(await payments.transactions({ outTradeNo: 'R-1' }, window), {
-      total: 1,
-      items: [
-        {
-          type: 'web3-settlement',
-          amount: 1_000,
-          facts: { blockNumber: 7 },
-          eventKey: 'sepolia:0xhash:3',
-          logOrdinal: 0,
-        },
-      ],
-    })
-    t.equal(said(await payments.settle(settlement('R-1'))), 'local-order-already-paid')
-    t.equal(said(await payments.settle(settlement('R-1', '0xsecond'))), 'local-order-already-paid')
-    t.equal(said(await payments.settle(settlement('R-9'))), 'order-not-found')
-    t.equal(await reasonOf(payments.close('R-1')), '409 payment.order-not-pending')
-    t.equal(await reasonOf(payments.attachTransaction('R-1', '0xlater')), '409 payment.order-not-pending')
-    t.same(await published(), [
+  t.hasStrict(await payments.attachTransaction('R-1', '0xclaimed'), {
+    status: 'pending',
+    transactionHash: '0xclaimed',
+    version: 2,
+  })
+  t.match(await payments.attachTransaction('R-1', '0xclaimed'), { version: 2 }, 'again is no change')
+  t.equal(await balanceOf(7), 0, 'S-019 a hash alone pays nothing')
+  const late = await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 1 }))
+  t.hasStrict(late, { outcome: 'skipped', reason: 'order-update-conflict', order: { status: 'pending' } })
+  clock.shiftWallClock(5_000)
+  t.hasStrict(await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 2, facts: { blockNumber: 7 } })), {
+    outcome: 'settled',
+    order: { status: 'success', version: 3, paidAt: start + 5_000, transactionHash: '0xhash' },
+  })
+  t.equal(await balanceOf(7), 1_000)
+  t.hasStrict(await payments.get('R-1'), { status: 'success', version: 3 })
+  const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'exact' } as const
+  t.match(await payments.transactions({ outTradeNo: 'R-1' }, window), {
+    total: 1,
+    items: [
       {
-        type: 'money.payment.succeeded',
-        payload: {
-          outTradeNo: 'R-1',
-          provider: 'web3',
-          scene: 'recharge',
-          asset,
-          userId: 7,
-          amount: 1_000,
-          paidAt: start + 5_000,
-        },
+        type: 'web3-settlement',
+        amount: 1_000,
+        facts: { blockNumber: 7 },
+        eventKey: 'sepolia:0xhash:3',
+        logOrdinal: 0,
       },
-    ])
+    ],
+  })
+  t.equal(said(await payments.settle(settlement('R-1'))), 'local-order-already-paid')
+  t.equal(said(await payments.settle(settlement('R-1', '0xsecond'))), 'local-order-already-paid')
+  t.equal(said(await payments.settle(settlement('R-9'))), 'order-not-found')
+  t.equal(await reasonOf(payments.close('R-1')), '409 payment.order-not-pending')
+  t.equal(await reasonOf(payments.attachTransaction('R-1', '0xlater')), '409 payment.order-not-pending')
+  t.same(await published(), [
+    {
+      type: 'money.payment.succeeded',
+      payload: {
+        outTradeNo: 'R-1',
+        provider: 'web3',
+        scene: 'recharge',
+        asset,
+        userId: 7,
+        amount: 1_000,
+        paidAt: start + 5_000,
+      },
+    },
+  ])
 
-    const refund = { outTradeNo: 'R-1', refundNo: 'B-1', amount: 400, reason: 'asked' }
-    t.hasStrict(await payments.refund(refund), { replayed: false, order: { status: 'success', refundedAmount: 400 } })
-    t.match(await payments.refund(refund), { replayed: true, order: { refundedAmount: 400 } })
-    t.equal(await reasonOf(payments.refund({ ...refund, amount: 401 })), '409 payment.refund-differs')
-    t.equal(
-      await reasonOf(payments.refund({ ...refund, refundNo: 'B-2', amount: 601 })),
-      '409 payment.refund-exceeds-paid',
-    )
-    t.hasStrict(await payments.refund({ ...refund, refundNo: 'B-3', amount: 600 }), { order: { status: 'refunded' } })
-    t.equal(await reasonOf(payments.refund({ ...refund, refundNo: 'B-4', amount: 1 })), '409 payment.order-not-paid')
-    t.equal(said(await payments.settle(settlement('R-1', '0xthird'))), 'order-not-settleable')
-    t.equal(await balanceOf(7), 0)
-    t.match(await published(), [
-      { type: 'money.payment.refunded', payload: { refundNo: 'B-1', amount: 400, refundedAmount: 400 } },
-      { payload: { refundNo: 'B-3', amount: 600, refundedAmount: 1_000 } },
-    ])
+  const refund = { outTradeNo: 'R-1', refundNo: 'B-1', amount: 400, reason: 'asked' }
+  t.hasStrict(await payments.refund(refund), { replayed: false, order: { status: 'success', refundedAmount: 400 } })
+  t.match(await payments.refund(refund), { replayed: true, order: { refundedAmount: 400 } })
+  t.equal(await reasonOf(payments.refund({ ...refund, amount: 401 })), '409 payment.refund-differs')
+  t.equal(
+    await reasonOf(payments.refund({ ...refund, refundNo: 'B-2', amount: 601 })),
+    '409 payment.refund-exceeds-paid',
+  )
+  t.hasStrict(await payments.refund({ ...refund, refundNo: 'B-3', amount: 600 }), { order: { status: 'refunded' } })
+  t.equal(await reasonOf(payments.refund({ ...refund, refundNo: 'B-4', amount: 1 })), '409 payment.order-not-paid')
+  t.equal(said(await payments.settle(settlement('R-1', '0xthird'))), 'order-not-settleable')
+  t.equal(await balanceOf(7), 0)
+  t.match(await published(), [
+    { type: 'money.payment.refunded', payload: { refundNo: 'B-1', amount: 400, refundedAmount: 400 } },
+    { payload: { refundNo: 'B-3', amount: 600, refundedAmount: 1_000 } },
+  ])
 
-    await payments.create(recharge('R-3'))
-    t.hasStrict(await payments.close('R-3'), { status: 'closed' })
-    t.hasStrict(await payments.close('R-3'), { status: 'closed', version: 2 })
-    t.equal(said(await payments.settle(settlement('R-3', '0x3'))), 'order-not-settleable')
-    t.equal(await balanceOf(7), 0)
-  },
-)
+  await payments.create(recharge('R-3'))
+  t.hasStrict(await payments.close('R-3'), { status: 'closed' })
+  t.hasStrict(await payments.close('R-3'), { status: 'closed', version: 2 })
+  t.equal(said(await payments.settle(settlement('R-3', '0x3'))), 'order-not-settleable')
+  t.equal(await balanceOf(7), 0)
+})
 
 onEachDatabase(t, 'S-037 S-038 each event of a chain is consumed once, and a skip writes nothing', async (t, db) => {
   const { payments, balanceOf, db: own, published } = await startPayments(t, db)
@@ -267,7 +263,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'M10 S-027 S-029 S-035 of ten callers one settles, on one instance and on two', async (t, db) => {
+onEachDatabase(t, 'M10 S-027 S-029 S-035 one of ten callers settles, on one instance and on two', async (t, db) => {
   const one = await startPayments(t, db)
   // On SQLite, two connections of one process would wait for each other.
   const two = db.dialect === 'sqlite' ? one : await startPayments(t, db)
@@ -342,7 +338,7 @@ const operations = fc.array(
 
 onSqlite(
   t,
-  'S-020 whatever is called in whatever order, an order only moves on and its money adds up',
+  'S-020 with any calls in any order, an order only moves forward and its amounts are consistent',
   async (t, db) => {
     const { payments, balanceOf, db: own } = await startPayments(t, db)
     let run = 0
@@ -386,7 +382,7 @@ onSqlite(
   },
 )
 
-onSqlite(t, 'terms that no database could keep are refused by name', async (t, db) => {
+onSqlite(t, 'terms that a database cannot store are rejected by name', async (t, db) => {
   const { payments } = await startPayments(t, db)
   const rejected = async (call: Promise<unknown>) => {
     const error = (await call.then(
@@ -418,7 +414,7 @@ onSqlite(t, 'terms that no database could keep are refused by name', async (t, d
   t.same(await rejected(payments.settle(settlement('R', '0x', large))), ['payment.terms-invalid', 'facts'])
 })
 
-onEachDatabase(t, 'orders and transactions of many numbers are read in one statement each', async (t, db) => {
+onEachDatabase(t, 'orders and transactions of many numbers are read with one statement each', async (t, db) => {
   const { payments, db: own } = await startPayments(t, db)
   for (let i = 0; i < 40; i++) {
     await payments.create(recharge(`M-${i}`))
@@ -478,7 +474,7 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
   await t.rejects(payments.transactionsOf({ outTradeNos: many }), RangeError)
 })
 
-onEachDatabase(t, 'lists of payments read an index, whatever is asked for', async (t, db) => {
+onEachDatabase(t, 'lists of payments use an index with every filter', async (t, db) => {
   const { payments, db: own } = await startPayments(t, db)
   for (let i = 0; i < 60; i++) {
     await payments.create(recharge(`L-${i}`, { userId: 1 + (i % 5), provider: i % 3 === 0 ? 'test' : 'web3' }))

@@ -18,7 +18,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
   const rowsOf = async (key: string) =>
     (await db.query('select id from money_journal where idem_key = ?', [key])).length
 
-  await t.test('M1 freeze, spend, capture in part, release', async (t) => {
+  await t.test('M1 hold, spend, capture in part, release', async (t) => {
     await ledger.credit({ ...of('m1'), amount: 100, key: 'm1:grant', kind })
     const { holdId, available, frozen } = await ledger.hold({ ...of('m1'), amount: 60, key: 'm1:hold', kind })
     t.same([available, frozen], [40, 60])
@@ -34,7 +34,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.same(await balance('m1'), [55, 0])
   })
 
-  await t.test('M2 a debit beyond the balance leaves nothing', async (t) => {
+  await t.test('M2 a debit beyond the balance changes nothing', async (t) => {
     await ledger.credit({ ...of('m2'), amount: 50, key: 'm2:grant', kind })
     const debit = (amount: number) => ledger.debit({ ...of('m2'), amount, key: `m2:${amount}`, kind })
     t.equal(await reasonOf(debit(51)), '409 money.balance-insufficient')
@@ -48,7 +48,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.same(await ledger.balance(of('nobody')), { available: 0, frozen: 0 })
   })
 
-  await t.test('M3 a key is one movement: the same again is replayed, another one refused', async (t) => {
+  await t.test('M3 a key is one movement: the same call is replayed, another call is rejected', async (t) => {
     const lottery = (id: number, amount: number) =>
       ledger.credit({ ...of(id), amount, key: `member-points:marketing-lottery:${id}:op-1`, kind })
     const first = await lottery(7, 88)
@@ -69,7 +69,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.same(await balance('m4'), [100, 0])
   })
 
-  await t.test('M7 I11 a hundred credits and a hundred debits at once', async (t) => {
+  await t.test('M7 I11 a hundred concurrent credits and a hundred concurrent debits', async (t) => {
     const credits = Array.from({ length: 100 }, (_, index) =>
       ledger.credit({ ...of('m7'), amount: 7, key: `m7:credit:${index}`, kind }),
     )
@@ -94,12 +94,12 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.equal(await rowsOf('m8'), 1)
   })
 
-  await t.test('M9 keys differ by case and by blanks', async (t) => {
+  await t.test('M9 keys are distinguished by case and blanks', async (t) => {
     for (const key of ['A', 'a', 'a ']) await ledger.credit({ ...of('m9'), amount: 1, key, kind })
     t.same(await balance('m9'), [3, 0])
   })
 
-  await t.test('M11 what its caller rolls back never was', async (t) => {
+  await t.test('M11 a rollback of the caller removes the posting', async (t) => {
     const post = () => ledger.credit({ ...of('m11'), amount: 9, key: 'm11', kind })
     const failing = db.transactional(async () => {
       await post()
@@ -112,7 +112,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.match(await db.transactional(post), { available: 9, replayed: true })
   })
 
-  await t.test('M12 a hundred transfers each way at once', async (t) => {
+  await t.test('M12 a hundred concurrent transfers in each direction', async (t) => {
     for (const id of ['a12', 'b12']) await ledger.credit({ ...of(id), amount: 1_000, key: `m12:${id}`, kind })
     const send = (from: string, to: string, index: number) =>
       ledger.transfer({ from: user(from), to: user(to), asset, amount: 1, key: `m12:${from}:${index}`, kind })
@@ -169,7 +169,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     )
   })
 
-  await t.test('what is not valid is refused, and nothing waits for it', async (t) => {
+  await t.test('invalid input is rejected, and no account is locked for it', async (t) => {
     const good = { ...of('bad'), amount: 1, key: 'bad', kind }
     for (const [field, change] of [
       ['amount', { amount: 0 }],
@@ -201,7 +201,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.equal(await reasonOf(ledger.debit({ ...of('rich'), amount: 1, key: 'rich:3', kind })), '409 money.account-closed')
   })
 
-  await t.test('units of a debit or a capture come back once, to the account that they left', async (t) => {
+  await t.test('units of a debit or a capture are returned once, to the account from which they came', async (t) => {
     await ledger.credit({ ...of('back'), amount: 100, key: 'back:grant', kind })
     const { journalId } = await ledger.debit({ ...of('back'), amount: 60, key: 'back:spend', kind, counter: 'sold' })
     const reverse = (amount: number | undefined, key: string) =>
@@ -262,7 +262,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.equal(await reasonOf(credit), '409 money.account-closed')
   })
 
-  await t.test('months are those of the asset, and totals go by kind', async (t) => {
+  await t.test('months use the time zone of the asset, and totals are grouped by kind', async (t) => {
     const { accountId } = await ledger.credit({ ...of('month'), amount: 5, key: 'month:1', kind: 'test.grant' })
     const at = Date.UTC(2025, 11, 31, 23)
     await ledger.credit({ ...of('month'), amount: 7, key: 'month:2', kind: 'test.grant', at })

@@ -48,7 +48,7 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
     t.equal(await reasonOf(reconciler.run(1, { signal })), '404 money.reconciliation-unknown')
   })
 
-  await t.test('while others post', async (t) => {
+  await t.test('while other callers post', async (t) => {
     const posts = Array.from({ length: 60 }, (_, index) =>
       ledger.credit({ ...of(index % 7), amount: 1, key: `meanwhile:${index}`, kind }),
     )
@@ -89,7 +89,7 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
     t.ok(found.some(([rule, id]) => rule === 'entries-count' && id === accounts[6]))
   })
 
-  await t.test('what it reads it finds by keys', async (t) => {
+  await t.test('reconciliation reads its rows by keys', async (t) => {
     await assertWalksIndexes(t, db, () => reconcile())
     t.equal((await nextAccounts(db, accounts[2] ?? 0, asset)).length, 4)
   })

@@ -35,7 +35,7 @@ const message = (changes: Partial<NotificationMessage> = {}): NotificationMessag
 })
 const context = (idempotencyKey = 'key-1') => ({ signal: new AbortController().signal, idempotencyKey, attempt: 1 })
 
-t.test('N-004 N-013 the log channel keeps its contract', async (t) => {
+t.test('N-004 N-013 the log channel obeys its contract', async (t) => {
   const create = async () => {
     const loaded = await load(log, 'log')
     return { ...loaded, delivered: () => loaded.written() as unknown as DeliveredMessage[] }
@@ -43,7 +43,7 @@ t.test('N-004 N-013 the log channel keeps its contract', async (t) => {
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none' })) t.test(name, run)
 })
 
-t.test('N-005 N-013 the memory channel keeps its contract', async (t) => {
+t.test('N-005 N-013 the memory channel obeys its contract', async (t) => {
   const create = async () => {
     const loaded = await load(memory, 'memory')
     return {
@@ -54,7 +54,7 @@ t.test('N-005 N-013 the memory channel keeps its contract', async (t) => {
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none' })) t.test(name, run)
 })
 
-t.test('N-004 N-019 N-180 N-181 log writes one line without secrets', async (t) => {
+t.test('N-004 N-019 N-180 N-181 the channel log writes one line without secrets', async (t) => {
   const { channel, written, stop } = await load(log, 'log')
   t.teardown(stop)
   const secrets = ['s3cr3t', 'device-77', 'oAb-openid', 'Bearer-x', 'hook-token', '482913', 'ada@', '1380013']
@@ -113,7 +113,7 @@ t.test('N-004 N-019 N-180 N-181 log writes one line without secrets', async (t) 
   t.equal(written().length, 2, 'attributes that contain themselves end somewhere')
 })
 
-t.test('N-005 memory keeps 1000 messages by default and drops the oldest', async (t) => {
+t.test('N-005 the channel memory keeps 1000 messages by default and drops the oldest', async (t) => {
   const { channel, product, stop } = await load(memory, 'memory')
   t.teardown(stop)
   const sent = product.service(sentNotifications)

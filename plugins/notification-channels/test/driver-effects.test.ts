@@ -72,7 +72,7 @@ async function start(config: KeyValues) {
 
 const channelOf = (key: string) => key.split('.')[3] as keyof typeof messages
 
-t.test('a channel that is switched off sends nothing', async (t) => {
+t.test('a disabled channel sends nothing', async (t) => {
   const found = await assertKeyEffect(t, 'platform.notification.channels.{sms,mail,log,memory}.enabled', {
     compared: true,
     changed: false,
@@ -81,7 +81,7 @@ t.test('a channel that is switched off sends nothing', async (t) => {
   for (const { key, after } of found) t.equal(after, 'notification.channel-disabled', key)
 })
 
-t.test('a message takes the drivers that the keys choose', async (t) => {
+t.test('a message uses the configured drivers', async (t) => {
   /**
    * Sends two messages, 10 s apart, and makes the first driver fail for the first message. Returns the drivers that
    * sent them.

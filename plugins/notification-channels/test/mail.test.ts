@@ -25,7 +25,7 @@ const secret = 'planted-password-4711'
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
 const credentials = { 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': secret }
 
-t.test('N-008 the channel keeps its contract', async (t) => {
+t.test('N-008 the channel obeys its contract', async (t) => {
   const create = async () => {
     let state: 'working' | 'failing' | 'hanging' = 'working'
     const server = await startMailServer(t, {
@@ -146,7 +146,7 @@ t.test('N-008 the channel delegates to the mail facility, for addresses and for 
   t.equal(server.received.length, 2)
 })
 
-t.test('N-008 N-021 a template in MJML arrives as HTML, with its text beside it', async (t) => {
+t.test('N-008 N-021 an MJML template arrives as HTML, with a plain text alternative', async (t) => {
   const { server, facade, web } = await start(t)
   const login = await web.inject({ method: 'POST', url: '/api/v1/auth/login', payload: root })
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
@@ -174,7 +174,7 @@ t.test('N-008 N-021 a template in MJML arrives as HTML, with its text beside it'
   t.notMatch(parts['text/html'], /<mj-|\{\{/, 'nothing of the source is left')
 })
 
-t.test('a reply of the server is told without secret variables', async (t) => {
+t.test('an error of the server is shown without secret variables', async (t) => {
   const { server, facade } = await start(t)
   server.behave({ onMail: { code: 550, text: `5.7.1 "Your code 471108" is spam, ${secret}` } })
   const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
@@ -187,7 +187,7 @@ t.test('a reply of the server is told without secret variables', async (t) => {
   t.notMatch(JSON.stringify(results), secret)
 })
 
-t.test('without a driver the channel is off', async (t) => {
+t.test('without a driver the channel is disabled', async (t) => {
   const { facade } = await start(t, { 'platform.mail.driver': '' })
   assertMembers(t, facade.channels(), [{ code: 'mail', enabled: false }])
   const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
@@ -198,7 +198,7 @@ t.test('without a driver the channel is off', async (t) => {
   assertMembers(t, off.facade.channels(), [{ code: 'mail', enabled: false }])
 })
 
-t.test('marketing mails to users have a link that ends them, by one POST and not by a look', async (t) => {
+t.test('marketing mails to users have an unsubscribe link that works by POST and not by GET', async (t) => {
   const { server, facade, ada, web, running } = await start(t, {
     'platform.notification.channels.mail.unsubscribe-key': `${'k'.repeat(32)},${'o'.repeat(32)}`,
     'platform.site.url': 'https://shop.example',
@@ -241,7 +241,7 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
   t.match(await send('mall'), [{ success: true }])
 })
 
-t.test('links that end mails are signed with the keys', async (t) => {
+t.test('unsubscribe links are signed with the keys', async (t) => {
   const site = { 'platform.site.url': 'https://shop.example' }
   const linkOf = async ({ facade, server, ada }: Awaited<ReturnType<typeof start>>) => {
     const recipients = [{ kind: 'user' as const, userId: ada.id }]
@@ -274,7 +274,7 @@ t.test('links that end mails are signed with the keys', async (t) => {
   t.match(statuses, { before: 200, after: 404 })
 })
 
-t.test('the link that ends mails can be asked for 120 times a minute from one address, by each method', async (t) => {
+t.test('the unsubscribe link accepts 120 requests per minute and address, for each method', async (t) => {
   const { web } = await start(
     t,
     { 'platform.rate-limit.default-store': 'memory' },
@@ -292,7 +292,7 @@ t.test('the link that ends mails can be asked for 120 times a minute from one ad
 })
 
 t.test(
-  'N-008 a mail goes through the next driver when the server cannot be reached, and not when it refuses the address',
+  'N-008 a mail goes through the next driver if the server cannot be reached, but not if it rejects the address',
   async (t) => {
     const key = 'platform.notification.channels.mail'
     const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
@@ -315,7 +315,7 @@ t.test(
 )
 
 t.test(
-  'N-008 a product with a configuration centre makes the key of its links by itself, once for all instances',
+  'N-008 a product with a config centre creates the key of its unsubscribe links itself, once for all instances',
   async (t) => {
     const at = await createDatabase('sqlite')
     t.teardown(() => at.drop())

@@ -32,7 +32,7 @@ const taken = ({ method }: Pick<Asked, 'method'>) =>
     ? { status: 200, body: JSON.stringify({ sid: 'AC1', status: 'active' }) }
     : { status: 201, body: JSON.stringify({ sid: `SM${++taking}`, status: 'queued' }) }
 
-t.test('N-009 N-013 the channel keeps its contract', async (t) => {
+t.test('N-009 N-013 the channel obeys its contract', async (t) => {
   const create = async () => {
     const company = await startCompany(t)
     company.reply = taken
@@ -97,7 +97,7 @@ async function start(t: Test, config: Readonly<Record<string, JsonValue>>, clock
   return { product, facade: product.service(notification), logs }
 }
 
-t.test('N-009 N-010 a send through the channel is in the send log, a call of the facility is not', async (t) => {
+t.test('N-009 N-010 a send through the channel is in the send log, a direct call of the service is not', async (t) => {
   const company = await startCompany(t)
   company.reply = taken
   const { product, facade, logs } = await start(t, twilio(company.url))
@@ -118,7 +118,7 @@ t.test('N-009 N-010 a send through the channel is in the send log, a call of the
   t.equal(company.asked.length, 3)
 })
 
-t.test('B42 the channel is on only while the facility can send', async (t) => {
+t.test('B42 the channel is enabled only while the service can send', async (t) => {
   const company = await startCompany(t)
   company.reply = taken
   const config = { ...twilio(company.url), 'platform.notification.channels.sms.enabled': false }
@@ -130,59 +130,54 @@ t.test('B42 the channel is on only while the facility can send', async (t) => {
   t.match(await facade.send(draft), [{ success: false, skipped: true, errorCode: 'notification.channel-disabled' }])
 })
 
-t.test(
-  'N-009 a message goes through the next driver when one fails, and not when the recipient is refused',
-  async (t) => {
-    const company = await startCompany(t)
-    const key = 'platform.notification.channels.sms'
-    const order = {
-      // The SMS service has no driver of its own here. The list of drivers for the channel is sufficient.
-      ...twilio(company.url),
-      'platform.sms.driver': '',
-      [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],
-    }
-    const draft = { content: 'x', recipients: [{ kind: 'mobile' as const, number: '13800138000' }] }
-    const busy = { status: 503, body: '' }
-    const unsubscribed = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
+t.test('N-009 a message goes through the next driver if one fails, but not if the recipient is rejected', async (t) => {
+  const company = await startCompany(t)
+  const key = 'platform.notification.channels.sms'
+  const order = {
+    // The SMS service has no driver of its own here. The list of drivers for the channel is sufficient.
+    ...twilio(company.url),
+    'platform.sms.driver': '',
+    [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],
+  }
+  const draft = { content: 'x', recipients: [{ kind: 'mobile' as const, number: '13800138000' }] }
+  const busy = { status: 503, body: '' }
+  const unsubscribed = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
 
-    const { facade } = await start(t, { ...order, [`${key}.strategy`]: 'failover', [`${key}.driver-rest`]: '0s' })
-    company.reply = taken
-    t.match(await facade.send(draft), [{ success: true, provider: 'twilio' }])
-    company.reply = busy
-    t.match(await facade.send(draft), [{ success: true, provider: 'log' }], 'the next driver')
-    company.reply = unsubscribed
-    const rejected = [{ success: false, outcome: 'rejected', provider: 'twilio', providerCode: '21610' }]
-    t.match(await facade.send(draft), rejected, 'nobody writes through another company to who has unsubscribed')
-    t.match(await facade.send({ ...draft, attributes: { 'sms.provider': 'log' } }), [
-      { success: true, provider: 'log' },
-    ])
-    company.reply = busy
-    const named = { ...draft, attributes: { 'sms.provider': 'twilio' } }
-    assertMembers(
-      t,
-      await facade.send(named),
-      [{ success: false, outcome: 'deferred' }],
-      'a named driver leaves no choice',
-    )
+  const { facade } = await start(t, { ...order, [`${key}.strategy`]: 'failover', [`${key}.driver-rest`]: '0s' })
+  company.reply = taken
+  t.match(await facade.send(draft), [{ success: true, provider: 'twilio' }])
+  company.reply = busy
+  t.match(await facade.send(draft), [{ success: true, provider: 'log' }], 'the next driver')
+  company.reply = unsubscribed
+  const rejected = [{ success: false, outcome: 'rejected', provider: 'twilio', providerCode: '21610' }]
+  t.match(await facade.send(draft), rejected, 'nobody writes through another company to who has unsubscribed')
+  t.match(await facade.send({ ...draft, attributes: { 'sms.provider': 'log' } }), [{ success: true, provider: 'log' }])
+  company.reply = busy
+  const named = { ...draft, attributes: { 'sms.provider': 'twilio' } }
+  assertMembers(
+    t,
+    await facade.send(named),
+    [{ success: false, outcome: 'deferred' }],
+    'a named driver leaves no choice',
+  )
 
-    const clock = manualClock()
-    const resting = await start(t, { ...order, [`${key}.strategy`]: 'failover' }, clock)
-    const asked = company.asked.length
-    for (let count = 0; count < 3; count++) t.match(await resting.facade.send(draft), [{ provider: 'log' }])
-    t.equal(company.asked.length, asked + 1, 'the one that failed rests')
-    company.reply = taken
-    t.match(await resting.facade.send(draft), [{ provider: 'log' }], 'as long as its rest lasts')
-    await clock.advance(60_001)
-    t.match(await resting.facade.send(draft), [{ provider: 'twilio' }], 'and is the first again after it')
+  const clock = manualClock()
+  const resting = await start(t, { ...order, [`${key}.strategy`]: 'failover' }, clock)
+  const asked = company.asked.length
+  for (let count = 0; count < 3; count++) t.match(await resting.facade.send(draft), [{ provider: 'log' }])
+  t.equal(company.asked.length, asked + 1, 'the one that failed rests')
+  company.reply = taken
+  t.match(await resting.facade.send(draft), [{ provider: 'log' }], 'as long as its rest lasts')
+  await clock.advance(60_001)
+  t.match(await resting.facade.send(draft), [{ provider: 'twilio' }], 'and is the first again after it')
 
-    const turns = await start(t, { ...order, [`${key}.strategy`]: 'round-robin' })
-    const providers: unknown[] = []
-    for (let count = 0; count < 4; count++) providers.push((await turns.facade.send(draft))[0]?.provider)
-    t.same(providers, ['twilio', 'log', 'twilio', 'log'])
-  },
-)
+  const turns = await start(t, { ...order, [`${key}.strategy`]: 'round-robin' })
+  const providers: unknown[] = []
+  for (let count = 0; count < 4; count++) providers.push((await turns.facade.send(draft))[0]?.provider)
+  t.same(providers, ['twilio', 'log', 'twilio', 'log'])
+})
 
-t.test('N-009 N-020 fail-over sends the code of the template at the company that sends', async (t) => {
+t.test('N-009 N-020 fail-over uses the template code of the company that sends', async (t) => {
   const company = await startCompany(t)
   company.reply = ({ path }) => (path.startsWith('/2010') ? taken({ method: 'POST' }) : { status: 503, body: '' })
   const key = 'platform.notification.channels.sms'

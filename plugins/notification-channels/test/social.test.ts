@@ -85,7 +85,7 @@ t.test('messages of the channel social', async (t) => {
   const { send, get, lines, db, product } = await start(t, at, wechat.config)
   const posted = () => wechat.posts.at(-1)
 
-  await t.test('N-034 N-035 what the document asks for is named when it is missing', async (t) => {
+  await t.test('N-034 N-035 missing required values are reported by name', async (t) => {
     const missing = await send({ ...template, attributes: { 'social.message-type': 'official-template' } })
     t.match(missing, { success: false, errorCode: 'social.account-code-missing' })
     const typeless = await send({ ...template, attributes: { 'social.account-code': 'shop' } })
@@ -153,7 +153,7 @@ t.test('messages of the channel social', async (t) => {
     }
   })
 
-  await t.test('N-040 a text of customer service', async (t) => {
+  await t.test('N-040 a customer service text', async (t) => {
     const kefu = { 'social.message-type': 'official-kefu-text', 'social.kf-account': 'ada@shop' }
     await send(withAttributes(kefu, { content: '你好' }))
     t.equal(posted()?.path, '/cgi-bin/message/custom/send')
@@ -167,7 +167,7 @@ t.test('messages of the channel social', async (t) => {
   })
 
   await t.test(
-    'N-012 N-042 N-181 every message is a row of the outbound log; open id, token and secret are nowhere',
+    'N-012 N-042 N-181 every message is a row of the outbound log; open id, token and secret appear nowhere',
     async (t) => {
       const { items } = await get('/api/v1/admin/social/messages?size=200')
       t.equal(items.filter(({ outcome }: { outcome: string }) => outcome === 'accepted').length, wechat.posts.length)
@@ -185,7 +185,7 @@ t.test('messages of the channel social', async (t) => {
     },
   )
 
-  await t.test('a token that WeChat has ended is replaced once; a second refusal is the end', async (t) => {
+  await t.test('an expired WeChat token is replaced once; a second rejection ends the attempt', async (t) => {
     const [issued, sent] = [wechat.tokens.length, wechat.posts.length]
     for (const token of wechat.tokens) wechat.ended.add(token)
     const results = await Promise.all([send(template), send(template), send(template)])
@@ -209,7 +209,7 @@ t.test('messages of the channel social', async (t) => {
   })
 })
 
-t.test('N-043 the channel is off until it is switched on', async (t) => {
+t.test('N-043 the channel is disabled until it is enabled', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const wechat = await startWechat(t)
@@ -257,7 +257,7 @@ t.test('messages go from the configured accounts to the configured address', asy
   t.match(posts, { before: [true, false], after: [false, true] })
 })
 
-t.test('a shared access token is read with the key alone that it was stored with', async (t) => {
+t.test('a shared access token can be read only with the key with which it was stored', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const wechat = await startWechat(t)
@@ -276,7 +276,7 @@ t.test('a shared access token is read with the key alone that it was stored with
   t.match(issued, { before: 0, after: 1 })
 })
 
-t.test('two instances share one token; a wrong secret is said', async (t) => {
+t.test('two instances share one token; a wrong secret is reported', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const wechat = await startWechat(t)

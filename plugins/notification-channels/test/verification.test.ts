@@ -93,7 +93,7 @@ async function service(t: Test) {
   return Object.assign(it, { close: () => new Promise<void>((resolve) => server.close(() => resolve())) })
 }
 
-t.test('mail: the server takes the sign-in, or says why not', async (t) => {
+t.test('mail: the server accepts the sign-in, or gives the reason', async (t) => {
   let rejects = false
   const server = await startMailServer(t, {
     onAuth: ({ username }, _session, done) =>
@@ -135,7 +135,7 @@ t.test('mail: the server takes the sign-in, or says why not', async (t) => {
   })
 })
 
-t.test('sms: Twilio is asked for the account, others have their configuration looked at', async (t) => {
+t.test('sms: the account at Twilio is checked, for other providers only the configuration', async (t) => {
   const company = await startCompany(t)
   const account = {
     'platform.outgoing-http.allowed-hosts': [company.host],
@@ -190,7 +190,7 @@ t.test('social: WeChat issues a token to every account', async (t) => {
 
 const webhooks = 'platform.notification.channels.webhook'
 
-t.test('webhook: configuration, address, connection, and the account where it can be asked', async (t) => {
+t.test('webhook: configuration, address, connection, and the account if the service offers a check', async (t) => {
   const robot = await service(t)
   const base = `http://127.0.0.1:${robot.port}`
   const { verify, one, test, clock } = await start(t, {
@@ -242,7 +242,7 @@ t.test('webhook: configuration, address, connection, and the account where it ca
   t.match(await verify('webhook.generic'), { ...gone, reason: /could not be reached/, detail: /ECONNREFUSED/ })
 })
 
-t.test('webhook: a provider that failed rests where there is a choice', async (t) => {
+t.test('webhook: a failed provider is paused if there is another one', async (t) => {
   const config = {
     'platform.outgoing-http.allow-http': true,
     'platform.outgoing-http.allowed-hosts': ['127.0.0.1:9'],
@@ -265,7 +265,7 @@ t.test('webhook: a provider that failed rests where there is a choice', async (t
   t.hasStrict(await single.one('webhook.generic'), { state: 'failing', until: null }, 'it is asked again at once')
 })
 
-t.test('webhook: what is not filled in is named', async (t) => {
+t.test('webhook: missing values are reported by name', async (t) => {
   const { verify, one } = await start(t, {
     plugins: [webhookChannel, generic, telegram],
     config: {
@@ -287,7 +287,7 @@ t.test('webhook: what is not filled in is named', async (t) => {
   t.match(await verify('webhook.telegram'), { failedCheck: 'configuration', reason: /is disabled/ })
 })
 
-t.test('log and memory: nobody to ask, so the configuration alone is looked at', async (t) => {
+t.test('log and memory: without a service only the configuration is checked', async (t) => {
   const { verify, test } = await start(t, { plugins: [memoryChannel], config: {} })
   for (const code of ['log', 'memory']) {
     t.match(await verify(code), { verified: true, checked: ['configuration'] })

@@ -75,7 +75,7 @@ async function createReceiver() {
   }
 }
 
-t.test('N-011 N-013 the webhook channel keeps its contract', async (t) => {
+t.test('N-011 N-013 the webhook channel obeys its contract', async (t) => {
   const cases = notificationChannelCases(createReceiver, {
     secrets: [token, secret],
     nextHop: {

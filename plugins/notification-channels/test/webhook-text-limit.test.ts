@@ -11,7 +11,7 @@ const units = fc.constantFrom('bytes', 'utf16', 'characters')
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const split = (text: string) => Array.from(graphemes.segment(text), ({ segment }) => segment)
 
-t.test('a text is cut between graphemes, and no shorter than it must be', async (t) => {
+t.test('a text is cut between graphemes, and no shorter than necessary', async (t) => {
   fc.assert(
     fc.property(texts, fc.integer({ min: 0, max: 80 }), units, (text, max, unit) => {
       const fits = (candidate: string) => measure(candidate, unit) <= max
@@ -43,7 +43,7 @@ t.test('one grapheme that is too long is cut between code points', (t) => {
   t.end()
 })
 
-t.test('the payload fits whatever it does with the texts; the content gives way before the subject', (t) => {
+t.test('the payload fits whatever a provider does with the texts; the content is cut before the subject', (t) => {
   const build = (subject: string, content: string) => ({ text: `${subject}\n${content.replaceAll('*', '\\*')}` })
   const limit = { max: 40, unit: 'bytes', member: 'text' } as const
   fc.assert(
@@ -60,7 +60,7 @@ t.test('the payload fits whatever it does with the texts; the content gives way 
   t.end()
 })
 
-t.test('what may be secret in an address: values of the query and segments that are no words', (t) => {
+t.test('possibly secret parts of an address: query values, and path segments that are no words', (t) => {
   const parts = secretParts('https://x.example/hooks/robot/SCT12abc.send?access_token=a%2Bb%2Fc12&v=1')
   for (const part of ['SCT12abc', 'a%2Bb%2Fc12', 'a+b/c12']) t.ok(parts.includes(part), part)
   for (const word of ['hooks', 'robot', '1']) t.notOk(parts.includes(word), word)

@@ -35,7 +35,7 @@ const teams = definePlugin({
   },
 })
 
-t.test('[N-027] groups are joined by message, and only those that somebody allows', async (t) => {
+t.test('[N-027] groups are joined by message, and only groups that a plugin allows', async (t) => {
   const { user, connect, facade, presence, clock, change } = await start(t, {}, [teams])
   const [ada, bob] = [await user('ada'), await user('bob')]
   const [first, second] = [await connect({ token: ada.token }), await connect({ token: bob.token })]
@@ -81,7 +81,7 @@ t.test('[N-027] groups are joined by message, and only those that somebody allow
   await until(() => presence.ofGroup('a') === 0, 'who is gone is in no group')
 })
 
-t.test('bad input is answered, and closes no other connection', async (t) => {
+t.test('invalid input gets an error response and closes no other connection', async (t) => {
   const { user, connect } = await start(t, { [`${key}.max-message-size`]: '256' })
   const ada = await user('ada')
   const quiet = await connect({ token: ada.token })
@@ -132,7 +132,7 @@ t.test('bad input is answered, and closes no other connection', async (t) => {
   t.same(await quiet.next(), { type: 'pong' })
 })
 
-t.test('a client that says too much is closed', async (t) => {
+t.test('a client that sends too much is closed', async (t) => {
   const { user, connect, clock, change } = await start(t)
   const ada = await user('ada')
   await change('max-message-rate', 3)
@@ -152,7 +152,7 @@ t.test('a client that says too much is closed', async (t) => {
   t.same(await pinging.closed, [4429, 'too-many-messages'], 'pings count as well')
 })
 
-t.test('a client that reads too slowly is dropped, and holds up nobody', async (t) => {
+t.test('a client that reads too slowly is disconnected and delays nobody', async (t) => {
   const { user, connect, channel, change, metrics } = await start(t)
   const [ada, bob] = [await user('ada'), await user('bob')]
   await change('max-buffered', '64KiB')
@@ -181,7 +181,7 @@ t.test('a client that reads too slowly is dropped, and holds up nobody', async (
   t.match(await metrics.metrics(), /closed_total\{code="4408"\} 1/)
 })
 
-t.test('a client that does not answer a ping is cut', async (t) => {
+t.test('a client that does not respond to a ping is disconnected', async (t) => {
   const { user, connect, clock, change, presence } = await start(t)
   const ada = await user('ada')
   await change('heartbeat', '10s')
@@ -236,7 +236,7 @@ t.test('a connection ends soon after its session, and no other does', async (t) 
   t.same(await other.closed, [4401, 'session-ended'])
 })
 
-t.test('[N-007] when the product stops, clients are told to go', async (t) => {
+t.test('[N-007] when the product stops, clients are asked to disconnect', async (t) => {
   const { user, connect, running, url } = await start(t)
   const ada = await user('ada')
   const clients = await Promise.all(Array.from({ length: 10 }, () => connect({ token: ada.token })))
@@ -246,7 +246,7 @@ t.test('[N-007] when the product stops, clients are told to go', async (t) => {
   await t.rejects(fetch(url))
 })
 
-t.test('a client that does not say goodbye is cut at the drain deadline', async (t) => {
+t.test('a client that does not close its connection is disconnected at the drain deadline', async (t) => {
   const { user, connect, running } = await start(t, { 'platform.kernel.drain-deadline': '1s' })
   const ada = await user('ada')
   const client = await connect({ token: ada.token })
@@ -257,7 +257,7 @@ t.test('a client that does not say goodbye is cut at the drain deadline', async 
   t.pass('the product has stopped')
 })
 
-t.test('200 connections come and go, and leave nothing behind', async (t) => {
+t.test('200 connections open and close, and leave nothing behind', async (t) => {
   const { user, connect, presence, facade } = await start(t, { [`${key}.max-sockets-per-user`]: 200 })
   const ada = await user('ada')
   const clients = await Promise.all(Array.from({ length: 200 }, () => connect({ token: ada.token })))

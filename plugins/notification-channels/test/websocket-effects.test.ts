@@ -27,7 +27,7 @@ const reasonOf = (connecting: Promise<unknown>) =>
     (error: unknown) => (error instanceof Refused ? (error.body.data.limit ?? error.body.data.reason) : String(error)),
   )
 
-t.test('connections are accepted as the keys say', async (t) => {
+t.test('connections are accepted as configured', async (t) => {
   const connectAs = (isUser: boolean, count: number) => async (config: KeyValues) => {
     const { user, connect } = await start(config)
     const options = isUser ? { token: (await user('ada')).token } : {}
@@ -56,7 +56,7 @@ t.test('connections are accepted as the keys say', async (t) => {
   )
 })
 
-t.test('groups are joined as the keys say', async (t) => {
+t.test('groups are joined as configured', async (t) => {
   const join =
     (others: KeyValues, ...groups: readonly string[]) =>
     async (config: KeyValues) => {
@@ -100,7 +100,7 @@ t.test('a client that sends too much is closed', async (t) => {
   t.same([sizes?.before, sizes?.after], ['open', 1009])
 })
 
-t.test('a client that does not answer pings, or whose login has ended, is closed', async (t) => {
+t.test('a client that does not respond to pings, or whose login has ended, is closed', async (t) => {
   /** True if the connection is closed after some time. */
   const isClosedAfter = async (client: Client, advance: () => Promise<void>) => {
     let isClosed = false
@@ -144,7 +144,7 @@ t.test('a client that does not answer pings, or whose login has ended, is closed
   t.match(checks, { before: false, after: true })
 })
 
-t.test('a client that reads nothing is closed when more than the limit waits for it', async (t) => {
+t.test('a client that does not read is closed when the waiting data exceeds the limit', async (t) => {
   const [closes] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-buffered', {
     changed: '64MiB',
     observe: async (config) => {

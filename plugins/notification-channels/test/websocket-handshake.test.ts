@@ -27,7 +27,7 @@ async function rejectedBy(product: Product, options: ConnectOptions): Promise<un
   }
 }
 
-t.test('[N-007] who shows a token or a session of this site is let in', async (t) => {
+t.test('[N-007] a client with a token or a session of this site is accepted', async (t) => {
   const product = await start(t, { 'platform.notification.channels.websocket.guests.enabled': true })
   const { user, connect, url, lines } = product
   const ada = await user('ada')
@@ -88,7 +88,7 @@ t.test('[N-007] who shows a token or a session of this site is let in', async (t
   for (const secret of [planted, ada.token, cookie.slice(15)]) t.notMatch(log, secret, 'no token in the log')
 })
 
-t.test('[N-029] guests are let in where they are allowed', async (t) => {
+t.test('[N-029] guests are accepted if they are allowed', async (t) => {
   const product = await start(t)
   t.equal(await rejectedBy(product, {}), 'notification-websocket.credential-missing')
   await product.change('guests.enabled', true)
@@ -111,7 +111,7 @@ t.test('[N-029] guests are let in where they are allowed', async (t) => {
   t.same(contents(page), [], 'who is logged in is no guest')
 })
 
-t.test('connections are bounded by user, by address and in all', async (t) => {
+t.test('connections are limited per user, per address and in total', async (t) => {
   const product = await start(t)
   const { user, connect, change, presence } = product
   const [ada, bob] = [await user('ada'), await user('bob')]
@@ -141,7 +141,7 @@ t.test('connections are bounded by user, by address and in all', async (t) => {
   await tooMany({ token: bob.token }, 'instance')
 })
 
-t.test('switched off, it lets nobody in and pushes nothing', async (t) => {
+t.test('a disabled channel accepts no connection and pushes nothing', async (t) => {
   const product = await start(t)
   const ada = await product.user('ada')
   const client = await product.connect({ token: ada.token })
@@ -153,7 +153,7 @@ t.test('switched off, it lets nobody in and pushes nothing', async (t) => {
   t.match(results, [{ skipped: true, errorCode: 'notification.channel-disabled' }])
 })
 
-t.test('what is no handshake of this endpoint stays a request, and no connection is left behind', async (t) => {
+t.test('a request that is no handshake of this endpoint stays a request, and no connection remains', async (t) => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
   /** Returns everything that the server sends until it closes the connection. */
@@ -188,7 +188,7 @@ t.test('what is no handshake of this endpoint stays a request, and no connection
   t.match(await ask(['GET /api/v1/ws?token=x HTTP/1.1', ...upgrade]), /token-invalid/)
 })
 
-t.test('a handshake that breaks RFC 6455 is refused, and its place given back', async (t) => {
+t.test('a handshake that violates RFC 6455 is rejected, and its slot is released', async (t) => {
   const product = await start(t, { [`${key}.max-sockets`]: 1 })
   const ada = await product.user('ada')
   const port = Number(new URL(product.url).port)

@@ -12,7 +12,7 @@ import { type Client, key, startWebsocket } from './fixtures/websocket-product.t
 const redisPort = 6379
 
 t.test(
-  '[N-007 N-027] a user who is connected to one instance receives what another sends, through Redis',
+  '[N-007 N-027] a user who is connected to one instance receives messages of another through Redis',
   { skip: skipRedis },
   async (t) => {
     const at = await createDatabase('sqlite')
@@ -105,7 +105,7 @@ const open = definePlugin({
 })
 
 t.test(
-  '[N-013] the channel keeps its contract, with its clients on another instance',
+  '[N-013] the channel obeys its contract, with its clients on another instance',
   { skip: skipRedis },
   async (t) => {
     const at = await createDatabase('sqlite')

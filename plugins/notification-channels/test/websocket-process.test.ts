@@ -27,7 +27,7 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
   return { server, url: String(url) }
 }
 
-t.test('[N-007] SIGTERM tells every open socket to go, and the process ends within its deadline', async (t) => {
+t.test('[N-007] SIGTERM asks every open socket to close, and the process ends within its deadline', async (t) => {
   // Time limit for clients that listen to close their connections on a busy host.
   const deadlineMs = 20_000
   const { server, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
@@ -73,7 +73,7 @@ async function memoryOf({ child, messages, until }: WatchedProcess): Promise<Mem
   return (await until(() => messages[length], 'it tells its memory')) as Memory
 }
 
-t.test('200 times 100 sockets come and go, and the heap is as large as before', { timeout: 600_000 }, async (t) => {
+t.test('200 times 100 sockets open and close, and the heap is as large as before', { timeout: 600_000 }, async (t) => {
   const { server, url } = await startProcess(t, {})
   const port = Number(new URL(url).port)
   const cycles = async (count: number) => {

@@ -21,7 +21,7 @@ t.test('events reach users who are online', async (t) => {
   }
 
   await t.test(
-    '[N-007 N-093 N-171] an item of the inbox is pushed with its jump fields, in the language of each',
+    '[N-007 N-093 N-171] an inbox item is pushed with its link fields, in the language of each recipient',
     async (t) => {
       await inbox.add({ ...order, userIds: [ada.id] })
       await settled()
@@ -46,7 +46,7 @@ t.test('events reach users who are online', async (t) => {
     },
   )
 
-  await t.test('[N-093 N-171] what is read on one device is read on the others', async (t) => {
+  await t.test('[N-093 N-171] an item that is read on one device is read on the others', async (t) => {
     const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
     await ada.call('PUT', `notifications/inbox/${id}/read`)
     await settled()
@@ -61,21 +61,24 @@ t.test('events reach users who are online', async (t) => {
     t.match(await page.next(), { event: 'notification.read', data: { all: true, readAt: /Z$/ } })
   })
 
-  await t.test('[N-015] a push is no history: nobody online is no failure, and the inbox has it', async (t) => {
-    const eve = await user('eve')
-    const draft = { subject: 'Hi', content: 'there', recipients: [{ kind: 'user', userId: eve.id } as const] }
-    const results = await facade.send(draft, { channels: ['websocket', 'database'] })
-    assertMembers(t, results, [
-      { channel: 'websocket', outcome: 'accepted' },
-      { channel: 'database', outcome: 'accepted' },
-    ])
-    t.equal((await eve.call('GET', 'notifications/inbox')).data.total, 1)
-    const late = await connect({ token: eve.token })
-    await late.settled()
-    t.same(late.received.slice(1), [], 'what was pushed before is not pushed again')
-  })
+  await t.test(
+    '[N-015] a push is not stored: if no user is online it is no failure, and the inbox has the item',
+    async (t) => {
+      const eve = await user('eve')
+      const draft = { subject: 'Hi', content: 'there', recipients: [{ kind: 'user', userId: eve.id } as const] }
+      const results = await facade.send(draft, { channels: ['websocket', 'database'] })
+      assertMembers(t, results, [
+        { channel: 'websocket', outcome: 'accepted' },
+        { channel: 'database', outcome: 'accepted' },
+      ])
+      t.equal((await eve.call('GET', 'notifications/inbox')).data.total, 1)
+      const late = await connect({ token: eve.token })
+      await late.settled()
+      t.same(late.received.slice(1), [], 'what was pushed before is not pushed again')
+    },
+  )
 
-  await t.test('[N-108] with websocketEnabled off nothing is pushed, and the inbox is written', async (t) => {
+  await t.test('[N-108] with websocketEnabled off nothing is pushed, and the inbox item is written', async (t) => {
     await other.settled()
     const before = other.received.length
     await bob.call('PUT', 'notifications/preferences', { websocketEnabled: false })

@@ -15,7 +15,7 @@ const deadlineMs = 120_000
 
 onEachDatabase(
   t,
-  '[N-007] a fan-out whose database falls silent fails in time, and goes on afterwards',
+  '[N-007] a fan-out whose database becomes silent fails in time, and continues afterwards',
   async (t, at) => {
     // SQLite needs no network, so its connection cannot fall silent.
     if (at.dialect === 'sqlite') return

@@ -120,69 +120,73 @@ const message = {
   preview: 'Hello',
 }
 
-onSqlite(t, 'N-096..N-099 N-162 N-170 N-176 each fact is told to the user concerned, in the inbox', async (t, at) => {
-  const { reported, sent } = await start(t, at)
-  const expected = async <T>(ref: facts.EventRef<T>, fact: T, userId: number, requested: object) => {
-    const [notice, ...others] = await reported(ref, fact)
-    t.match(notice, {
-      subject: `messages.notification-linkage.${ref.id}.subject`,
-      content: `messages.notification-linkage.${ref.id}.content`,
-      recipients: [{ kind: 'user', userId }],
-      attributes: { event: ref.id, ...requested },
-    })
-    t.same(others, [], `${ref.id}: one message`)
-  }
-  await t.test('N-096 what is about a relationship points to the other person', async (t) => {
-    for (const ref of [facts.friendRequested, facts.friendAccepted, facts.friendRejected, facts.userFollowed]) {
-      await expected(ref, between, ann, { module: 'social', targetUserId: bob })
+onSqlite(
+  t,
+  'N-096..N-099 N-162 N-170 N-176 the user concerned is told about each event, in the inbox',
+  async (t, at) => {
+    const { reported, sent } = await start(t, at)
+    const expected = async <T>(ref: facts.EventRef<T>, fact: T, userId: number, requested: object) => {
+      const [notice, ...others] = await reported(ref, fact)
+      t.match(notice, {
+        subject: `messages.notification-linkage.${ref.id}.subject`,
+        content: `messages.notification-linkage.${ref.id}.content`,
+        recipients: [{ kind: 'user', userId }],
+        attributes: { event: ref.id, ...requested },
+      })
+      t.same(others, [], `${ref.id}: one message`)
     }
-    t.match(await reported(facts.userFollowed, { fromUserId: bob, toUserId: ann }), [{ variables: { name: '#12' } }])
-  })
-  await t.test('N-097 a message of a conversation names it, its beginning and its sender', async () => {
-    await expected(facts.conversationMessageCreated, message, ann, {
-      module: 'conversation',
-      conversationId: 77,
-      conversationType: 'group',
-      messagePreview: 'Hello',
-      sender: { userId: bob, name: 'Bob' },
+    await t.test('N-096 an item about a relationship links to the other person', async (t) => {
+      for (const ref of [facts.friendRequested, facts.friendAccepted, facts.friendRejected, facts.userFollowed]) {
+        await expected(ref, between, ann, { module: 'social', targetUserId: bob })
+      }
+      t.match(await reported(facts.userFollowed, { fromUserId: bob, toUserId: ann }), [{ variables: { name: '#12' } }])
     })
-  })
-  await t.test('N-098 N-170 forum: to the author, and to the reporter', async () => {
-    await expected(facts.forumReplyCreated, reply, ann, { module: 'forum', topicId: 5, sourceId: '6' })
-    await expected(facts.forumTopicLiked, topic, ann, { module: 'forum', topicId: 5 })
-    await expected(facts.forumTopicFavorited, topic, ann, { module: 'forum', topicId: 5 })
-    await expected(facts.forumReplyLiked, likedReply, bob, { module: 'forum', topicId: 5 })
-    await expected(facts.forumReportStatusChanged, report, bob, { module: 'forum', reportId: 9 })
-  })
-  await t.test('N-099 N-176 mall: to the buyer', async () => {
-    const order = { orderNo: 'A1', userId: ann, status: 'shipped' }
-    await expected(facts.orderStatusChanged, order, ann, { module: 'mall', orderNo: 'A1' })
-    const afterSales = { ...order, afterSalesNo: 'S1' }
-    await expected(facts.afterSalesStatusChanged, afterSales, ann, { module: 'mall', afterSalesNo: 'S1' })
-  })
-  t.same(await sent('mail'), [], 'through no other channel')
+    await t.test('N-097 a message of a conversation contains its name, its beginning and its sender', async () => {
+      await expected(facts.conversationMessageCreated, message, ann, {
+        module: 'conversation',
+        conversationId: 77,
+        conversationType: 'group',
+        messagePreview: 'Hello',
+        sender: { userId: bob, name: 'Bob' },
+      })
+    })
+    await t.test('N-098 N-170 forum: the author and the reporter are notified', async () => {
+      await expected(facts.forumReplyCreated, reply, ann, { module: 'forum', topicId: 5, sourceId: '6' })
+      await expected(facts.forumTopicLiked, topic, ann, { module: 'forum', topicId: 5 })
+      await expected(facts.forumTopicFavorited, topic, ann, { module: 'forum', topicId: 5 })
+      await expected(facts.forumReplyLiked, likedReply, bob, { module: 'forum', topicId: 5 })
+      await expected(facts.forumReportStatusChanged, report, bob, { module: 'forum', reportId: 9 })
+    })
+    await t.test('N-099 N-176 mall: the buyer is notified', async () => {
+      const order = { orderNo: 'A1', userId: ann, status: 'shipped' }
+      await expected(facts.orderStatusChanged, order, ann, { module: 'mall', orderNo: 'A1' })
+      const afterSales = { ...order, afterSalesNo: 'S1' }
+      await expected(facts.afterSalesStatusChanged, afterSales, ann, { module: 'mall', afterSalesNo: 'S1' })
+    })
+    t.same(await sent('mail'), [], 'through no other channel')
 
-  await t.test('N-170 who acted is never told', async (t) => {
-    t.same(await reported(facts.forumReplyCreated, { ...reply, userId: ann }), [])
-    t.same(await reported(facts.forumTopicLiked, { ...topic, userId: ann }), [])
-    t.same(await reported(facts.forumReplyLiked, { ...likedReply, userId: bob }), [])
-    t.same(await reported(facts.forumReportStatusChanged, { ...report, userId: bob }), [])
-    t.same(await reported(facts.userFollowed, { fromUserId: ann, toUserId: ann }), [])
-    t.same(await reported(facts.conversationMessageCreated, { ...message, senderId: ann }), [])
-  })
-  t.same(
-    await reported(facts.conversationMessageCreated, { ...message, muted: true }),
-    [],
-    'nor who muted the conversation',
-  )
-  t.same(
-    await reported(facts.forumReportStatusChanged, { ...report, status: 'pending' }),
-    [],
-    'N-167 nor of a pending report',
-  )
-})
+    await t.test('N-170 the user who acted is never notified', async (t) => {
+      t.same(await reported(facts.forumReplyCreated, { ...reply, userId: ann }), [])
+      t.same(await reported(facts.forumTopicLiked, { ...topic, userId: ann }), [])
+      t.same(await reported(facts.forumReplyLiked, { ...likedReply, userId: bob }), [])
+      t.same(await reported(facts.forumReportStatusChanged, { ...report, userId: bob }), [])
+      t.same(await reported(facts.userFollowed, { fromUserId: ann, toUserId: ann }), [])
+      t.same(await reported(facts.conversationMessageCreated, { ...message, senderId: ann }), [])
+    })
+    t.same(
+      await reported(facts.conversationMessageCreated, { ...message, muted: true }),
+      [],
+      'nor who muted the conversation',
+    )
+    t.same(
+      await reported(facts.forumReportStatusChanged, { ...report, status: 'pending' }),
+      [],
+      'N-167 nor of a pending report',
+    )
+  },
+)
 
-onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices and no alert', async (t, at) => {
+onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices but no alert', async (t, at) => {
   const { reported, rule, user, set } = await start(t, at)
   const moderator = await user('moderator')
   for (const { id } of [facts.forumReplyCreated, facts.forumReportStatusChanged]) {
@@ -206,7 +210,7 @@ onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices and no aler
   t.same(receivers(await reported(facts.forumTopicLiked, topic)), [ann])
 })
 
-onSqlite(t, 'N-014 the switch of conversations stops their notices alone', async (t, at) => {
+onSqlite(t, 'N-014 the switch of conversations stops only their notices', async (t, at) => {
   const { reported, set } = await start(t, at)
   await assertKeyEffect(t, 'platform.conversation.enabled', {
     changed: false,
@@ -276,7 +280,7 @@ const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
 
 onSqlite(
   t,
-  'N-163 N-168 N-177 N-179 every subject is an alert for whom its rule names, and every mark of its text is filled',
+  'N-163 N-168 N-177 N-179 every subject is an alert for the recipients of its rule, and every placeholder is filled',
   async (t, at) => {
     const { reported, rule, user, sent, running } = await start(t, at)
     const operator = await user('operator')
@@ -311,7 +315,7 @@ onSqlite(
   },
 )
 
-onSqlite(t, 'an event that is delivered again is one message, and one count', async (t, at) => {
+onSqlite(t, 'an event that is delivered again causes one message and one count', async (t, at) => {
   let failures = 0
   const restless = definePlugin({
     id: 'test.restless',

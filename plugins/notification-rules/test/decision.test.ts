@@ -23,7 +23,7 @@ const at = (occurredAt: number, members: Partial<RuleEvent> = {}): RuleEvent => 
 })
 const outcome = (...parts: Parameters<typeof decide>) => decide(...parts).outcome
 
-t.test('N-080 a decision says whether, through what, to whom and under which key', async (t) => {
+t.test('N-080 a decision contains whether, through which channels, to whom and with which key', async (t) => {
   t.same(decide(rule(), at(0), {}), {
     shouldSend: true,
     outcome: 'sent',
@@ -40,14 +40,14 @@ t.test('N-080 a decision says whether, through what, to whom and under which key
   })
 })
 
-t.test('N-082 N-081 a rule that is switched off, or that nobody receives, sends nothing', async (t) => {
+t.test('N-082 N-081 a disabled rule, or a rule without recipients, sends nothing', async (t) => {
   t.equal(outcome(rule({ enabled: false }), at(0), {}), 'disabled')
   t.equal(outcome(rule({ recipientUserIds: [] }), at(0), {}), 'no-recipients')
   const escalation = { enabled: true, afterMs: 1, channels: [], recipientUserIds: [9] }
   t.equal(outcome(rule({ recipientUserIds: [], escalation }), at(minute), { lastSentAt: 0 }), 'no-recipients')
 })
 
-t.test('N-075 below the threshold nothing is sent, at it the message is', async (t) => {
+t.test('N-075 below the threshold nothing is sent, at the threshold the message is sent', async (t) => {
   const three = rule({ thresholdCount: 3 })
   t.same(
     [1, 2, 3, 4].map((count) => outcome(three, at(0, { count }), {})),
@@ -55,7 +55,7 @@ t.test('N-075 below the threshold nothing is sent, at it the message is', async 
   )
 })
 
-t.test('N-076 B37 a count over a longer or an unknown time is not believed', async (t) => {
+t.test('N-076 B37 a count over a longer or an unknown time is not used', async (t) => {
   const counted = rule({ thresholdCount: 2, thresholdWindowMs: 10 * minute })
   const over = (windowMs: number | undefined) => outcome(counted, at(0, { count: 5, windowMs }), {})
   t.equal(over(10 * minute), 'sent', 'exactly as long')
@@ -72,43 +72,46 @@ t.test('N-077 within the dedupe window an alert is sent once', async (t) => {
   t.equal(outcome(once, at(10 * minute), { lastSentAt: 0 }), 'sent')
 })
 
-t.test('N-078 within the silence window nobody is bothered again', async (t) => {
+t.test('N-078 within the silence window no message is sent again', async (t) => {
   const quiet = rule({ silenceWindowMs: 30 * minute })
   t.equal(outcome(quiet, at(0), {}), 'sent')
   t.equal(outcome(quiet, at(30 * minute - 1), { lastSentAt: 0 }), 'silenced')
   t.equal(outcome(quiet, at(30 * minute), { lastSentAt: 0 }), 'sent')
 })
 
-t.test('N-083 N-084 B38 what goes on is escalated, in the silence too, and not again within its window', async (t) => {
-  const escalation = {
-    enabled: true,
-    afterMs: 30 * minute,
-    dedupeWindowMs: 120 * minute,
-    channels: ['mail', 'database'],
-    recipientUserIds: [9, 7],
-  }
-  const patient = rule({ silenceWindowMs: 240 * minute, escalation })
-  t.equal(outcome(patient, at(0), {}), 'sent', 'the first message is for the receivers of the rule')
-  t.equal(outcome(patient, at(30 * minute - 1), { lastSentAt: 0 }), 'silenced')
-  t.same(decide(patient, at(30 * minute), { lastSentAt: 0 }), {
-    shouldSend: true,
-    outcome: 'escalated',
-    channels: ['database', 'mail'],
-    recipientUserIds: [7, 8, 9],
-    dedupeKey: 'app:1',
-  })
-  const escalated = { lastSentAt: 0, lastEscalatedAt: 30 * minute }
-  t.equal(outcome(patient, at(150 * minute - 1), escalated), 'silenced')
-  t.equal(outcome(patient, at(150 * minute), escalated), 'escalated')
+t.test(
+  'N-083 N-084 B38 a continuing alert is escalated, also during the silence, and not again within its window',
+  async (t) => {
+    const escalation = {
+      enabled: true,
+      afterMs: 30 * minute,
+      dedupeWindowMs: 120 * minute,
+      channels: ['mail', 'database'],
+      recipientUserIds: [9, 7],
+    }
+    const patient = rule({ silenceWindowMs: 240 * minute, escalation })
+    t.equal(outcome(patient, at(0), {}), 'sent', 'the first message is for the receivers of the rule')
+    t.equal(outcome(patient, at(30 * minute - 1), { lastSentAt: 0 }), 'silenced')
+    t.same(decide(patient, at(30 * minute), { lastSentAt: 0 }), {
+      shouldSend: true,
+      outcome: 'escalated',
+      channels: ['database', 'mail'],
+      recipientUserIds: [7, 8, 9],
+      dedupeKey: 'app:1',
+    })
+    const escalated = { lastSentAt: 0, lastEscalatedAt: 30 * minute }
+    t.equal(outcome(patient, at(150 * minute - 1), escalated), 'silenced')
+    t.equal(outcome(patient, at(150 * minute), escalated), 'escalated')
 
-  const often = rule({ escalation, dedupeWindowMs: 10 * minute })
-  const going = { lastSentAt: 20 * minute, unresolvedSince: 0 }
-  t.equal(outcome(often, at(30 * minute), going), 'escalated', 'the first message is what it is measured from')
-  t.equal(outcome(often, at(29 * minute), going), 'duplicate', 'an escalation is no reason to repeat a message')
-  t.equal(outcome(rule({ escalation: { ...escalation, enabled: false } }), at(30 * minute), going), 'sent')
-  const { afterMs: _, ...endless } = escalation
-  t.equal(outcome(rule({ escalation: endless }), at(300 * minute), going), 'sent', 'without a time, never')
-})
+    const often = rule({ escalation, dedupeWindowMs: 10 * minute })
+    const going = { lastSentAt: 20 * minute, unresolvedSince: 0 }
+    t.equal(outcome(often, at(30 * minute), going), 'escalated', 'the first message is what it is measured from')
+    t.equal(outcome(often, at(29 * minute), going), 'duplicate', 'an escalation is no reason to repeat a message')
+    t.equal(outcome(rule({ escalation: { ...escalation, enabled: false } }), at(30 * minute), going), 'sent')
+    const { afterMs: _, ...endless } = escalation
+    t.equal(outcome(rule({ escalation: endless }), at(300 * minute), going), 'sent', 'without a time, never')
+  },
+)
 
 const window = fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined })
 const anyRule = fc.record({
@@ -159,7 +162,7 @@ const moments = (steps: readonly Step[], which: (step: Step) => boolean) =>
   steps.filter(which).map(({ event }) => event.occurredAt)
 const gaps = (moments: readonly number[]) => moments.slice(1).map((moment, index) => moment - (moments[index] ?? 0))
 
-t.test('N-075 N-076 N-077 N-084 whatever comes, however often', async (t) => {
+t.test('N-075 N-076 N-077 N-084 any events at any frequency', async (t) => {
   const property = fc.property(anyRule, anyEvents, (rule, events) => {
     const steps = play(rule, events)
     for (const { event, sent } of steps.filter(({ sent }) => sent)) {
@@ -187,7 +190,7 @@ t.test('N-075 N-076 N-077 N-084 whatever comes, however often', async (t) => {
   t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
 })
 
-t.test('N-076 N-077 N-078 a longer window never sends more at one moment, but believes more counts', async (t) => {
+t.test('N-076 N-077 N-078 a longer window never sends more at one time, but accepts more counts', async (t) => {
   const state = fc.record({ lastSentAt: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }) })
   const event = fc.record({ count: fc.integer({ min: 1, max: 5 }), windowMs: window })
   const property = fc.property(anyRule, event, state, fc.integer({ min: 0, max: 30 }), (rule, event, state, more) => {
@@ -206,7 +209,7 @@ t.test('N-076 N-077 N-078 a longer window never sends more at one moment, but be
   t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
 })
 
-t.test('N-079 one key says nothing about another', async (t) => {
+t.test('N-079 one key does not affect another', async (t) => {
   const once = rule({ dedupeWindowMs: 10 * minute, silenceWindowMs: 10 * minute })
   t.equal(outcome(once, at(minute, { dedupeKey: 'app:1' }), { lastSentAt: 0 }), 'duplicate')
   t.match(decide(once, at(minute, { dedupeKey: 'app:2' }), {}), { shouldSend: true, dedupeKey: 'app:2' })

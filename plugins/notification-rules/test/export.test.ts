@@ -21,7 +21,7 @@ async function exported(t: Test, { call, path, running }: Started, filter?: obje
   return data.id as number
 }
 
-onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for who asked, and nobody else', async (t, at) => {
+onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for the caller only', async (t, at) => {
   const started = await startRules(t, at)
   const { rules, raw, call, operator, user, db } = started
   const ann = await user('ann')

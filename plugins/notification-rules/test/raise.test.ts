@@ -33,7 +33,7 @@ onEachDatabase(t, 'N-075 N-077 N-078 N-079 events are counted, and one alert is 
   await pass(20 * minute)
   t.same(await outcomes(3), ['below-threshold', 'below-threshold', 'sent'])
 
-  await t.test('N-075 without a window, events count from the last message on', async (t) => {
+  await t.test('N-075 without a window, events are counted from the last message', async (t) => {
     const open = 'open-platform.key-abnormal'
     t.hasStrict(await rules('POST', '', { code: open, thresholdCount: 3, recipientUserIds: [ann] }), { code: '200' })
     const found: string[] = []
@@ -55,7 +55,7 @@ onEachDatabase(t, 'N-075 N-077 N-078 N-079 events are counted, and one alert is 
 
 onEachDatabase(
   t,
-  'N-083 N-084 an alert that goes on is escalated, and one that was quiet begins anew',
+  'N-083 N-084 a continuing alert is escalated, and an alert after a quiet time begins again',
   async (t, at) => {
     const { rules, raise, user, inbox, mail, pass, settled, running } = await startRules(t, at)
     const [ann, boss] = [await user('ann'), await user('boss')]
@@ -99,7 +99,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'N-077 of two instances that raise one alert at once one sends', async (t, at) => {
+onEachDatabase(t, 'N-077 if two instances raise one alert at the same time, one sends', async (t, at) => {
   const first = await startRules(t, at)
   const ann = await first.user('ann')
   await first.rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann] })
@@ -119,7 +119,7 @@ onEachDatabase(t, 'N-077 of two instances that raise one alert at once one sends
   t.equal(instances.flatMap(({ inbox }) => inbox.sent).length, 1)
 })
 
-onSqlite(t, 'N-085 N-086 what is sent, to whom and under which scope', async (t, at) => {
+onSqlite(t, 'N-085 N-086 the content, the recipients and the scope of a send', async (t, at) => {
   const { rules, raise, user, inbox, settled, lines, db } = await startRules(t, at)
   const [ann, bob] = [await user('ann'), await user('bob')]
   await rules('POST', '', { code, recipientUserIds: [ann, bob] })
@@ -155,7 +155,7 @@ onSqlite(t, 'N-085 N-086 what is sent, to whom and under which scope', async (t,
   t.equal((await raise({ code, dedupeKey: 'app:14' })).outcome, 'no-recipients')
 })
 
-onSqlite(t, 'N-081 D.50 what nobody is told of leaves a line for those who debug, and a number', async (t, at) => {
+onSqlite(t, 'N-081 D.50 an alert without recipients is a debug log line and a count', async (t, at) => {
   const { rules, raise, user, inbox, lines, running, settled } = await startRules(t, at)
   t.equal((await raise({ code })).outcome, 'no-rule')
   const { data } = await rules('POST', '', { code })
@@ -178,7 +178,7 @@ onSqlite(t, 'N-081 D.50 what nobody is told of leaves a line for those who debug
   }
 })
 
-onSqlite(t, 'a channel that has gone is left out; the others are told', async (t, at) => {
+onSqlite(t, 'a removed channel is left out, and the other channels are used', async (t, at) => {
   const { rules, raise, user, inbox, db, lines, settled, clock } = await startRules(t, at)
   const ann = await user('ann')
   await rules('POST', '', { code, channels: ['database', 'mail'], recipientUserIds: [ann] })
@@ -198,7 +198,7 @@ onSqlite(t, 'a channel that has gone is left out; the others are told', async (t
   t.equal((await raise({ code })).outcome, 'no-channel', 'then another instance is heard')
 })
 
-onSqlite(t, 'a count of the caller is judged as it is, and what fits no event is refused', async (t, at) => {
+onSqlite(t, 'a count from the caller is used unchanged, and a count that fits no event is rejected', async (t, at) => {
   const { rules, raise, user } = await startRules(t, at)
   const ann = await user('ann')
   await rules('POST', '', { code, thresholdCount: 5, thresholdWindow: 60, recipientUserIds: [ann] })
@@ -223,7 +223,7 @@ onSqlite(t, 'a count of the caller is judged as it is, and what fits no event is
   }
 })
 
-onEachDatabase(t, 'what was raised in a transaction happens with it or not at all', async (t, at) => {
+onEachDatabase(t, 'an alert that was raised in a transaction is sent with it or not at all', async (t, at) => {
   const { rules, raise, user, inbox, db, settled } = await startRules(t, at)
   const ann = await user('ann')
   await rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann] })
@@ -241,7 +241,7 @@ onEachDatabase(t, 'what was raised in a transaction happens with it or not at al
 
 onEachDatabase(
   t,
-  'N-079 keys that never come again are not kept: what is known of them ends, and the table with it',
+  'N-079 unused keys are not stored forever: their state ends, and the row is removed',
   async (t, at) => {
     const { rules, raise, user, pass, running, db, lines, clock } = await startRules(t, at)
     const ann = await user('ann')
@@ -315,7 +315,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'what is known of alerts that are over is removed, by an index', async (t, at) => {
+onEachDatabase(t, 'the state of finished alerts is removed, with an index', async (t, at) => {
   const { rules, raise, user, pass, running, db } = await startRules(t, at)
   const ann = await user('ann')
   await rules('POST', '', { code, silenceWindow: 2 * 86_400, recipientUserIds: [ann] })

@@ -9,7 +9,7 @@ import { startRules } from './fixtures/rules-product.ts'
 
 const code = 'open-platform.balance-low'
 
-onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and deleted', async (t, at) => {
+onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabled and deleted', async (t, at) => {
   const { rules, user } = await startRules(t, at)
   const [ann, bob] = [await user('ann'), await user('bob')]
   const written = {
@@ -28,7 +28,7 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
   const { id } = created.data
   t.same((await rules('GET', `/${id}`)).data, created.data)
 
-  await t.test('N-157 what a change leaves out stays', async (t) => {
+  await t.test('N-157 members that a change omits stay', async (t) => {
     const changed = await rules('PUT', `/${id}`, { thresholdCount: 5, escalation: { after: 60 } })
     const { thresholdCount, escalation, ...others } = written
     t.match(changed.data, { ...others, thresholdCount: 5, escalation: { ...escalation, after: 60 }, version: 2 })
@@ -36,7 +36,7 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
     t.hasStrict(renamed.data, { code: 'shop.order.lost', recipientUserIds: [], version: 3 })
   })
 
-  await t.test('E15 a change of what somebody else changed is refused, in one shape', async (t) => {
+  await t.test('E15 a change of a row that another user changed is rejected, in one form', async (t) => {
     const stale = { code: '409', data: { reason: 'notification-rules.version-conflict', currentVersion: 3 } }
     t.match(await rules('PUT', `/${id}`, { thresholdCount: 9, version: 2 }), stale)
     t.match(await rules('POST', `/${id}/disable`, { version: 2 }), stale)
@@ -46,7 +46,7 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
     t.match((await rules('GET', `/${id}`)).data, { thresholdCount: 5, enabled: true, version: 3 })
   })
 
-  await t.test('N-121 a rule is switched off and on, also when it is so already', async (t) => {
+  await t.test('N-121 a rule is disabled and enabled, also if it already is', async (t) => {
     t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false, version: 4 })
     t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false })
     const { version } = (await rules('GET', `/${id}`)).data
@@ -64,7 +64,7 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
   }
 })
 
-onSqlite(t, 'N-069..N-074 what is stored is normalised', async (t, at) => {
+onSqlite(t, 'N-069..N-074 stored values are normalised', async (t, at) => {
   const { rules, user } = await startRules(t, at)
   const [ann, bob] = [await user('ann'), await user('bob')]
   let number = 0
@@ -74,27 +74,27 @@ onSqlite(t, 'N-069..N-074 what is stored is normalised', async (t, at) => {
     t.same((await rules('GET', `/${response.data.id}`)).data, response.data)
     return response.data
   }
-  await t.test('N-069 a threshold below 1 is 1', async (t) => {
+  await t.test('N-069 a threshold below 1 becomes 1', async (t) => {
     for (const thresholdCount of [0, -3]) t.equal((await stored({ thresholdCount })).thresholdCount, 1)
     t.equal((await stored({})).thresholdCount, 1)
   })
-  await t.test('N-070 N-071 channels: database without any, lower case, once each', async (t) => {
+  await t.test('N-070 N-071 channels: database if none is given, lower case, without duplicates', async (t) => {
     t.same((await stored({})).channels, ['database'])
     t.same((await stored({ channels: [] })).channels, ['database'])
     t.same((await stored({ channels: ['Mail', 'mail', 'DATABASE'] })).channels, ['mail', 'database'])
     t.same((await stored({ channels: [' ', ''] })).channels, ['database'])
   })
-  await t.test('N-072 recipients count once', async (t) => {
+  await t.test('N-072 duplicate recipients count once', async (t) => {
     t.same((await stored({ recipientUserIds: [bob, ann, bob] })).recipientUserIds, [bob, ann])
   })
-  await t.test('N-073 a window of 0 seconds or less is none', async (t) => {
+  await t.test('N-073 a window of 0 seconds or less means none', async (t) => {
     const none = { thresholdWindow: null, dedupeWindow: null, silenceWindow: null }
     t.match(await stored({ thresholdWindow: 0, dedupeWindow: 0, silenceWindow: -5 }), none)
     t.match(await stored(none), none)
     t.match(await stored({}), none)
     t.match(await stored({ dedupeWindow: 1 }), { ...none, dedupeWindow: 1 })
   })
-  await t.test('N-074 an escalation has the same members, normalised too', async (t) => {
+  await t.test('N-074 an escalation has the same members, also normalised', async (t) => {
     const empty = { enabled: false, after: null, dedupeWindow: null, channels: [], recipientUserIds: [] }
     t.same((await stored({})).escalation, empty)
     const escalation = {
@@ -112,7 +112,7 @@ onSqlite(t, 'N-069..N-074 what is stored is normalised', async (t, at) => {
       recipientUserIds: [ann],
     })
   })
-  await t.test('a change is normalised as well', async (t) => {
+  await t.test('a change is normalised too', async (t) => {
     const { id } = await stored({ thresholdCount: 4, dedupeWindow: 9, channels: ['mail'] })
     t.match((await rules('PUT', `/${id}`, { thresholdCount: -1, dedupeWindow: -1, channels: [] })).data, {
       thresholdCount: 1,
@@ -122,7 +122,7 @@ onSqlite(t, 'N-069..N-074 what is stored is normalised', async (t, at) => {
   })
 })
 
-onSqlite(t, 'N-086 N-158 and what else is refused says why, and changes nothing', async (t, at) => {
+onSqlite(t, 'N-086 N-158 other invalid input is rejected with a reason and changes nothing', async (t, at) => {
   const { rules, user, call, path } = await startRules(t, at)
   const ann = await user('ann')
   const { data } = await rules('POST', '', { code })
@@ -168,7 +168,7 @@ onSqlite(t, 'N-086 N-158 and what else is refused says why, and changes nothing'
   t.equal((await rules('GET')).data.total, 3)
 })
 
-onEachDatabase(t, 'N-148 the list is paged, and filtered by the switch and a part of the code', async (t, at) => {
+onEachDatabase(t, 'N-148 the list is paged, and filtered by state and by a part of the code', async (t, at) => {
   const { rules, db } = await startRules(t, at)
   const codes = ['forum.reply.created', 'forum.topic.liked', 'install.execution.failed', 'scheduler.task.failed']
   for (const [index, code] of codes.entries()) await rules('POST', '', { code, enabled: index % 2 === 0 })
@@ -245,141 +245,148 @@ const forum = definePlugin({
   setup: ({ services }) => services.events.declarePublished(...forumFacts),
 })
 
-onSqlite(t, 'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and what is left to set up', async (t, at) => {
-  const { rules, call, path, user, operator } = await startRules(t, at, { plugins: [forum, inboxPlugin] })
-  const ann = await user('ann')
-  const { data: templates } = await rules('GET', '/templates')
-  interface Template {
-    readonly code: string
-    readonly category: string
-    readonly displayName: string
-  }
-  const codes = templates.map(({ code }: Template) => code)
-  await t.test('N-149 N-164 N-165 N-166 N-168 every subject and event code of document 2 has one', async (t) => {
-    const subjects = {
-      'open-platform': ['balance-low', 'package-exhausted', 'key-abnormal', 'provider-fault', 'rate-limited'],
-      queue: ['job.failed'],
-      events: ['outbox.delivery-failed'],
-      compensation: ['command.failed'],
-      web3: ['settlement.failed'],
-      scheduler: ['task.failed'],
-      'async-task': ['failed'],
-      'content-safety': ['review.pending', 'review.rejected'],
-      install: ['execution.completed', 'execution.failed'],
-      mall: [
-        'virtual-delivery.low-stock',
-        'virtual-delivery.out-of-stock',
-        'after-sales.pending-review',
-        'order.pending-fulfilment',
-      ],
-      security: ['abuse-suspected'],
-      blog: ['article.published'],
-      cms: ['review.rejected'],
-      forum: ['reply.created', 'topic.liked', 'topic.favorited', 'reply.liked', 'report.status-changed'],
-      'short-link': ['risk-visit'],
-      'live-code': ['fallback-used'],
+onSqlite(
+  t,
+  'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and the settings that are still missing',
+  async (t, at) => {
+    const { rules, call, path, user, operator } = await startRules(t, at, { plugins: [forum, inboxPlugin] })
+    const ann = await user('ann')
+    const { data: templates } = await rules('GET', '/templates')
+    interface Template {
+      readonly code: string
+      readonly category: string
+      readonly displayName: string
     }
-    const expected = Object.entries(subjects).flatMap(([module, facts]) => facts.map((fact) => `${module}.${fact}`))
-    t.equal(expected.length, 24 + 5, 'the 24 subjects, four more codes of the forum, and suspected abuse')
-    t.same([...codes].sort(), expected.sort())
-    for (const { code, category } of templates) t.equal(category, code.split('.')[0])
-    assertMembers(t, templates[0], {
-      code: 'open-platform.balance-low',
-      thresholdCount: 1,
-      channels: ['database'],
-      escalation: { enabled: true, after: 3600, channels: ['mail'] },
-    })
-  })
-  await t.test(
-    'N-177 install, CMS, short links and live codes recommend database or mail, the others database',
-    async (t) => {
-      for (const { code, category, channels } of templates) {
-        const isEither = ['install', 'cms', 'short-link', 'live-code'].includes(category)
-        t.same(channels, isEither ? ['database', 'mail'] : ['database'], code)
-      }
-    },
-  )
-  const { data: chinese } = await call('GET', `${path}/templates`, undefined, 'root', 'zh-CN')
-  for (const [index, { code, displayName, subject, content }] of chinese.entries()) {
-    for (const text of [displayName, subject, content]) t.match(text, /\p{Script=Han}/u, code)
-    t.match(templates[index].displayName, /^[A-Z][ -~]+$/, code)
-  }
-  t.equal((await rules('GET')).data.total, 0, 'N-150 reading templates creates nothing')
-
-  await t.test('N-151 N-152 N-087 N-088 the summary', async (t) => {
-    const untouched = (await rules('GET', '/ops-summary')).data
-    const published = [
-      'events.outbox.delivery-failed',
-      'async-task.failed',
-      'forum.reply.created',
-      'forum.topic.liked',
-      'forum.reply.liked',
-    ]
-    t.match(untouched, { total: 0, coverage: { templates: 5, covered: 0, missing: 5 }, silencedRuleCodes: [] })
-    t.same(untouched.codesToConfigure, published, 'operations configure what a loaded plugin publishes')
-    t.same(
-      untouched.codesWithoutSource,
-      codes.filter((code: string) => !published.includes(code)),
+    const codes = templates.map(({ code }: Template) => code)
+    await t.test(
+      'N-149 N-164 N-165 N-166 N-168 every subject and event code of document 2 has a template',
+      async (t) => {
+        const subjects = {
+          'open-platform': ['balance-low', 'package-exhausted', 'key-abnormal', 'provider-fault', 'rate-limited'],
+          queue: ['job.failed'],
+          events: ['outbox.delivery-failed'],
+          compensation: ['command.failed'],
+          web3: ['settlement.failed'],
+          scheduler: ['task.failed'],
+          'async-task': ['failed'],
+          'content-safety': ['review.pending', 'review.rejected'],
+          install: ['execution.completed', 'execution.failed'],
+          mall: [
+            'virtual-delivery.low-stock',
+            'virtual-delivery.out-of-stock',
+            'after-sales.pending-review',
+            'order.pending-fulfilment',
+          ],
+          security: ['abuse-suspected'],
+          blog: ['article.published'],
+          cms: ['review.rejected'],
+          forum: ['reply.created', 'topic.liked', 'topic.favorited', 'reply.liked', 'report.status-changed'],
+          'short-link': ['risk-visit'],
+          'live-code': ['fallback-used'],
+        }
+        const expected = Object.entries(subjects).flatMap(([module, facts]) => facts.map((fact) => `${module}.${fact}`))
+        t.equal(expected.length, 24 + 5, 'the 24 subjects, four more codes of the forum, and suspected abuse')
+        t.same([...codes].sort(), expected.sort())
+        for (const { code, category } of templates) t.equal(category, code.split('.')[0])
+        assertMembers(t, templates[0], {
+          code: 'open-platform.balance-low',
+          thresholdCount: 1,
+          channels: ['database'],
+          escalation: { enabled: true, after: 3600, channels: ['mail'] },
+        })
+      },
     )
-    t.same(
-      templates.filter((one: { published: boolean }) => one.published).map(({ code }: Template) => code),
-      published,
+    await t.test(
+      'N-177 install, CMS, short links and live codes recommend database or mail, all others database',
+      async (t) => {
+        for (const { code, category, channels } of templates) {
+          const isEither = ['install', 'cms', 'short-link', 'live-code'].includes(category)
+          t.same(channels, isEither ? ['database', 'mail'] : ['database'], code)
+        }
+      },
     )
-    const escalation = { enabled: true, after: 60 }
-    await rules('POST', '', {
-      code: 'scheduler.task.failed',
-      recipientUserIds: [ann],
-      escalation: { ...escalation, channels: ['mail'] },
-    })
-    await rules('POST', '', { code: 'async-task.failed', escalation: { ...escalation, recipientUserIds: [ann] } })
-    await rules('POST', '', { code: 'forum.reply.created', recipientUserIds: [ann], escalation })
-    await rules('POST', '', { code: 'forum.topic.liked', enabled: false, escalation })
-    await rules('POST', '', { code: 'shop.order.lost', escalation: { enabled: false } })
-    const { data } = await rules('GET', '/ops-summary')
-    t.match(data, {
-      total: 5,
-      enabled: 4,
-      disabled: 1,
-      escalation: { enabled: 3, complete: 2, incomplete: 1 },
-      recipients: { configured: 2, missing: 3, enabledMissingCodes: ['async-task.failed', 'shop.order.lost'] },
-      coverage: { templates: 5, covered: 3, missing: 2 },
-      escalationIncompleteRuleCodes: ['forum.reply.created'],
-    })
-    const byCategory = new Map(data.categories.map((one: { category: string }) => [one.category, one]))
-    t.match(byCategory.get('forum'), { templates: 3, covered: 2, missing: 1 })
-    t.equal(byCategory.get('mall'), undefined, 'no loaded plugin publishes facts of a mall')
-    t.same(data.codesToConfigure, ['events.outbox.delivery-failed', 'forum.reply.liked'])
-    t.same((await rules('GET', '/ops-summary')).data, data, 'N-152 it changes nothing')
-  })
-  await t.test('N-105 a rule whose recipient has switched its alerts off is in the summary', async (t) => {
-    const duty = await operator('duty')
-    const preferences = (change: object) => call('PUT', '/api/v1/notifications/preferences', change, 'duty')
-    await rules('POST', '', { code: 'shop.stock.low', channels: ['database', 'mail'], recipientUserIds: [ann, duty] })
-    await rules('POST', '', { code: 'shop.stock.out', enabled: false, recipientUserIds: [duty] })
-    const silenced = async () => (await rules('GET', '/ops-summary')).data.silencedRuleCodes
-    t.same(await silenced(), [])
-    await preferences({ databaseEnabled: false })
-    t.same(await silenced(), [], 'the other channel reaches the recipient')
-    await preferences({ emailEnabled: false })
-    t.same(await silenced(), ['shop.stock.low'])
-    await preferences({ databaseEnabled: true, systemEnabled: false })
-    t.same(await silenced(), ['shop.stock.low'], 'the category alone is enough')
+    const { data: chinese } = await call('GET', `${path}/templates`, undefined, 'root', 'zh-CN')
+    for (const [index, { code, displayName, subject, content }] of chinese.entries()) {
+      for (const text of [displayName, subject, content]) t.match(text, /\p{Script=Han}/u, code)
+      t.match(templates[index].displayName, /^[A-Z][ -~]+$/, code)
+    }
+    t.equal((await rules('GET')).data.total, 0, 'N-150 reading templates creates nothing')
 
-    const members = { code: 'shop.stock.late', channels: ['database'], recipientUserIds: [ann] }
-    const escalation = { enabled: true, after: 60, recipientUserIds: [duty] }
-    const { data } = await rules('POST', '', { ...members, escalation })
-    t.same(await silenced(), ['shop.stock.late', 'shop.stock.low'], 'a recipient of the escalation')
-    await preferences({ databaseEnabled: false, emailEnabled: true, systemEnabled: true })
-    await rules('PUT', `/${data.id}`, { escalation: { ...escalation, channels: ['mail'] } })
-    t.same(await silenced(), [], 'a channel of the escalation reaches the recipient')
-    await rules('PUT', `/${data.id}`, { escalation: { ...escalation, channels: [] } })
-    t.same(await silenced(), ['shop.stock.late'])
-    await rules('PUT', `/${data.id}`, { escalation: { ...escalation, enabled: false } })
-    t.same(await silenced(), [], 'the escalation is off')
-  })
-})
+    await t.test('N-151 N-152 N-087 N-088 the summary', async (t) => {
+      const untouched = (await rules('GET', '/ops-summary')).data
+      const published = [
+        'events.outbox.delivery-failed',
+        'async-task.failed',
+        'forum.reply.created',
+        'forum.topic.liked',
+        'forum.reply.liked',
+      ]
+      t.match(untouched, { total: 0, coverage: { templates: 5, covered: 0, missing: 5 }, silencedRuleCodes: [] })
+      t.same(untouched.codesToConfigure, published, 'operations configure what a loaded plugin publishes')
+      t.same(
+        untouched.codesWithoutSource,
+        codes.filter((code: string) => !published.includes(code)),
+      )
+      t.same(
+        templates.filter((one: { published: boolean }) => one.published).map(({ code }: Template) => code),
+        published,
+      )
+      const escalation = { enabled: true, after: 60 }
+      await rules('POST', '', {
+        code: 'scheduler.task.failed',
+        recipientUserIds: [ann],
+        escalation: { ...escalation, channels: ['mail'] },
+      })
+      await rules('POST', '', { code: 'async-task.failed', escalation: { ...escalation, recipientUserIds: [ann] } })
+      await rules('POST', '', { code: 'forum.reply.created', recipientUserIds: [ann], escalation })
+      await rules('POST', '', { code: 'forum.topic.liked', enabled: false, escalation })
+      await rules('POST', '', { code: 'shop.order.lost', escalation: { enabled: false } })
+      const { data } = await rules('GET', '/ops-summary')
+      t.match(data, {
+        total: 5,
+        enabled: 4,
+        disabled: 1,
+        escalation: { enabled: 3, complete: 2, incomplete: 1 },
+        recipients: { configured: 2, missing: 3, enabledMissingCodes: ['async-task.failed', 'shop.order.lost'] },
+        coverage: { templates: 5, covered: 3, missing: 2 },
+        escalationIncompleteRuleCodes: ['forum.reply.created'],
+      })
+      const byCategory = new Map(data.categories.map((one: { category: string }) => [one.category, one]))
+      t.match(byCategory.get('forum'), { templates: 3, covered: 2, missing: 1 })
+      t.equal(byCategory.get('mall'), undefined, 'no loaded plugin publishes facts of a mall')
+      t.same(data.codesToConfigure, ['events.outbox.delivery-failed', 'forum.reply.liked'])
+      t.same((await rules('GET', '/ops-summary')).data, data, 'N-152 it changes nothing')
+    })
+    await t.test('N-105 a rule whose recipient has disabled its alerts is in the summary', async (t) => {
+      const duty = await operator('duty')
+      const preferences = (change: object) => call('PUT', '/api/v1/notifications/preferences', change, 'duty')
+      await rules('POST', '', { code: 'shop.stock.low', channels: ['database', 'mail'], recipientUserIds: [ann, duty] })
+      await rules('POST', '', { code: 'shop.stock.out', enabled: false, recipientUserIds: [duty] })
+      const silenced = async () => (await rules('GET', '/ops-summary')).data.silencedRuleCodes
+      t.same(await silenced(), [])
+      await preferences({ databaseEnabled: false })
+      t.same(await silenced(), [], 'the other channel reaches the recipient')
+      await preferences({ emailEnabled: false })
+      t.same(await silenced(), ['shop.stock.low'])
+      await preferences({ databaseEnabled: true, systemEnabled: false })
+      t.same(await silenced(), ['shop.stock.low'], 'the category alone is enough')
 
-onSqlite(t, 'N-159 N-160 every act has its permission', async (t, at) => {
+      const members = { code: 'shop.stock.late', channels: ['database'], recipientUserIds: [ann] }
+      const escalation = { enabled: true, after: 60, recipientUserIds: [duty] }
+      const { data } = await rules('POST', '', { ...members, escalation })
+      t.same(await silenced(), ['shop.stock.late', 'shop.stock.low'], 'a recipient of the escalation')
+      await preferences({ databaseEnabled: false, emailEnabled: true, systemEnabled: true })
+      await rules('PUT', `/${data.id}`, { escalation: { ...escalation, channels: ['mail'] } })
+      t.same(await silenced(), [], 'a channel of the escalation reaches the recipient')
+      await rules('PUT', `/${data.id}`, { escalation: { ...escalation, channels: [] } })
+      t.same(await silenced(), ['shop.stock.late'])
+      await rules('PUT', `/${data.id}`, { escalation: { ...escalation, enabled: false } })
+      t.same(await silenced(), [], 'the escalation is off')
+    })
+  },
+)
+
+onSqlite(t, 'N-159 N-160 every operation has its permission', async (t, at) => {
   const { rules, operator, call, path } = await startRules(t, at)
   const { data } = await rules('POST', '', { code })
   const acts = {

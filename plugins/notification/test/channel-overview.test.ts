@@ -50,7 +50,7 @@ interface Asked {
 const thirdParty = (code: string, more: Partial<NotificationChannel>, kinds: readonly RecipientKind[] = []) =>
   channel(code, kinds, {}, more).plugin
 
-onEachDatabase(t, 'every channel is listed with its state, by what the send log says', async (t, at) => {
+onEachDatabase(t, 'every channel is listed with its state, computed from the send log', async (t, at) => {
   const { sms, facade, clock, row, ask, list, running } = await start(t, at)
   const send = () => facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
   t.hasStrict(await row('pager'), { plugin: 'test.pager', isDefault: true, state: 'ready', lastSuccessAt: null })
@@ -87,7 +87,7 @@ onEachDatabase(t, 'every channel is listed with its state, by what the send log 
   t.hasStrict(await row('pager'), { state: 'disabled' })
 })
 
-onEachDatabase(t, 'the list asks the send log twice, however many channels and rows there are', async (t, at) => {
+onEachDatabase(t, 'the list reads the send log twice, however many channels and rows there are', async (t, at) => {
   const many = Array.from({ length: 60 }, (_, index) => channel(`way-${index}`).plugin)
   const { facade, ask, db } = await start(t, at, { plugins: many })
   for (let send = 0; send < 30; send++) await facade.send({ content: 'Hi' }, { channels: ['pager', 'way-1'] })
@@ -102,7 +102,7 @@ onEachDatabase(t, 'the list asks the send log twice, however many channels and r
   t.equal((await ask('GET')).data.length, 62)
 })
 
-onSqlite(t, 'what a channel says of itself: keys, rest, limit and services', async (t, at) => {
+onSqlite(t, 'the description of a channel: keys, pause, limit and services', async (t, at) => {
   const keys = ['platform.acme.room', 'platform.acme.token']
   let condition: ReturnType<NonNullable<NotificationChannel['condition']>> = { keys, missingKeys: keys.slice(0, 1) }
   const provider = { displayName: { en: 'Robot', 'zh-CN': '机器人' }, messageTypes: ['text'], attributes: [] }
@@ -151,7 +151,7 @@ onSqlite(t, 'what a channel says of itself: keys, rest, limit and services', asy
   t.hasStrict(await row('acme'), { state: 'limited', until: until(700) })
 })
 
-onSqlite(t, 'a channel is asked whether it could send, and sends nothing', async (t, at) => {
+onSqlite(t, 'a channel checks whether it could send, and sends nothing', async (t, at) => {
   let verify: NonNullable<NotificationChannel['verify']> = async () => {}
   const acme = channel('acme', [], {}, { verify: (signal, provider) => verify(signal, provider) })
   const lacking = thirdParty('lacking', { condition: () => ({ keys: [], missingKeys: ['platform.acme.room'] }) })
@@ -199,7 +199,7 @@ onSqlite(t, 'a channel is asked whether it could send, and sends nothing', async
   t.notMatch(JSON.stringify([audits, lines]), configuredSecret)
 })
 
-onSqlite(t, 'checks and test messages of one person are limited', async (t, at) => {
+onSqlite(t, 'checks and test messages of one user are limited', async (t, at) => {
   const { ask } = await start(t, at, { plugins: [rateLimit, memoryStore] })
   const codes: string[] = []
   for (let time = 0; time < 11; time++) codes.push((await ask('POST', '/pager/verify')).code)
@@ -222,7 +222,7 @@ const preferences = (quietUntil: () => number) =>
       } as Parameters<typeof provide>[1]),
   })
 
-onSqlite(t, 'a test message goes out at once, and stands in the send log', async (t, at) => {
+onSqlite(t, 'a test message is sent immediately and is in the send log', async (t, at) => {
   let quietUntil = 0
   const mail = channel('mail', ['user'])
   const social = channel('social')

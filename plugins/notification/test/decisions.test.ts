@@ -22,7 +22,7 @@ function sources(): readonly { readonly path: string; readonly text: string }[] 
   )
 }
 
-t.test('N-002 business code imports the facade, never a channel', async (t) => {
+t.test('N-002 business code imports the notification service, never a channel', async (t) => {
   const all = sources()
   t.ok(all.length > 500, 'that was a look at the source')
   const importers = all.filter(({ text }) => /from '@plinth[/]notification-channels/.test(text)).map(({ path }) => path)
@@ -33,12 +33,16 @@ t.test('N-002 business code imports the facade, never a channel', async (t) => {
   for (const path of importers) t.match(path, mayImport)
 })
 
-t.test('N-014 message streams are none of this: no table, route or key of a conversation', async (t) => {
-  const { config = {}, entities = [] } = notification
-  for (const name of [...Object.keys(config), ...routes.map(({ path }) => path)])
-    t.notMatch(name, /conversation|stream/)
-  for (const { tableName } of entities as readonly { tableName?: string }[]) t.notMatch(tableName ?? '', /conversation/)
-})
+t.test(
+  'N-014 message streams are not part of this plugin: it has no table, route or key of a conversation',
+  async (t) => {
+    const { config = {}, entities = [] } = notification
+    for (const name of [...Object.keys(config), ...routes.map(({ path }) => path)])
+      t.notMatch(name, /conversation|stream/)
+    for (const { tableName } of entities as readonly { tableName?: string }[])
+      t.notMatch(tableName ?? '', /conversation/)
+  },
+)
 
 t.test('N-161 N-175 every route is under /api/v1/ and needs a permission that the plugin declares', async (t) => {
   const declared = notification.permissions?.map(({ code }) => code) ?? []
@@ -54,7 +58,7 @@ t.test('N-161 N-175 every route is under /api/v1/ and needs a permission that th
   }
 })
 
-t.test('N-173 every refusal has a stable reason and a text in both languages', async (t) => {
+t.test('N-173 every error has a stable reason and a text in both languages', async (t) => {
   for (const [reason, code] of Object.entries({
     'attribute-refused': '400',
     'channel-unknown': '400',

@@ -82,75 +82,71 @@ const claimed = async (db: Database) =>
 const recipientsOf = (sent: readonly { readonly message: NotificationMessage }[]) =>
   sent.map(({ message }) => message.recipients.length)
 
-onEachDatabase(
-  t,
-  'N-001 N-124 an enqueued message goes out in parts, and the list counts what became of it',
-  async (t, at) => {
-    const product = await start(t, at)
-    const { facade, db, idle, messages, pigeon, mail, hook, list, summary, clock } = product
-    const recipients = [...users(1_203), { kind: 'email' as const, address: 'ada@example.com' }]
-    const draft = { subject: 'To many', content: 'Hi', recipients, attributes: { traceId: 'trace-0001' } }
-    pigeon.behave = async (message) =>
-      message.recipients.some((one) => 'userId' in one && one.userId === 7)
-        ? busy(message, undefined as never)
-        : { outcome: 'accepted' }
-    hook.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
-    const { messageId } = await facade.enqueue(draft, { channels: ['Mail', 'pigeon', 'hook', 'mail'] })
-    await idle()
-    t.same(recipientsOf(mail.sent).sort(), [1_000, 203])
-    t.equal(pigeon.sent.length, 1_203)
-    t.ok(
-      recipientsOf(pigeon.sent).every((count) => count === 1),
-      'one recipient per send',
-    )
-    t.equal(new Set(pigeon.sent.map(({ context }) => context.idempotencyKey)).size, 1_203)
-    t.same(recipientsOf(hook.sent), [1_000], 'a channel that needs no recipient gets it once')
-    const { items } = await messages()
-    assertMembers(t, items, [
-      {
-        messageId,
-        subject: 'To many',
-        channels: ['mail', 'pigeon', 'hook'],
-        recipientCount: 1_204,
-        state: 'finished',
-        outcomes: { accepted: 1_204, rejected: 1, deferred: 1, unknown: 0, skipped: 0 },
-        senderUserId: null,
-        traceId: 'trace-0001',
-        createdAt: new Date(clock.now()).toISOString(),
-      },
-    ])
-    t.match(await summary(), { total: 1_206, success: 1_204, failed: 2, retryable: 2, sending: 0 })
-    const deliveries = await list(`notificationId=${items[0].id}&size=200&status=failed`)
-    t.match(
-      deliveries.items,
-      [{ notificationId: items[0].id, recipientCount: 1 }, { channel: 'hook' }].toReversed().toSorted(),
-    )
+onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list counts the outcomes', async (t, at) => {
+  const product = await start(t, at)
+  const { facade, db, idle, messages, pigeon, mail, hook, list, summary, clock } = product
+  const recipients = [...users(1_203), { kind: 'email' as const, address: 'ada@example.com' }]
+  const draft = { subject: 'To many', content: 'Hi', recipients, attributes: { traceId: 'trace-0001' } }
+  pigeon.behave = async (message) =>
+    message.recipients.some((one) => 'userId' in one && one.userId === 7)
+      ? busy(message, undefined as never)
+      : { outcome: 'accepted' }
+  hook.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
+  const { messageId } = await facade.enqueue(draft, { channels: ['Mail', 'pigeon', 'hook', 'mail'] })
+  await idle()
+  t.same(recipientsOf(mail.sent).sort(), [1_000, 203])
+  t.equal(pigeon.sent.length, 1_203)
+  t.ok(
+    recipientsOf(pigeon.sent).every((count) => count === 1),
+    'one recipient per send',
+  )
+  t.equal(new Set(pigeon.sent.map(({ context }) => context.idempotencyKey)).size, 1_203)
+  t.same(recipientsOf(hook.sent), [1_000], 'a channel that needs no recipient gets it once')
+  const { items } = await messages()
+  assertMembers(t, items, [
+    {
+      messageId,
+      subject: 'To many',
+      channels: ['mail', 'pigeon', 'hook'],
+      recipientCount: 1_204,
+      state: 'finished',
+      outcomes: { accepted: 1_204, rejected: 1, deferred: 1, unknown: 0, skipped: 0 },
+      senderUserId: null,
+      traceId: 'trace-0001',
+      createdAt: new Date(clock.now()).toISOString(),
+    },
+  ])
+  t.match(await summary(), { total: 1_206, success: 1_204, failed: 2, retryable: 2, sending: 0 })
+  const deliveries = await list(`notificationId=${items[0].id}&size=200&status=failed`)
+  t.match(
+    deliveries.items,
+    [{ notificationId: items[0].id, recipientCount: 1 }, { channel: 'hook' }].toReversed().toSorted(),
+  )
 
-    const failed = (await list('channel=pigeon&retryableOnly=true')).items[0]
-    pigeon.sent.length = 0
-    pigeon.behave = accept
-    t.hasStrict(await product.call('POST', `/${failed.id}/retry`), { code: '200', data: { result: { success: true } } })
-    t.match(pigeon.sent[0]?.message, { content: 'Hi', recipients: [{ kind: 'user', userId: 7 }], id: messageId })
-    t.match(
-      (await messages()).items,
-      [{ outcomes: { accepted: 1_205, rejected: 1, deferred: 0 } }],
-      'the newest try counts',
-    )
+  const failed = (await list('channel=pigeon&retryableOnly=true')).items[0]
+  pigeon.sent.length = 0
+  pigeon.behave = accept
+  t.hasStrict(await product.call('POST', `/${failed.id}/retry`), { code: '200', data: { result: { success: true } } })
+  t.match(pigeon.sent[0]?.message, { content: 'Hi', recipients: [{ kind: 'user', userId: 7 }], id: messageId })
+  t.match(
+    (await messages()).items,
+    [{ outcomes: { accepted: 1_205, rejected: 1, deferred: 0 } }],
+    'the newest try counts',
+  )
 
-    await clock.advance(1)
-    await facade.enqueue({ content: 'Nobody' }, { channels: ['mail'] })
-    await idle()
-    t.match((await list('size=1')).items, [{ channel: 'mail', errorCode: 'notification.recipient-missing' }])
-    assertMembers(t, await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
-    t.match(await messages('state=queued'), { total: 0 })
-    const { plansOf } = watchStatements(db, 'notification_message')
-    for (const query of ['size=1&count=none', 'size=1&count=none&state=finished', 'size=1&count=none&sort=id']) {
-      for (const { sql, sorts } of await plansOf(() => messages(query))) t.notOk(sorts, `${query} sorts: ${sql}`)
-    }
-  },
-)
+  await clock.advance(1)
+  await facade.enqueue({ content: 'Nobody' }, { channels: ['mail'] })
+  await idle()
+  t.match((await list('size=1')).items, [{ channel: 'mail', errorCode: 'notification.recipient-missing' }])
+  assertMembers(t, await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
+  t.match(await messages('state=queued'), { total: 0 })
+  const { plansOf } = watchStatements(db, 'notification_message')
+  for (const query of ['size=1&count=none', 'size=1&count=none&state=finished', 'size=1&count=none&sort=id']) {
+    for (const { sql, sorts } of await plansOf(() => messages(query))) t.notOk(sorts, `${query} sorts: ${sql}`)
+  }
+})
 
-onEachDatabase(t, 'N-001 a message is enqueued with the transaction around it, and once under a key', async (t, at) => {
+onEachDatabase(t, 'N-001 a message is queued in the surrounding transaction, and once per key', async (t, at) => {
   const { facade, db, idle, messages, mail } = await start(t, at)
   const draft = { content: 'Hi', recipients: users(1) }
   const options = { channels: ['mail'], idempotencyKey: 'order-42' }
@@ -170,7 +166,7 @@ onEachDatabase(t, 'N-001 a message is enqueued with the transaction around it, a
   t.equal(mail.sent.length, 2)
 })
 
-onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, are refused', async (t, at) => {
+onSqlite(t, 'N-019 K-016 messages that cannot be stored, and options out of range, are rejected', async (t, at) => {
   const { facade, messages, clock, table } = await start(t, at)
   const draft = { content: 'Code 4829137', recipients: users(1) }
   for (const bad of [
@@ -214,31 +210,35 @@ onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, ar
   t.notMatch(await table(), '4829137')
 })
 
-onEachDatabase(t, 'N-001 quiet hours and a time put a message off; a critical one is sent', async (t, at) => {
-  const { facade, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
-  const draft = { content: 'Hi', recipients: users(3) }
-  quiet.set(2, clock.now() + 2 * hourMs)
-  await facade.enqueue(draft, { channels: ['mail', 'safe'] })
-  await idle()
-  t.same(
-    mail.sent.map(({ message }) => message.recipients),
-    [[...users(1), ...users(1, 3)]],
-  )
-  t.same(recipientsOf(safe.sent), [3], 'what does not disturb is sent')
-  assertMembers(t, (await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
-  await facade.enqueue(draft, { channels: ['mail'], priority: 'critical' })
-  await idle()
-  t.same(recipientsOf(mail.sent), [2, 3])
-  await pass(2 * hourMs + 60_000)
-  quiet.clear()
-  await pass(1)
-  t.same(recipientsOf(mail.sent), [2, 3, 1], 'put off, not dropped')
-  t.same(mail.sent.at(-1)?.message.recipients, users(1, 2))
-  assertMembers(t, (await messages('sort=id')).items, [
-    { state: 'finished', outcomes: { accepted: 3 } },
-    { state: 'finished' },
-  ])
-})
+onEachDatabase(
+  t,
+  'N-001 quiet hours and a planned time delay a message; a critical message is sent immediately',
+  async (t, at) => {
+    const { facade, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
+    const draft = { content: 'Hi', recipients: users(3) }
+    quiet.set(2, clock.now() + 2 * hourMs)
+    await facade.enqueue(draft, { channels: ['mail', 'safe'] })
+    await idle()
+    t.same(
+      mail.sent.map(({ message }) => message.recipients),
+      [[...users(1), ...users(1, 3)]],
+    )
+    t.same(recipientsOf(safe.sent), [3], 'what does not disturb is sent')
+    assertMembers(t, (await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
+    await facade.enqueue(draft, { channels: ['mail'], priority: 'critical' })
+    await idle()
+    t.same(recipientsOf(mail.sent), [2, 3])
+    await pass(2 * hourMs + 60_000)
+    quiet.clear()
+    await pass(1)
+    t.same(recipientsOf(mail.sent), [2, 3, 1], 'put off, not dropped')
+    t.same(mail.sent.at(-1)?.message.recipients, users(1, 2))
+    assertMembers(t, (await messages('sort=id')).items, [
+      { state: 'finished', outcomes: { accepted: 3 } },
+      { state: 'finished' },
+    ])
+  },
+)
 
 onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
   const { facade, pass, idle, messages, mail, clock } = await start(t, at)
@@ -255,7 +255,7 @@ onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) =
 
 onSqlite(
   t,
-  'N-129 what an administrator writes is kept when it has a moment, many recipients, or one in quiet hours',
+  'N-129 a message of an administrator is queued if it has a time, many recipients, or a recipient in quiet hours',
   async (t, at) => {
     const { request, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
     const send = (body: object) => request('POST', '/api/v1/notifications/send', { content: 'Hi', ...body })
@@ -314,7 +314,7 @@ onSqlite(
   },
 )
 
-onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', async (t, at) => {
+onSqlite(t, 'N-032 N-109 recipients who disabled a channel are left out', async (t, at) => {
   const { facade, idle, messages, mail, pigeon, unwanted, list } = await start(t, at)
   unwanted.add(2).add(3)
   t.match(await facade.send({ content: 'Hi', recipients: users(3) }, { channels: ['mail'] }), [{ success: true }])
@@ -337,7 +337,7 @@ onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', asy
 
 onEachDatabase(
   t,
-  'B26 what a channel cannot take now is sent again by itself, if that is wanted, and given up in the end',
+  'B26 a message that a channel cannot send now is retried automatically if enabled, and finally given up',
   async (t, at) => {
     const { facade, pass, mail, safe, list, summary, call } = await start(t, at, {
       config: {
@@ -389,7 +389,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'B26 a process that stood still between claim and send has lost its turn', async (t, at) => {
+onEachDatabase(t, 'B26 a process that was suspended between claim and send may not send', async (t, at) => {
   const still = await start(t, at)
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
@@ -440,7 +440,7 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
   t.match(await other.summary(), { total: 4, success: 2, retried: 2, failed: 0 })
 })
 
-onEachDatabase(t, 'B26 a claim that ran out leaves the row as it was', async (t, at) => {
+onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) => {
   const retry = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.max-attempts': 2 }
   const dying = await start(t, at, { config: retry })
   const { facade, mail, safe, pass, list, call } = dying
@@ -471,7 +471,7 @@ onEachDatabase(t, 'B26 a claim that ran out leaves the row as it was', async (t,
   await Promise.all(retries)
 })
 
-onEachDatabase(t, 'B26 a retry by itself is not lost with the process that had claimed it', async (t, at) => {
+onEachDatabase(t, 'B26 an automatic retry is not lost with the process that claimed it', async (t, at) => {
   const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
   const dying = await start(t, at, { config })
   dying.mail.behave = busy
@@ -496,7 +496,7 @@ onEachDatabase(t, 'B26 a retry by itself is not lost with the process that had c
   t.equal(dying.mail.sent.length, 1)
 })
 
-onSqlite(t, 'B26 a retry by itself is not lost with an answer of the database', async (t, at) => {
+onSqlite(t, 'B26 an automatic retry is not lost with a response of the database', async (t, at) => {
   const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
   const { facade, mail, pass, list, db, summary } = await start(t, at, { config })
   mail.behave = busy
@@ -516,7 +516,7 @@ onSqlite(t, 'B26 a retry by itself is not lost with an answer of the database', 
   t.match(await summary(), { success: 1, retried: 1 })
 })
 
-onSqlite(t, 'N-001 what cannot be sent again by itself is not kept to be', async (t, at) => {
+onSqlite(t, 'N-001 a message that cannot be retried automatically is not stored for it', async (t, at) => {
   const { facade, pass, mail, list, db } = await start(t, at)
   mail.behave = busy
   await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
@@ -526,7 +526,7 @@ onSqlite(t, 'N-001 what cannot be sent again by itself is not kept to be', async
   t.same(await db.query('select id from outbox_event'), [])
 })
 
-onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', async (t, at) => {
+onEachDatabase(t, 'N-032 a part of a dead process is continued where it stopped', async (t, at) => {
   const { facade, db, idle, mail, safe, list, messages } = await start(t, at)
   const gate = Promise.withResolvers<void>()
   const begun: string[] = []
@@ -561,7 +561,7 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
 
 onSqlite(
   t,
-  'N-017 texts of the catalogue are in the language of the message, unless the channel translates them',
+  'N-017 catalogue texts are in the language of the message, unless the channel translates them',
   async (t, at) => {
     const later = channel('later', [], { texts: 'as-written' })
     const shop = definePlugin({

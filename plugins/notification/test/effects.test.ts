@@ -7,7 +7,7 @@ import { startSendLog } from './fixtures/send-log-product.ts'
 
 const retry = 'platform.notification.retry'
 
-t.test('a channel that is busy is asked again as the keys of retries say', async (t) => {
+t.test('a busy channel is called again as configured for retries', async (t) => {
   // With this random number, each retry takes place after its full delay. Other numbers would reduce the delay by up to
   // 50 %.
   t.intercept(Math, 'random', { value: () => 1 - Number.EPSILON })

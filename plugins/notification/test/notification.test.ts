@@ -67,52 +67,55 @@ t.test('N-001 N-004 N-018 without channels the default channel sends', async (t)
   t.match(results[0]?.messageId, /^[0-9a-f-]{36}$/)
 })
 
-t.test('N-001 N-030 N-032 N-033 one result per channel in the given order; a failure stops no other', async (t) => {
-  const throwing = channelPlugin('throwing', async () => {
-    throw new Error('https://hook.example/?token=s3cr3t')
-  })
-  const synchronous = channelPlugin('synchronous', () => {
-    throw new Error('not even a promise')
-  })
-  const nonsense = channelPlugin('nonsense', async () => undefined as never)
-  const rejecting = channelPlugin('rejecting', async () => ({
-    outcome: 'rejected',
-    errorCode: 'acme.403',
-    errorMessage: 'Refused',
-    provider: 'acme',
-    providerCode: '403',
-    providerMessage: 'forbidden',
-    hint: 'Check the key',
-  }))
-  const hanging = channelPlugin('hanging', () => new Promise(() => {}))
-  const { facade, sent, clock, lines, stop } = await start([throwing, synchronous, nonsense, rejecting, hanging])
-  t.teardown(stop)
-  const channels = ['throwing', 'memory', 'hanging', 'Rejecting', ' LOG', 'memory', 'nonsense', 'synchronous']
-  const sending = facade.send({ content: 'Hi' }, { channels })
-  await clock.advance(0)
-  t.equal(sent.messages.length, 1, 'the others are not held up by one that hangs; a duplicate counts once')
-  await clock.advance(10_000)
-  const results = await sending
-  t.same(
-    results.map(({ channel, success, errorCode }) => [channel, success, errorCode]),
-    [
-      ['throwing', false, 'notification.channel-failed'],
-      ['memory', true, null],
-      ['hanging', false, 'notification.deadline-exceeded'],
-      ['rejecting', false, 'acme.403'],
-      ['log', true, null],
-      ['nonsense', false, 'notification.channel-failed'],
-      ['synchronous', false, 'notification.channel-failed'],
-    ],
-  )
-  t.match(results[3], { provider: 'acme', providerCode: '403', providerMessage: 'forbidden', hint: 'Check the key' })
-  t.notMatch(JSON.stringify(results), 's3cr3t', 'what a channel throws is not for callers')
-  t.equal(lines.filter(({ msg }) => msg === 'a notification channel threw an error').length, 3, 'but it is logged')
-  t.equal(clock.sleepers, 0, 'no timer is left')
-  t.equal(new Set(results.map(({ messageId }) => messageId)).size, 1, 'one message, one id')
-})
+t.test(
+  'N-001 N-030 N-032 N-033 one result per channel in the given order; a failure does not stop the others',
+  async (t) => {
+    const throwing = channelPlugin('throwing', async () => {
+      throw new Error('https://hook.example/?token=s3cr3t')
+    })
+    const synchronous = channelPlugin('synchronous', () => {
+      throw new Error('not even a promise')
+    })
+    const nonsense = channelPlugin('nonsense', async () => undefined as never)
+    const rejecting = channelPlugin('rejecting', async () => ({
+      outcome: 'rejected',
+      errorCode: 'acme.403',
+      errorMessage: 'Refused',
+      provider: 'acme',
+      providerCode: '403',
+      providerMessage: 'forbidden',
+      hint: 'Check the key',
+    }))
+    const hanging = channelPlugin('hanging', () => new Promise(() => {}))
+    const { facade, sent, clock, lines, stop } = await start([throwing, synchronous, nonsense, rejecting, hanging])
+    t.teardown(stop)
+    const channels = ['throwing', 'memory', 'hanging', 'Rejecting', ' LOG', 'memory', 'nonsense', 'synchronous']
+    const sending = facade.send({ content: 'Hi' }, { channels })
+    await clock.advance(0)
+    t.equal(sent.messages.length, 1, 'the others are not held up by one that hangs; a duplicate counts once')
+    await clock.advance(10_000)
+    const results = await sending
+    t.same(
+      results.map(({ channel, success, errorCode }) => [channel, success, errorCode]),
+      [
+        ['throwing', false, 'notification.channel-failed'],
+        ['memory', true, null],
+        ['hanging', false, 'notification.deadline-exceeded'],
+        ['rejecting', false, 'acme.403'],
+        ['log', true, null],
+        ['nonsense', false, 'notification.channel-failed'],
+        ['synchronous', false, 'notification.channel-failed'],
+      ],
+    )
+    t.match(results[3], { provider: 'acme', providerCode: '403', providerMessage: 'forbidden', hint: 'Check the key' })
+    t.notMatch(JSON.stringify(results), 's3cr3t', 'what a channel throws is not for callers')
+    t.equal(lines.filter(({ msg }) => msg === 'a notification channel threw an error').length, 3, 'but it is logged')
+    t.equal(clock.sleepers, 0, 'no timer is left')
+    t.equal(new Set(results.map(({ messageId }) => messageId)).size, 1, 'one message, one id')
+  },
+)
 
-t.test('R-095 secret variables are in no result and no log line, whatever a channel says', async (t) => {
+t.test('R-095 no result and no log line contains secret variables, whatever a channel returns', async (t) => {
   const echoing = channelPlugin('echoing', async ({ content }) => ({
     outcome: 'rejected',
     errorCode: 'acme.403',
@@ -151,7 +154,7 @@ t.test('R-095 secret variables are in no result and no log line, whatever a chan
   t.match(sent.messages, [{ subject: '482913', content: draft.content }], 'the recipient gets it in clear')
 })
 
-t.test('N-031 N-172 sendTo throws whatever keeps the message from being sent', async (t) => {
+t.test('N-031 N-172 sendTo throws the error that prevents the message from being sent', async (t) => {
   const down = channelPlugin('down', async () => ({ outcome: 'deferred', errorCode: 'acme.503', errorMessage: 'Down' }))
   const off = channelPlugin('off', accepted, { enabled: () => false })
   const numbered = channelPlugin('numbered', async () => ({ outcome: 'accepted', messageId: 'acme-1' }))
@@ -170,7 +173,7 @@ t.test('N-031 N-172 sendTo throws whatever keeps the message from being sent', a
   })
 })
 
-t.test('an unknown channel or an empty message is refused before anything is sent', async (t) => {
+t.test('an unknown channel or an empty message is rejected before anything is sent', async (t) => {
   const { facade, sent, stop } = await start()
   t.teardown(stop)
   const unknown: BusinessError = await facade.send({ content: 'Hi' }, { channels: ['memory', 'memroy'] }).then(
@@ -198,7 +201,7 @@ t.test('an unknown channel or an empty message is refused before anything is sen
   t.equal((await facade.send({ template: 'order.paid' }, { channels: ['memory'] }))[0]?.success, true)
 })
 
-t.test('N-063 N-064 switched off means skipped, and counts at once', async (t) => {
+t.test('N-063 N-064 a disabled channel is skipped, immediately after the change', async (t) => {
   const { facade, running, sent, stop } = await start()
   t.teardown(stop)
   const apply = (values: Record<string, string | boolean>) =>
@@ -231,7 +234,7 @@ t.test('N-063 N-064 switched off means skipped, and counts at once', async (t) =
 })
 
 t.test(
-  'N-013 N-016 N-027 N-028 N-029 a channel of a third party gets every recipient kind that it asks for',
+  'N-013 N-016 N-027 N-028 N-029 a channel of a third party gets every recipient kind that it declares',
   async (t) => {
     const received: NotificationMessage[] = []
     const collect: Send = async (message) => {
@@ -272,7 +275,7 @@ t.test(
   },
 )
 
-t.test('the caller and the deadline end a send; the idempotency key reaches the channel', async (t) => {
+t.test('the caller and the deadline can end a send; the idempotency key reaches the channel', async (t) => {
   const contexts: SendContext[] = []
   const patient = channelPlugin('patient', async (_, context) => {
     contexts.push(context)
@@ -297,7 +300,7 @@ t.test('the caller and the deadline end a send; the idempotency key reaches the 
   t.equal(contexts[1]?.signal.aborted, true)
 })
 
-t.test('K-018 a stopping product waits for what is being sent, then tells channels to give up', async (t) => {
+t.test('K-018 a stopping product waits for running sends, then aborts them', async (t) => {
   let finish = () => {}
   const slow = channelPlugin('slow', async () => {
     await new Promise<void>((resolve) => {
@@ -331,13 +334,13 @@ t.test('K-018 a stopping product waits for what is being sent, then tells channe
   t.match(await endless, [{ success: false, errorCode: 'aborted' }])
 })
 
-t.test('a message is not enqueued where nothing can keep it', async (t) => {
+t.test('without a database, a message cannot be queued', async (t) => {
   const { facade, stop } = await start()
   t.teardown(stop)
   await rejectsWith(t, facade.enqueue({ content: 'x' }), { code: 'PLINTH_NOTIFICATION_NO_QUEUE' })
 })
 
-t.test('a message is sent as the keys say', async (t) => {
+t.test('a message is sent as configured', async (t) => {
   const contexts: SendContext[] = []
   const patient = channelPlugin('patient', async (_, context) => {
     contexts.push(context)

@@ -57,7 +57,7 @@ async function start(t: Test, set: Record<string, string> = {}) {
   }
 }
 
-t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, channel by channel', async (t) => {
+t.test('N-020 N-021 N-022 N-023 a template renders a message for each channel', async (t) => {
   const { save, facade, sent, send, preview, call, lines } = await start(t)
   await save({ code: 'welcome', subject: 'Hi {{name}}', content: 'all: {{name}} {{city}}' })
   const one = async (draft: object, channel = 'memory') => {
@@ -100,7 +100,7 @@ t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, chan
     'N-023 and filled in with nothing',
   )
 
-  await t.test('N-133 the admin send renders like the facade', async (t) => {
+  await t.test('N-133 messages of administrators are rendered like those of plugins', async (t) => {
     sent.clear()
     const { code } = await send({ template: 'welcome', variables: welcome.variables, subject: 'mine', content: 'mine' })
     t.equal(code, '200')
@@ -133,7 +133,7 @@ t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, chan
     t.same(await rows(), before)
   })
 
-  await t.test('N-024 what is missing does not block, and renders as nothing', async (t) => {
+  await t.test('N-024 a missing variable does not block the send, and renders as nothing', async (t) => {
     sent.clear()
     lines.splice(0)
     assertMembers(t, await send({ template: 'welcome', channels: ['memory'], variables: {} }), {
@@ -148,7 +148,7 @@ t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, chan
   })
 })
 
-t.test('N-025 fail-on-missing-variables blocks the send and names what is missing', async (t) => {
+t.test('N-025 fail-on-missing-variables blocks the send and names the missing variables', async (t) => {
   const { save, facade, sent, send, preview } = await start(t, { [failsOnMissing]: 'true' })
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} {{due.day}} {{#if note}}{{note}}{{/if}}' })
   const bill = { template: 'bill', variables: { number: 'A-1' } }
@@ -174,7 +174,7 @@ t.test('N-026 with validate-before-send off nothing is checked', async (t) => {
   t.match(sent.messages, [{ content: ' EUR' }])
 })
 
-t.test('variables that a message lacks are treated as the keys say', async (t) => {
+t.test('missing variables of a message are handled as configured', async (t) => {
   const { running, save, send, lines } = await start(t)
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} EUR' })
   const [codes] = await assertKeyEffect(t, 'platform.notification.template.fail-on-missing-variables', {
@@ -197,7 +197,7 @@ t.test('variables that a message lacks are treated as the keys say', async (t) =
   t.match(logged, { before: 1, after: 0 })
 })
 
-t.test('without the template plugin a message is sent as it is given', async (t) => {
+t.test('without the template plugin a message is sent unchanged', async (t) => {
   const product = defineProduct({
     name: 'plain',
     plugins: [notification, memory],
@@ -209,7 +209,7 @@ t.test('without the template plugin a message is sent as it is given', async (t)
   t.match(running.service(sentNotifications).messages, [{ content: 'as given {{name}}', template: 'welcome' }])
 })
 
-t.test('a message says where its subject and its content hold values', async (t) => {
+t.test('a message contains the positions of values in its subject and content', async (t) => {
   const { save, facade, sent } = await start(t)
   const values = async (draft: object) => {
     sent.clear()
@@ -233,7 +233,7 @@ t.test('a message says where its subject and its content hold values', async (t)
   t.same(await values({ content: '{{by}}', variables }), [[], []], 'a text that is not rendered holds none')
 })
 
-t.test('half of a surrogate pair reaches no channel', async (t) => {
+t.test('no channel receives half of a surrogate pair', async (t) => {
   const { save, facade, sent } = await start(t)
   await save({ code: 'half', subject: '{{a}}', content: 'b{{a}}', html: '<p>{{a}}</p>', htmlFormat: 'html' })
   const half = '\ud83d'

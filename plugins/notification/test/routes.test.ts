@@ -74,7 +74,7 @@ async function start(t: Test, set: Record<string, string> = {}) {
   }
 }
 
-t.test('a send to a channel that needs recipients names the field that has none', async (t) => {
+t.test('a send to a channel that needs recipients names the field that is empty', async (t) => {
   const { call } = await start(t)
   for (const body of [{}, { recipientUserIds: [] }]) {
     t.hasStrict(await call('POST', 'send', { channels: ['database'], content: 'x', ...body }), {
@@ -92,7 +92,7 @@ t.test('a send to a channel that needs recipients names the field that has none'
   })
 })
 
-t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failures included', async (t) => {
+t.test('C-002 N-030 N-032 N-129 POST send returns one result per channel, including failures', async (t) => {
   const { send, sent } = await start(t)
   const answer = await send({
     channels: ['memory', 'down', 'LOG', 'memory'],
@@ -126,7 +126,7 @@ t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failur
   t.equal(sent.messages[0]?.recipients.length, 2, 'N-131 duplicates of recipients count once')
 })
 
-t.test('N-130 B52 an empty channel list means the inbox, the channel `database`', async (t) => {
+t.test('N-130 B52 an empty channel list means the channel `database`', async (t) => {
   const { send } = await start(t)
   for (const body of [{ content: 'Hi', channels: [] }, { content: 'Hi' }]) {
     assertMembers(t, await send({ ...body, recipientUserIds: [7] }), {
@@ -136,7 +136,7 @@ t.test('N-130 B52 an empty channel list means the inbox, the channel `database`'
   }
 })
 
-t.test('N-019 N-180 attributes of an administrator are those of a list, without keys and addresses', async (t) => {
+t.test('N-019 N-180 administrators may set only listed attributes, without keys and addresses', async (t) => {
   const { send, sent } = await start(t)
   const attributes = {
     module: 'forum',
@@ -155,7 +155,7 @@ t.test('N-019 N-180 attributes of an administrator are those of a list, without 
   t.equal(sent.messages.length, 1)
 })
 
-t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with a code and a reason', async (t) => {
+t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures have HTTP status 200, a code and a reason', async (t) => {
   const { send, call, sent } = await start(t, { 'platform.notification.channels.log.enabled': 'false' })
   const failures: [object, string, string][] = [
     [{ channels: ['memroy'], content: 'Hi' }, '400', 'notification.channel-unknown'],
@@ -198,7 +198,7 @@ t.test('C-022 C-023 C-024 R-061 the send route is limited', async (t) => {
   t.equal(sent.messages.length, 30)
 })
 
-t.test('C-018 C-019 N-013 send-metadata names the channels in the language of the request', async (t) => {
+t.test('C-018 C-019 N-013 send-metadata lists the channels in the language of the request', async (t) => {
   const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
   const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
   t.hasStrict(english, { status: 200, code: '200' })
@@ -222,7 +222,7 @@ t.test('C-018 C-019 N-013 send-metadata names the channels in the language of th
   )
 })
 
-t.test('N-044 N-128 send-metadata describes social messages, and says which field is sensitive', async (t) => {
+t.test('N-044 N-128 send-metadata describes social messages, and shows which field is sensitive', async (t) => {
   const { call } = await start(t)
   const { data } = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN' })
   t.same(
@@ -256,7 +256,7 @@ t.test('N-139 without a database there is no send log, and sends work', async (t
   t.equal(answer.statusCode, 404)
 })
 
-t.test('N-132 A5 whoever sends reaches users of the own data scope alone', async (t) => {
+t.test('N-132 A5 a sender reaches only users of their own data scope', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const running = await startForTest(

@@ -37,7 +37,7 @@ onEachDatabase(t, '10,000 sends, 2,000 at a time, are all in the send log', asyn
   t.not(db, again.db)
 })
 
-onEachDatabase(t, 'a table that stands still for 20 s holds up no send, and loses none', async (t, at) => {
+onEachDatabase(t, 'a table that is blocked for 20 s delays no send and loses none', async (t, at) => {
   if (at.dialect !== 'postgresql') {
     t.pass('PostgreSQL locks a table for as long as a test likes')
     return

@@ -20,7 +20,7 @@ async function failures({ facade, sms, list }: Started, count: number): Promise<
 
 onEachDatabase(
   t,
-  'N-122 N-143 B26 a failed message is sent again as it was, and each retry is a row',
+  'N-122 N-143 B26 a failed message is sent again unchanged, and each retry is a row',
   async (t, at) => {
     const product = await startSendLog(t, at)
     const { facade, sms, call, list, summary, table, audits } = product
@@ -85,7 +85,7 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'N-144 B23 what did not fail or cannot be restored is refused', async (t, at) => {
+onSqlite(t, 'N-144 B23 a message that did not fail or cannot be restored is rejected', async (t, at) => {
   const product = await startSendLog(t, at)
   const { facade, sms, pager, call, list, summary, audits, request } = product
   const [failed = 0] = await failures(product, 1)
@@ -183,7 +183,7 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
   t.equal(audits.length, 1)
 })
 
-onEachDatabase(t, 'N-143 N-146 of several retries at once one sends', async (t, at) => {
+onEachDatabase(t, 'N-143 N-146 one of several concurrent retries sends', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, summary } = product
   const ids = await failures(product, 6)
@@ -209,7 +209,7 @@ onEachDatabase(t, 'N-143 N-146 of several retries at once one sends', async (t, 
   t.match(await summary(), { total: 12, success: 6, failed: 0, retried: 6 })
 })
 
-onSqlite(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays failed', async (t, at) => {
+onSqlite(t, 'N-064 B43 a disabled or missing channel sends nothing, and the message stays failed', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, summary, db, running } = product
   const [id = 0, other = 0] = await failures(product, 2)
@@ -239,76 +239,90 @@ onSqlite(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays 
   t.same(await summary(), before)
 })
 
-onEachDatabase(t, 'B26 a retry whose process dies is unknown; what it never came to is failed again', async (t, at) => {
-  const dying = await startSendLog(t, at)
-  const [id = 0, behind = 0] = await failures(dying, 2)
-  let response = (_: Awaited<ReturnType<typeof accept>>) => {}
-  const begun = Promise.withResolvers<void>()
-  dying.sms.behave = () => {
-    begun.resolve()
-    return new Promise((resolve) => {
-      response = resolve
+onEachDatabase(
+  t,
+  'B26 a retry of a dead process is unknown; messages that it did not reach are failed again',
+  async (t, at) => {
+    const dying = await startSendLog(t, at)
+    const [id = 0, behind = 0] = await failures(dying, 2)
+    let response = (_: Awaited<ReturnType<typeof accept>>) => {}
+    const begun = Promise.withResolvers<void>()
+    dying.sms.behave = () => {
+      begun.resolve()
+      return new Promise((resolve) => {
+        response = resolve
+      })
+    }
+    const hanging = dying.call('POST', '/retry-batch', { ids: [id, behind] })
+    await begun.promise
+
+    const clock = manualClock(dying.clock.now())
+    const other = await startSendLog(t, at, { clock })
+    const run = (name: string) =>
+      other.running.scheduledTasks
+        .find((task) => task.name === `notification.send-log.${name}`)
+        ?.run(new AbortController().signal)
+    t.match(await other.summary(), { failed: 0, retried: 2, sending: 1 })
+    t.hasStrict(await other.call('POST', `/${id}/retry`), { code: '409' }, 'it may still come to an end')
+    await clock.advance(40_001)
+    await run('settle')
+    const { items } = await other.list('status=unknown')
+    assertMembers(t, items, [
+      { retryOfId: id, status: 'unknown', outcome: 'unknown', errorCode: 'notification.interrupted' },
+    ])
+    t.equal(other.sms.sent.length, 0, 'nothing sends it again by itself')
+    t.match(await other.list('retryableOnly=true'), { total: 0 })
+
+    await clock.advance(40_000)
+    await run('purge')
+    t.match(await other.list('retryableOnly=true'), { total: 1, items: [{ id: behind }] }, 'its turn never came')
+    t.match(await other.summary(), { total: 3, failed: 1, retried: 1, unknown: 1 })
+
+    const unknown = items[0].id
+    assertMembers(t, await other.call('POST', '/retry-batch', { ids: [behind, unknown] }), {
+      code: '409',
+      data: { reason: 'notification.send-log-not-failed', ids: [unknown] },
     })
-  }
-  const hanging = dying.call('POST', '/retry-batch', { ids: [id, behind] })
-  await begun.promise
+    t.hasStrict(await other.call('POST', `/${unknown}/retry`), { code: '200', data: { result: { success: true } } })
+    t.equal(other.sms.sent[0]?.context.idempotencyKey, dying.sms.sent[0]?.context.idempotencyKey)
+    t.equal(other.sms.sent[0]?.context.attempt, 3)
+    t.match(await other.summary(), { total: 4, success: 1, failed: 1, retried: 2, unknown: 0 })
 
-  const clock = manualClock(dying.clock.now())
-  const other = await startSendLog(t, at, { clock })
-  const run = (name: string) =>
-    other.running.scheduledTasks
-      .find((task) => task.name === `notification.send-log.${name}`)
-      ?.run(new AbortController().signal)
-  t.match(await other.summary(), { failed: 0, retried: 2, sending: 1 })
-  t.hasStrict(await other.call('POST', `/${id}/retry`), { code: '409' }, 'it may still come to an end')
-  await clock.advance(40_001)
-  await run('settle')
-  const { items } = await other.list('status=unknown')
-  assertMembers(t, items, [
-    { retryOfId: id, status: 'unknown', outcome: 'unknown', errorCode: 'notification.interrupted' },
-  ])
-  t.equal(other.sms.sent.length, 0, 'nothing sends it again by itself')
-  t.match(await other.list('retryableOnly=true'), { total: 0 })
+    dying.sms.behave = accept
+    response({ outcome: 'accepted' })
+    assertMembers(t, await hanging, {
+      code: '409',
+      data: { reason: 'notification.send-log-not-failed', ids: [behind] },
+    })
+    t.equal(dying.sms.sent.length, 1, 'its claim of the second one ran out')
+  },
+)
 
-  await clock.advance(40_000)
-  await run('purge')
-  t.match(await other.list('retryableOnly=true'), { total: 1, items: [{ id: behind }] }, 'its turn never came')
-  t.match(await other.summary(), { total: 3, failed: 1, retried: 1, unknown: 1 })
+onEachDatabase(
+  t,
+  'B26 an outcome that arrives after a send counted as lost replaces the unknown outcome',
+  async (t, at) => {
+    const product = await startSendLog(t, at)
+    const { sms, call, list, running, clock, facade, summary } = product
+    const [id = 0] = await failures(product, 1)
+    sms.behave = async () => {
+      clock.shiftWallClock(60_000)
+      const signal = new AbortController().signal
+      await running.scheduledTasks.find(({ name }) => name === 'notification.send-log.settle')?.run(signal)
+      t.match(await list('status=unknown'), { total: 1 })
+      return { outcome: 'accepted' }
+    }
+    t.hasStrict(await call('POST', `/${id}/retry`), { code: '200', data: { result: { success: true } } })
+    assertMembers(t, (await list('sort=id')).items, [
+      { id, status: 'retried', retryable: false },
+      { status: 'success' },
+    ])
+    t.match(await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] }), [{ success: true }])
+    t.match(await summary(), { total: 3, success: 2, retried: 1, unknown: 0, sending: 0 })
+  },
+)
 
-  const unknown = items[0].id
-  assertMembers(t, await other.call('POST', '/retry-batch', { ids: [behind, unknown] }), {
-    code: '409',
-    data: { reason: 'notification.send-log-not-failed', ids: [unknown] },
-  })
-  t.hasStrict(await other.call('POST', `/${unknown}/retry`), { code: '200', data: { result: { success: true } } })
-  t.equal(other.sms.sent[0]?.context.idempotencyKey, dying.sms.sent[0]?.context.idempotencyKey)
-  t.equal(other.sms.sent[0]?.context.attempt, 3)
-  t.match(await other.summary(), { total: 4, success: 1, failed: 1, retried: 2, unknown: 0 })
-
-  dying.sms.behave = accept
-  response({ outcome: 'accepted' })
-  assertMembers(t, await hanging, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [behind] } })
-  t.equal(dying.sms.sent.length, 1, 'its claim of the second one ran out')
-})
-
-onEachDatabase(t, 'B26 an outcome that comes after a send was taken for lost is the outcome', async (t, at) => {
-  const product = await startSendLog(t, at)
-  const { sms, call, list, running, clock, facade, summary } = product
-  const [id = 0] = await failures(product, 1)
-  sms.behave = async () => {
-    clock.shiftWallClock(60_000)
-    const signal = new AbortController().signal
-    await running.scheduledTasks.find(({ name }) => name === 'notification.send-log.settle')?.run(signal)
-    t.match(await list('status=unknown'), { total: 1 })
-    return { outcome: 'accepted' }
-  }
-  t.hasStrict(await call('POST', `/${id}/retry`), { code: '200', data: { result: { success: true } } })
-  assertMembers(t, (await list('sort=id')).items, [{ id, status: 'retried', retryable: false }, { status: 'success' }])
-  t.match(await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] }), [{ success: true }])
-  t.match(await summary(), { total: 3, success: 2, retried: 1, unknown: 0, sending: 0 })
-})
-
-onSqlite(t, 'N-143 a retry whose outcome cannot be recorded at once is recorded later', async (t, at) => {
+onSqlite(t, 'N-143 a retry whose outcome cannot be recorded immediately is recorded later', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, db, lines, clock, list } = product
   const [id = 0] = await failures(product, 1)

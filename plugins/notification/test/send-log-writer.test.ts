@@ -45,7 +45,7 @@ function concluded(outcome: OutcomeName, more: Partial<SendLogWriterParts> = {},
   return { once: of('once'), safe: of('safe') }
 }
 
-t.test('B26 one class decides what a row becomes and whether it is sent again', (t) => {
+t.test('B26 one class decides the state of a row and its retry', (t) => {
   t.same(concluded('accepted'), { once: ['success', false], safe: ['success', false] })
   t.same(concluded('rejected'), { once: ['failed', false], safe: ['failed', false] })
   t.same(concluded('deferred'), { once: ['failed', true], safe: ['failed', true] })

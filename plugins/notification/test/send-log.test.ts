@@ -9,7 +9,7 @@ import { configuredSecret, reject, startSendLog } from './fixtures/send-log-prod
 const dayMs = 86_400_000
 const mobile = { kind: 'mobile', number: '13800138000' } as const
 
-onEachDatabase(t, 'C-014 C-039 the change set of the send log makes what its entity says', async (t, at) => {
+onEachDatabase(t, 'C-014 C-039 the change set of the send log creates the table of the entity', async (t, at) => {
   const { db } = await startSendLog(t, at)
   const generator = db.fork().config.getExtension('@mikro-orm/schema-generator') as {
     getUpdateSchemaSQL(options: object): Promise<string>
@@ -128,7 +128,7 @@ onEachDatabase(t, 'N-123 N-140 N-141 N-142 D51 the totals, and retryableOnly in 
   t.equal((await summary()).total, 5, 'what is skipped was not sent')
 })
 
-onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 nothing secret is in the table', async (t, at) => {
+onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 the table contains no secret', async (t, at) => {
   const { facade, sms, pager, list, table } = await startSendLog(t, at)
   const secrets = {
     code: '4829137746',
@@ -211,7 +211,7 @@ onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 nothing secret is in the ta
   t.ok(rows.includes('mobile:***5678'), 'that was a look at the table itself')
 })
 
-onEachDatabase(t, 'K-016 what a provider answers fits into the table', async (t, at) => {
+onEachDatabase(t, 'K-016 the response of a provider fits into the table', async (t, at) => {
   const { facade, pager, list } = await startSendLog(t, at)
   pager.behave = async () => ({
     outcome: 'rejected',
@@ -228,7 +228,7 @@ onEachDatabase(t, 'K-016 what a provider answers fits into the table', async (t,
   t.equal(items[0].recipients.length, 20)
 })
 
-onEachDatabase(t, 'N-009 a transaction that is rolled back leaves the record of what went out', async (t, at) => {
+onEachDatabase(t, 'N-009 a rolled back transaction keeps the records of sent messages', async (t, at) => {
   const { facade, db, list, summary } = await startSendLog(t, at)
   const undone = db.transactional(async () => {
     t.match(await facade.send({ content: 'Hi' }), [{ success: true }], 'the send does not wait for its row')
@@ -241,7 +241,7 @@ onEachDatabase(t, 'N-009 a transaction that is rolled back leaves the record of 
   t.match(await summary(), { total: 61, success: 31, failed: 30 }, 'many at once')
 })
 
-onSqlite(t, 'N-009 a send that cannot be recorded has happened all the same', async (t, at) => {
+onSqlite(t, 'N-009 a send that cannot be recorded has happened anyway', async (t, at) => {
   const { facade, db, pager, lines, running } = await startSendLog(t, at)
   await db.execute('drop table notification_send_log')
   pager.behave = reject
@@ -262,7 +262,7 @@ onSqlite(t, 'N-009 a send that cannot be recorded has happened all the same', as
   t.notMatch(JSON.stringify(lines), '13912345678', 'the log does not tell what the row would have held')
 })
 
-onSqlite(t, 'K-018 a graceful stop writes what waits', async (t, at) => {
+onSqlite(t, 'K-018 a graceful stop writes all waiting records', async (t, at) => {
   const first = await startSendLog(t, at)
   const sending = first.facade.send({ content: 'Hi' })
   await first.running.stop('test')
@@ -273,7 +273,7 @@ onSqlite(t, 'K-018 a graceful stop writes what waits', async (t, at) => {
 
 onEachDatabase(
   t,
-  'the log is walked by a cursor, by channel and by time, each a walk of its index, and the totals read no row',
+  'the log is read by a cursor, by channel and by time, each a range scan of its index, and the totals read no row',
   async (t, at) => {
     const { facade, db, sms, list, call, clock } = await startSendLog(t, at)
     for (let round = 0; round < 12; round++) {
@@ -361,7 +361,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'A11 rows past their retention are removed, in portions', async (t, at) => {
+onEachDatabase(t, 'A11 rows are removed in steps after their retention', async (t, at) => {
   const { facade, pager, running, clock, list, summary } = await startSendLog(t, at)
   const retention = 'platform.notification.send-log.retention'
   const purge = async (signal = new AbortController().signal) =>
@@ -406,7 +406,7 @@ onSqlite(t, 'a row of the send log is stored as long as its retention', async (t
   t.match(isStored, { before: true, after: false })
 })
 
-onSqlite(t, 'B41 the send log is for who may see it', async (t, at) => {
+onSqlite(t, 'B41 the send log requires a permission', async (t, at) => {
   const { running, call, request } = await startSendLog(t, at, {
     identity: [iam],
     config: { 'platform.iam.password.hash.memory': '1MiB', 'platform.iam.password.hash.passes': 1 },

@@ -76,62 +76,56 @@ async function until(holds: () => boolean) {
   }
 }
 
-t.test(
-  'what comes during a write goes with the next one, and a database that stands still loses nothing',
-  async (t) => {
-    const gate = Promise.withResolvers<void>()
-    const written = new Set<Parameter>()
-    let statements = 0
-    const { recorder, record, state, reported } = recorderOn(async ({ ids }) => {
-      await gate.promise
-      statements++
-      for (const id of ids) written.add(id)
-    })
-    record(1)
-    await new Promise((resolve) => setImmediate(resolve))
-    // Records the sends of 20 s at 2,000 sends per second.
-    record(39_999)
-    gate.resolve()
-    await recorder.written()
-    t.equal(written.size, 40_000)
-    t.equal(state.lost, 0)
-    t.ok(statements < 450, `${statements} statements`)
-    t.same(reported('a send could not be stored in the send log'), [])
-  },
-)
+t.test('records that arrive during a write are written next, and a blocked database loses nothing', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const written = new Set<Parameter>()
+  let statements = 0
+  const { recorder, record, state, reported } = recorderOn(async ({ ids }) => {
+    await gate.promise
+    statements++
+    for (const id of ids) written.add(id)
+  })
+  record(1)
+  await new Promise((resolve) => setImmediate(resolve))
+  // Records the sends of 20 s at 2,000 sends per second.
+  record(39_999)
+  gate.resolve()
+  await recorder.written()
+  t.equal(written.size, 40_000)
+  t.equal(state.lost, 0)
+  t.ok(statements < 450, `${statements} statements`)
+  t.same(reported('a send could not be stored in the send log'), [])
+})
 
-t.test(
-  'a database that is away is tried again, and a write that was not confirmed is repeated under the same ids',
-  async (t) => {
-    const written: Parameter[][] = []
-    let tries = 0
-    const { recorder, record, clock, state, reported } = recorderOn(async ({ ids }) => {
-      if (state.isAway) {
-        tries++
-        throw new Error('connection lost')
-      }
-      written.push([...ids])
-    })
-    state.isAway = true
-    record(300)
-    await recorder.written()
-    t.equal(tries, 1, 'whoever waits for the rows is not held up')
-    for (let count = 2; count < 12; count++) {
-      await clock.advance(5_000)
-      await until(() => tries === count)
+t.test('an unavailable database is tried again, and an unconfirmed write is repeated with the same ids', async (t) => {
+  const written: Parameter[][] = []
+  let tries = 0
+  const { recorder, record, clock, state, reported } = recorderOn(async ({ ids }) => {
+    if (state.isAway) {
+      tries++
+      throw new Error('connection lost')
     }
-    record(5)
-    state.isAway = false
+    written.push([...ids])
+  })
+  state.isAway = true
+  record(300)
+  await recorder.written()
+  t.equal(tries, 1, 'whoever waits for the rows is not held up')
+  for (let count = 2; count < 12; count++) {
     await clock.advance(5_000)
-    await until(() => written.flat().length === 305)
-    t.equal(new Set(written.flat()).size, 305)
-    t.equal(state.lost, 0)
-    t.equal(reported('the send log cannot be written; the write is retried').length, 1)
-    t.equal(reported('the send log can be written again').length, 1)
-  },
-)
+    await until(() => tries === count)
+  }
+  record(5)
+  state.isAway = false
+  await clock.advance(5_000)
+  await until(() => written.flat().length === 305)
+  t.equal(new Set(written.flat()).size, 305)
+  t.equal(state.lost, 0)
+  t.equal(reported('the send log cannot be written; the write is retried').length, 1)
+  t.equal(reported('the send log can be written again').length, 1)
+})
 
-t.test('what finds no room is counted, and told once at the beginning and once at the end', async (t) => {
+t.test('records that find no room are counted, and logged once at the beginning and once at the end', async (t) => {
   const gate = Promise.withResolvers<void>()
   let written = 0
   const { recorder, record, state, reported } = recorderOn(async ({ rows }) => {
@@ -154,7 +148,7 @@ t.test('what finds no room is counted, and told once at the beginning and once a
   t.ok(still.state.lost > 90 && still.state.lost < 110, `large messages take more room: ${still.state.lost} are lost`)
 })
 
-t.test('a row that the database does not take is given up, and holds up no other', async (t) => {
+t.test('a row that the database rejects is given up, and does not delay the others', async (t) => {
   const written = new Set<Parameter>()
   const { recorder, record, clock, state, reported } = recorderOn(async ({ ids }) => {
     if (ids.includes(3)) throw new Error('no such text')

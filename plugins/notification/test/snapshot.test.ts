@@ -6,7 +6,7 @@ const whole = (attributes: Record<string, unknown>) => {
   return snapshotText({ message, idempotencyKey: 'm' }, (text) => text)
 }
 
-t.test('D.58 a whole payload that may hold a token is not kept, in whatever form it is given', async (t) => {
+t.test('D.58 a payload that may contain a token is not stored, in any form', async (t) => {
   for (const payload of [
     '{"text":"Hi","access_token":"4711"}',
     '{"nested":{"apiKey": "4711"}}',

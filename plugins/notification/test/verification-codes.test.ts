@@ -84,7 +84,7 @@ async function start(
 const mobile = '+8613800000001'
 const email = 'Someone@Example.com'
 
-t.test('R-088 text messages go through the channel sms, e-mail through mail', async (t) => {
+t.test('R-088 text messages use the channel sms, e-mails the channel mail', async (t) => {
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const { call } = await start(t, [sms.plugin, mail.plugin])
   const headers = { 'accept-language': 'en', 'x-trace-id': 'trace-0001' }
@@ -116,7 +116,7 @@ t.test('R-088 text messages go through the channel sms, e-mail through mail', as
   t.equal(new Set(keys).size, 3, 'each code is a message of its own')
 })
 
-t.test('R-094 a code by e-mail leaves through the channel mail and reaches a mail server', async (t) => {
+t.test('R-094 a code by e-mail uses the channel mail and reaches a mail server', async (t) => {
   const server = await startMailServer(t)
   const { call } = await start(t, [mailPlugin, mailChannel], server.config)
   t.hasStrict(await call('email-codes', { email }, { 'accept-language': 'en' }), { code: '200' })
@@ -128,7 +128,7 @@ t.test('R-094 a code by e-mail leaves through the channel mail and reaches a mai
   t.equal(server.received.length, 1)
 })
 
-t.test('R-088 R-089 what is configured for the message reaches the channel', async (t) => {
+t.test('R-088 R-089 the configured message settings reach the channel', async (t) => {
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const { call } = await start(
     t,
@@ -155,7 +155,7 @@ t.test('R-088 R-089 what is configured for the message reaches the channel', asy
   t.match(mail.last(), { template: 'mail-code', subject: 'Your code', content: /valid for 1 hour\./ })
 })
 
-t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats the code', async (t) => {
+t.test('R-095 B22 a failing channel invalidates the code, and no error contains the code', async (t) => {
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const config = { ...longCodes, 'platform.notification.send-deadline': '1m' }
   const { call, clock, log, files } = await start(t, [sms.plugin, mail.plugin], config)
@@ -208,7 +208,7 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
   for (const code of codes) t.notMatch(everything, code, 'in no log line, answer or file')
 })
 
-t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, without the code', async (t) => {
+t.test('R-093 R-095 N-009 B23 a sent code is a row of the send log, without the code', async (t) => {
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const config = { ...longCodes, [`${root}.email.subject`]: 'Your code' }
   const { call, sendLogs, files } = await start(t, [sms.plugin, mail.plugin], config)
@@ -262,7 +262,7 @@ t.test('only loaded channels are offered', async (t) => {
   })
 })
 
-t.test('beside the sender of another plugin the configuration has to choose', async (t) => {
+t.test('if another plugin also has a sender, the configuration must choose', async (t) => {
   const mail = channel('mail', ['email'])
   const other = definePlugin({
     id: 'test.other',
@@ -281,7 +281,7 @@ t.test('beside the sender of another plugin the configuration has to choose', as
   t.equal(mail.sent.length, 1)
 })
 
-t.test('E11 a code says which site sent it', async (t) => {
+t.test('E11 a code message names the site', async (t) => {
   for (const translator of [[i18n], []]) {
     const mail = channel('mail', ['email'])
     const { call } = await start(t, [mail.plugin], { 'platform.site.name': 'Acme $& shop' }, translator)

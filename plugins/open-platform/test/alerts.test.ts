@@ -7,7 +7,7 @@ import t from 'tap'
 import { alertWindowMs } from '../src/applications/application-alerts.ts'
 import { outcome, shop, startOpen } from './fixtures/product.ts'
 
-onEachDatabase(t, 'operations are told of refused applications, once per window each', async (t, at) => {
+onEachDatabase(t, 'operators are told about rejected applications, once per window each', async (t, at) => {
   const reported: [string, unknown][] = []
   const listener = definePlugin({
     id: 'test.operations',

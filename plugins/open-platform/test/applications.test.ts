@@ -36,13 +36,13 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
   const { id, secret } = created.data
   const path = `${apps}/${id}`
 
-  await t.test('C-053 the secret is shown once', async (t) => {
+  await t.test('C-053 the secret is shown only once', async (t) => {
     const shown = [await call('GET', path, admin), await call('GET', apps, admin), await call('GET', audits, admin)]
     for (const { text } of shown) t.notMatch(text, /secret"|plinth_open_/i)
     t.match(shown[0]?.data, { ...body, id })
   })
 
-  await t.test('an application that is created again under its key is the same one, with its secret', async (t) => {
+  await t.test('an application that is created again with its key is the same one, with its secret', async (t) => {
     const key = { 'idempotency-key': 'create-1' }
     const content = { name: 'Once', scopes: [] }
     const twice = [await call('POST', apps, admin, content, key), await call('POST', apps, admin, content, key)]
@@ -69,7 +69,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.equal((await call('DELETE', `${apps}/${other.id}`, admin)).code, '200')
   })
 
-  await t.test('a change changes what it names, and only what nobody else has changed', async (t) => {
+  await t.test('a change only affects the given members, and is rejected after another change', async (t) => {
     const change = { scopes: [exportScope, orderScope], rateLimitPerMinute: null, description: null, version: 1 }
     const { version: _, ...after } = change
     t.hasStrict(await call('PUT', path, admin, change), { code: '200', data: { ...body, ...after, version: 2 } })
@@ -86,7 +86,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.equal((await call('GET', path, admin)).data.version, 3)
   })
 
-  await t.test('bad input names the field and changes nothing', async (t) => {
+  await t.test('invalid input names the field and changes nothing', async (t) => {
     const rejected: readonly (readonly [object, string, string])[] = [
       [{}, '400 http.invalid-input', 'name'],
       [{ name: '' }, '400 http.invalid-input', 'name'],
@@ -117,7 +117,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     for (const response of missing) t.equal(outcome(response), '404 open-platform.app-unknown')
   })
 
-  await t.test('a rotated secret counts for its grace period beside the new one', async (t) => {
+  await t.test('a rotated secret is accepted during its grace period together with the new one', async (t) => {
     const app = { appKey: created.data.appKey, secret }
     const rotated = await call('POST', `${path}/rotate-secret`, admin, { graceSeconds: 3600 })
     const until = new Date(clock.now() + 3_600_000).toISOString()
@@ -141,7 +141,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.equal(outcome(await signed({ ...app, secret: last.data.secret })), '200')
   })
 
-  await t.test('a second rotation does not end a secret that a grace period was promised for', async (t) => {
+  await t.test('a second rotation does not end the grace period of an earlier secret', async (t) => {
     const rotate = `${path}/rotate-secret`
     const { secret: working } = (await call('POST', rotate, admin, { graceSeconds: 0 })).data
     const app = { appKey: created.data.appKey, secret: working }
@@ -168,7 +168,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.equal(outcome(await call('POST', rotate, admin, { force: true }, key)), '422 idempotency.key-reused')
   })
 
-  await t.test('a conflict says what stands there, who wrote it and when', async (t) => {
+  await t.test('a conflict shows the current values, who wrote them and when', async (t) => {
     const { version, updatedAt } = (await call('GET', path, admin)).data
     const conflict = { currentVersion: version, updatedBy: 'admin', updatedAt }
     for (const [method, target, body] of [

@@ -6,7 +6,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { exportScope, orderScope, shop, startOpen } from './fixtures/product.ts'
 
-t.test('C-050 C-045 scopes are listed, and the API description tells which route needs which', async (t) => {
+t.test('C-050 C-045 scopes are listed, and the API description shows which route needs which scope', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { call, adminToken, server } = await startOpen(t, db)
@@ -29,7 +29,7 @@ t.test('C-050 C-045 scopes are listed, and the API description tells which route
   ])
 })
 
-t.test('C-050 a wrong declaration stops the start and names the plugin', async (t) => {
+t.test('C-050 an invalid declaration prevents the start and names the plugin', async (t) => {
   const started = async (add: (scopes: OpenScopes, server: HttpServer) => void) => {
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())

@@ -29,7 +29,7 @@ t.test('secrets of applications are encrypted with the key', async (t) => {
   t.same([found?.before, found?.after], ['200', '503 open-platform.secret-key-unusable'])
 })
 
-t.test('an application without its own limit has the default one', async (t) => {
+t.test('an application without its own limit has the default limit', async (t) => {
   const [codes] = await assertKeyEffect(t, 'platform.open-platform.security.default-rate-limit-per-minute', {
     changed: 2,
     observe: async (config) => {

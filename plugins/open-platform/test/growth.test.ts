@@ -9,7 +9,7 @@ import { startOpen } from './fixtures/product.ts'
 const usage = '/api/v1/admin/open-platform/usage?from=2026-01-01&to=2026-01-30'
 const columns = 'id, day, app_id, app_key, method, route, calls, failed, cost'
 
-onEachDatabase(t, 'C-051 every page of usage is a walk of its index that begins at its position', async (t, at) => {
+onEachDatabase(t, 'C-051 every page of usage is a range scan of its index from its position', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 0, 30))
   const { adminToken, call, running } = await startOpen(t, at, { clock })
   const admin = await adminToken()

@@ -24,7 +24,7 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
   const other = await startOpen(t, db, { config, clock: one.clock })
   const admin = await one.adminToken()
 
-  await t.test('the first application may come on two instances at once', async (t) => {
+  await t.test('two instances may create the first application at the same time', async (t) => {
     const both = await Promise.all([one.createApp(admin), other.createApp(admin)])
     for (const app of both) {
       t.equal(outcome(await one.signed(app)), '200')
@@ -36,7 +36,7 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
     t.match(made, [{ origin: 'state', actor: 'open-platform', sensitive: true, before: undefined }])
   })
 
-  await t.test('C-052 a nonce that was used on one is refused on the other', async (t) => {
+  await t.test('C-052 a nonce that was used on one instance is rejected on the other', async (t) => {
     const app = await one.createApp(admin)
     const headers = one.headersOf(app, {})
     t.equal(outcome(await one.signed(app, { headers })), '200')
@@ -50,7 +50,7 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
     }
   })
 
-  await t.test('R-097 they share the quota of an application', async (t) => {
+  await t.test('R-097 the instances share the quota of an application', async (t) => {
     const app = await one.createApp(admin, { rateLimitPerMinute: 6 })
     const instances = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? one : other))
     const responses = await Promise.all(instances.map((instance) => instance.signed(app)))
@@ -58,7 +58,7 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
     t.equal(responses.filter(({ code }) => code === '429').length, 4)
   })
 
-  await t.test('what is changed on one counts on the other at once', async (t) => {
+  await t.test('a change on one instance applies on the other immediately', async (t) => {
     const app = await one.createApp(admin)
     t.equal(outcome(await other.signed(app)), '200')
     await one.call('POST', `${apps}/${app.id}/disable`, admin, {})
@@ -82,27 +82,31 @@ t.test('two instances on Redis', { skip: skipRedis }, async (t) => {
   await asOne(t, db, redis.config)
 })
 
-t.test('C-052 while the shared store is away every signed request is refused', { skip: skipOwnRedis }, async (t) => {
-  const redis = await ownRedis()
-  t.teardown(() => redis.drop())
-  const db = await createDatabase('sqlite')
-  t.teardown(() => db.drop())
-  const { adminToken, createApp, signed, call } = await startOpen(t, db, { config: redis.config })
-  const admin = await adminToken()
-  const app = await createApp(admin)
-  t.equal(outcome(await signed(app)), '200')
-  await redis.kill()
-  const headers = { 'x-trace-id': 'while-away' }
-  t.hasStrict(await signed(app, { headers }), {
-    status: 200,
-    code: '503',
-    data: { reason: 'open-platform.replay-check-unavailable' },
-  })
-  t.equal(outcome(await signed({ ...app, secret: 'plinth_open_wrong' })), '401 open-platform.signature-invalid')
-  t.equal((await call('GET', apps, admin)).code, '200', 'administration goes on')
-  await redis.start()
-  await until(async () => (await signed(app)).code === '200', 'signed calls are back with it')
-})
+t.test(
+  'C-052 every signed request is rejected while the shared store is unavailable',
+  { skip: skipOwnRedis },
+  async (t) => {
+    const redis = await ownRedis()
+    t.teardown(() => redis.drop())
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const { adminToken, createApp, signed, call } = await startOpen(t, db, { config: redis.config })
+    const admin = await adminToken()
+    const app = await createApp(admin)
+    t.equal(outcome(await signed(app)), '200')
+    await redis.kill()
+    const headers = { 'x-trace-id': 'while-away' }
+    t.hasStrict(await signed(app, { headers }), {
+      status: 200,
+      code: '503',
+      data: { reason: 'open-platform.replay-check-unavailable' },
+    })
+    t.equal(outcome(await signed({ ...app, secret: 'plinth_open_wrong' })), '401 open-platform.signature-invalid')
+    t.equal((await call('GET', apps, admin)).code, '200', 'administration goes on')
+    await redis.start()
+    await until(async () => (await signed(app)).code === '200', 'signed calls are back with it')
+  },
+)
 
 /** Starts an instance in a child process. It is stopped when the test ends. */
 async function startProcess(t: Test, db: TestDatabase): Promise<{ server: WatchedProcess; base: string }> {
@@ -119,30 +123,36 @@ async function startProcess(t: Test, db: TestDatabase): Promise<{ server: Watche
   return { server, base: String(base) }
 }
 
-onEachDatabase(t, 'C-051 C-052 two processes: replay is refused across them, a stop loses no record', async (t, db) => {
-  const one = await startProcess(t, db)
-  const other = await startProcess(t, db)
-  const send = (base: string, method: string, target: string, headers: object, body: object) =>
-    exchange(base, method, target, { 'content-type': 'application/json', ...headers }, JSON.stringify(body))
-  const login = await send(one.base, 'POST', '/api/v1/auth/login', {}, administrator)
-  const authorization = `Bearer ${login.data.accessToken}`
-  const app: Application = (await send(one.base, 'POST', apps, { authorization }, { name: 'Partner' })).data
-  const signed = (base: string, headers = signedHeadersFor(app, {}, Date.now())) =>
-    exchange(base, 'GET', '/api/v1/open/whoami', headers, '')
+onEachDatabase(
+  t,
+  'C-051 C-052 two processes: a replay is rejected on both, and a stop loses no record',
+  async (t, db) => {
+    const one = await startProcess(t, db)
+    const other = await startProcess(t, db)
+    const send = (base: string, method: string, target: string, headers: object, body: object) =>
+      exchange(base, method, target, { 'content-type': 'application/json', ...headers }, JSON.stringify(body))
+    const login = await send(one.base, 'POST', '/api/v1/auth/login', {}, administrator)
+    const authorization = `Bearer ${login.data.accessToken}`
+    const app: Application = (await send(one.base, 'POST', apps, { authorization }, { name: 'Partner' })).data
+    const signed = (base: string, headers = signedHeadersFor(app, {}, Date.now())) =>
+      exchange(base, 'GET', '/api/v1/open/whoami', headers, '')
 
-  const headers = signedHeadersFor(app, {}, Date.now())
-  t.equal(outcome(await signed(one.base, headers)), '200')
-  t.equal(outcome(await signed(other.base, headers)), '401 open-platform.nonce-used')
-  const responses = await Promise.all(Array.from({ length: 20 }, (_, index) => signed((index % 2 ? one : other).base)))
-  t.same(new Set(responses.map(outcome)), new Set(['200']))
-  const same = signedHeadersFor(app, {}, Date.now())
-  const raced = await Promise.all([one, other, one, other, one, other].map(({ base }) => signed(base, same)))
-  t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
+    const headers = signedHeadersFor(app, {}, Date.now())
+    t.equal(outcome(await signed(one.base, headers)), '200')
+    t.equal(outcome(await signed(other.base, headers)), '401 open-platform.nonce-used')
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => signed((index % 2 ? one : other).base)),
+    )
+    t.same(new Set(responses.map(outcome)), new Set(['200']))
+    const same = signedHeadersFor(app, {}, Date.now())
+    const raced = await Promise.all([one, other, one, other, one, other].map(({ base }) => signed(base, same)))
+    t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
 
-  for (const { server } of [one, other]) t.same(await server.end('SIGTERM'), [0, null])
-  const later = await startOpen(t, db)
-  const rows = await later.db.query<{ n: unknown }>('select count(*) as n from open_call where app_key = ?', [
-    app.appKey,
-  ])
-  t.equal(Number(rows[0]?.n), 22)
-})
+    for (const { server } of [one, other]) t.same(await server.end('SIGTERM'), [0, null])
+    const later = await startOpen(t, db)
+    const rows = await later.db.query<{ n: unknown }>('select count(*) as n from open_call where app_key = ?', [
+      app.appKey,
+    ])
+    t.equal(Number(rows[0]?.n), 22)
+  },
+)

@@ -38,7 +38,7 @@ async function recorded(t: Test, db: TestDatabase) {
   return rows.map((row) => ({ ...row, cost: Number(row.cost), quota_limit: Number(row.quota_limit) }))
 }
 
-onEachDatabase(t, 'C-051 every accepted call leaves one record, none is lost on a graceful stop', async (t, db) => {
+onEachDatabase(t, 'C-051 every accepted call creates one record, and a graceful stop loses none', async (t, db) => {
   const clock = manualClock()
   const { adminToken, createApp, signed, running } = await startOpen(t, db, { clock })
   const admin = await adminToken()
@@ -153,7 +153,7 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
     t.same((await lines()).items, before)
   })
 
-  await t.test('old records and secrets past their grace go', async (t) => {
+  await t.test('old records and secrets after their grace period are removed', async (t) => {
     await call('POST', `/api/v1/admin/open-platform/apps/${other.id}/rotate-secret`, admin, { graceSeconds: 60 })
     const purge = running.scheduledTasks.find(({ name }) => name === 'open-platform.purge')
     const { signal } = new AbortController()
@@ -179,7 +179,7 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
   })
 })
 
-t.test('C-051 E11 days of usage are those of the time zone of the site', async (t) => {
+t.test('C-051 E11 days of usage use the time zone of the site', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const clock = manualClock(Date.UTC(2026, 0, 30, 15, 59))
@@ -230,7 +230,7 @@ t.test('C-051 the same call written twice is one record', async (t) => {
   t.equal(Number(day?.calls), 2, 'and is counted once')
 })
 
-t.test('a call that is still being answered when the product stops is recorded', async (t) => {
+t.test('a call without a complete response is recorded when the product stops', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
@@ -276,7 +276,7 @@ t.test('a call that is still being answered when the product stops is recorded',
   t.match(await recorded(t, db), [{ route: '/api/v1/slow', code: null }])
 })
 
-t.test('C-051 calls wait for a database that is away; when too many wait, more are refused', async (t) => {
+t.test('C-051 calls wait for an unavailable database; if too many wait, further calls are rejected', async (t) => {
   const clock = manualClock()
   const written: CallRecord[] = []
   const batches: number[] = []

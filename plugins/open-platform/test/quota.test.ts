@@ -19,7 +19,7 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
   const { adminToken, createApp, signed, call } = await start
   const admin = await adminToken()
 
-  await t.test('R-097 an own limit wins over the default of 60', async (t) => {
+  await t.test('R-097 a limit of the application overrides the default of 60', async (t) => {
     const three = await createApp(admin, { rateLimitPerMinute: 3 })
     const seen: ApiResponse[] = []
     for (let count = 0; count < 4; count++) seen.push(await signed(three, whoami))
@@ -41,7 +41,7 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
     t.equal(seen[3]?.data.retryAfter, retryAfter)
   })
 
-  await t.test('R-098 case 43: 0 and negative are unlimited and never become the default', async (t) => {
+  await t.test('R-098 case 43: 0 and negative limits mean unlimited and never the default', async (t) => {
     for (const rateLimitPerMinute of [0, -5]) {
       const app = await createApp(admin, { rateLimitPerMinute })
       const responses = await Promise.all(Array.from({ length: 65 }, () => signed(app)))
@@ -91,7 +91,7 @@ t.test('R-097 R-098 the default comes from the configuration', async (t) => {
   }
 })
 
-t.test('R-099 a minute later the quota is whole again', async (t) => {
+t.test('R-099 a minute later the whole quota is available again', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const clock = manualClock()
@@ -106,7 +106,7 @@ t.test('R-099 a minute later the quota is whole again', async (t) => {
   t.equal(outcome(await signed(app)), '200')
 })
 
-t.test('R-100 a call that costs more takes more, from the store that its route names', async (t) => {
+t.test('R-100 a call with a higher cost takes more quota, from the store of its route', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { adminToken, createApp, signed } = await startOpen(t, db)
@@ -119,7 +119,7 @@ t.test('R-100 a call that costs more takes more, from the store that its route n
   t.same(quotaHeaders(await signed(app)).slice(0, 2), ['5', '4'], 'another store, another quota')
 })
 
-t.test('quota is taken after every check, and not for what was refused', async (t) => {
+t.test('quota is taken after all checks, and not for rejected calls', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { adminToken, createApp, signed } = await startOpen(t, db)
@@ -138,7 +138,7 @@ t.test('quota is taken after every check, and not for what was refused', async (
   t.same(quotaHeaders(await signed(app)).slice(0, 2), ['2', '1'])
 })
 
-t.test('R-061 R-063 limits by user tell applications apart', async (t) => {
+t.test('R-061 R-063 limits per user distinguish applications', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { adminToken, createApp, signed } = await startOpen(t, db)
@@ -150,7 +150,7 @@ t.test('R-061 R-063 limits by user tell applications apart', async (t) => {
   t.same(codes, ['200', '200', '429', '200', '200', '429'])
 })
 
-onEachDatabase(t, 'A25 what is refused writes nothing, and a replay takes no quota', async (t, db) => {
+onEachDatabase(t, 'A25 a rejected call writes nothing, and a replay takes no quota', async (t, db) => {
   const clock = manualClock()
   const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock })
   const admin = await adminToken()

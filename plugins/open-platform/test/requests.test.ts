@@ -15,12 +15,12 @@ const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_
 /** Returns the parts of a response that a caller sees. */
 const seen = ({ status, code, message, data }: ApiResponse) => ({ status, code, message, data })
 
-onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) => {
+onEachDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) => {
   const { createApp, adminToken, signed, headersOf, call, base } = await startOpen(t, db)
   const admin = await adminToken()
   const app = await createApp(admin)
 
-  await t.test('signed in every way that means the same', async (t) => {
+  await t.test('signed in all equivalent forms', async (t) => {
     assertMembers(t, await signed(app), {
       code: '200',
       data: { appKey: app.appKey, name: 'Partner', scopes: [orderScope] },
@@ -44,7 +44,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     })
   })
 
-  await t.test('the bytes of a body are signed, not what they mean', async (t) => {
+  await t.test('the bytes of a body are signed, not their meaning', async (t) => {
     const put = { method: 'PUT', target: order }
     const written = ' {"n": 1.0,\t"a":"\\u00e9","n":2}\r\n'
     t.hasStrict(await signed(app, { ...put, body: written }), { code: '200', data: { body: { n: 2, a: 'é' } } })
@@ -56,7 +56,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     }
   })
 
-  await t.test('the same request again is refused, also in another order', async (t) => {
+  await t.test('the same request is rejected again, also with parameters in another order', async (t) => {
     const first: SignedCall = { target: `${order}?b=2&a=1`, nonce: 'nonce-of-the-first-call' }
     t.equal(outcome(await signed(app, first)), '200')
     t.equal(outcome(await signed(app, first)), '401 open-platform.nonce-used')
@@ -69,7 +69,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     t.same(new Set(responses), new Set(['200', '401 open-platform.nonce-used']))
   })
 
-  await t.test('what is refused uses no nonce up: a wrong signature, a missing scope', async (t) => {
+  await t.test('a rejected request does not use its nonce: a wrong signature, a missing scope', async (t) => {
     const nonce = 'nonce-that-was-guessed'
     const forged = { ...app, secret: 'plinth_open_guess' }
     t.equal(outcome(await signed(forged, { nonce })), '401 open-platform.signature-invalid')
@@ -86,12 +86,12 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     t.same((await signed(app, both)).data.scopes, [exportScope], 'all scopes of a route are needed')
   })
 
-  await t.test('C-050 a login is no signature and a signature no login', async (t) => {
+  await t.test('C-050 a login does not replace a signature, and a signature does not replace a login', async (t) => {
     t.equal(outcome(await call('GET', order, admin)), '401 open-platform.header-missing')
     t.equal(outcome(await signed(app, { target: apps })), '401 iam.token-missing')
   })
 
-  await t.test('unknown, disabled and badly signed applications get the same response', async (t) => {
+  await t.test('unknown and disabled applications and wrong signatures get the same response', async (t) => {
     const disabled = await createApp(admin)
     await call('POST', `${apps}/${disabled.id}/disable`, admin, {})
     const wrong = '0'.repeat(64)
@@ -155,7 +155,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     )
   }
 
-  await t.test('the timestamp lies within 300 s, both ends included', async (t) => {
+  await t.test('the timestamp is within 300 s, both ends included', async (t) => {
     for (const seconds of [-300, 0, 300]) {
       t.equal(outcome(await signed(app, { timestamp: now + seconds })), '200', `${seconds} s`)
     }
@@ -168,7 +168,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     t.equal(outcome(await signed(app, { timestamp: now + 300 })), '200', 'milliseconds count')
   })
 
-  await t.test('a bad header or time is refused before the body is read', async (t) => {
+  await t.test('an invalid header or timestamp is rejected before the body is read', async (t) => {
     const body = `"${'x'.repeat(2 * 1024 * 1024)}"`
     const post = { method: 'POST', target: '/api/v1/open/echo', sent: { body } }
     t.equal((await signed(app, post)).status, 413)
@@ -176,7 +176,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     t.equal(outcome(await signed(app, { ...post, timestamp: 1 })), '401 open-platform.timestamp-out-of-range')
   })
 
-  await t.test('a body that takes its time does not keep a request fresh', async (t) => {
+  await t.test('a body that arrives slowly does not extend the time window of a request', async (t) => {
     const body = '"slow"'
     const post = { method: 'POST', target: '/api/v1/open/echo', body }
     const headers = { ...headersOf(app, post), 'content-type': 'application/json', 'content-length': body.length }
@@ -199,14 +199,14 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     clock.shiftWallClock(-301_000)
   })
 
-  await t.test('what cannot be signed is said so', async (t) => {
+  await t.test('a request that cannot be signed is reported', async (t) => {
     for (const query of ['a=%zz', 'a=%ff', 'a=1#b']) {
       const answer = await signed(app, { sent: { target: `/api/v1/open/whoami?${query}` } })
       t.equal(outcome(answer), '400 open-platform.query-malformed', query)
     }
   })
 
-  await t.test('in Chinese as well', async (t) => {
+  await t.test('also in Chinese', async (t) => {
     const answer = await signed(stranger, { headers: { 'accept-language': 'zh-CN' } })
     t.match(answer.message, /\p{Script=Han}/u)
   })
@@ -246,7 +246,7 @@ t.test('C-052 a nonce stays used as long as its request could be repeated', asyn
   t.equal(outcome(await signed(app, { headers })), '401 open-platform.timestamp-out-of-range')
 })
 
-t.test('A25 whatever a client signs passes, and nothing passes with one bit changed', async (t) => {
+t.test('A25 every correctly signed request is accepted, and none with one changed bit', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { createApp, adminToken, signed, headersOf, running } = await startOpen(t, db)

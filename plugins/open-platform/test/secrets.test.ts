@@ -30,65 +30,69 @@ async function stored(db: TestDatabase, running: RunningProduct): Promise<string
   return text + files.map((name) => readFileSync(join(db.directory, name), 'latin1')).join('')
 }
 
-onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or the API description', async (t, db) => {
-  const lines: string[] = []
-  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
-  const broken = definePlugin({
-    id: 'broken',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    requires: { http },
-    setup: ({ services }) =>
-      services.http.route({
-        method: 'POST',
-        path: '/api/v1/broken/open',
-        summary: 'Fails',
-        access: 'signed',
-        annotations: [openApi({ scopes: [] })],
-        response: Type.Null(),
-        handler: (request) => {
-          throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
-        },
-      }),
-  })
-  const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
-    logger,
-    plugins: [shop, broken],
-    config: { 'platform.http.access-log': true },
-  })
-  const admin = await adminToken()
-  const app = await createApp(admin)
-  const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
-  const secrets = [app.secret, rotated.data.secret]
-  const responses: ApiResponse[] = [
-    await signed(app),
-    await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
-    await signed({ ...app, secret: 'plinth_open_wrong' }),
-    await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
-    await call('GET', apps, admin),
-    await call('GET', audits, admin),
-    await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
-  ]
-  t.equal(responses[1]?.code, '500')
-  const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
-  t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
-  await running.stop('so that everything is written')
+onEachDatabase(
+  t,
+  'C-053 W-032 no database table, log, response or API description contains a secret',
+  async (t, db) => {
+    const lines: string[] = []
+    const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+    const broken = definePlugin({
+      id: 'broken',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { http },
+      setup: ({ services }) =>
+        services.http.route({
+          method: 'POST',
+          path: '/api/v1/broken/open',
+          summary: 'Fails',
+          access: 'signed',
+          annotations: [openApi({ scopes: [] })],
+          response: Type.Null(),
+          handler: (request) => {
+            throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
+          },
+        }),
+    })
+    const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
+      logger,
+      plugins: [shop, broken],
+      config: { 'platform.http.access-log': true },
+    })
+    const admin = await adminToken()
+    const app = await createApp(admin)
+    const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
+    const secrets = [app.secret, rotated.data.secret]
+    const responses: ApiResponse[] = [
+      await signed(app),
+      await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
+      await signed({ ...app, secret: 'plinth_open_wrong' }),
+      await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
+      await call('GET', apps, admin),
+      await call('GET', audits, admin),
+      await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
+    ]
+    t.equal(responses[1]?.code, '500')
+    const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
+    t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
+    await running.stop('so that everything is written')
 
-  const again = await startOpen(t, db, {
-    logger,
-    clock: manualClock(Date.UTC(2026, 0, 1, 1)),
-    plugins: [shop, broken],
-  })
-  t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
-  const kept = await stored(db, again.running)
-  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...responses.map(({ text }) => text)]
-  for (const text of texts)
-    t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
-  t.match(kept, app.appKey, 'what was looked at holds the application')
-  t.match(lines.join(''), /failed for app_/, 'and the failure')
-})
+    const again = await startOpen(t, db, {
+      logger,
+      clock: manualClock(Date.UTC(2026, 0, 1, 1)),
+      plugins: [shop, broken],
+    })
+    t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
+    const kept = await stored(db, again.running)
+    const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...responses.map(({ text }) => text)]
+    for (const text of texts)
+      t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
+    t.match(kept, app.appKey, 'what was looked at holds the application')
+    t.match(lines.join(''), /failed for app_/, 'and the failure')
+  },
+)
 
-onSqlite(t, 'C-053 a sealed secret opens only where it belongs', async (t, db) => {
+onSqlite(t, 'C-053 an encrypted secret can be decrypted only in its own row', async (t, db) => {
   const { adminToken, createApp, signed, running, call } = await startOpen(t, db)
   const admin = await adminToken()
   const [one, other] = [await createApp(admin), await createApp(admin)]
@@ -122,7 +126,7 @@ onSqlite(t, 'C-053 a sealed secret opens only where it belongs', async (t, db) =
   t.equal(outcome(await signed(again.data)), '200')
 })
 
-t.test('C-053 without the master key nothing is replaced, and with it everything is back', async (t) => {
+t.test('C-053 without the master key nothing is replaced, and with it all secrets can be read again', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const clock = manualClock()
@@ -143,69 +147,65 @@ t.test('C-053 without the master key nothing is replaced, and with it everything
   t.equal(outcome(await third.signed(app)), '200')
 })
 
-onEachDatabase(
-  t,
-  'C-052 an application that does not exist costs the database and the mapper the same work',
-  async (t, db) => {
-    const { adminToken, createApp, running, clock } = await startOpen(t, db)
-    const app = await createApp(await adminToken())
-    const real = running.service(database)
-    let work: unknown[] = []
-    const typesOf = (row: object) =>
-      Object.entries(row).map(([name, value]) => `${name} ${value === null ? null : typeof value}`)
-    const watchedManager = () =>
-      new Proxy(real.fork(), {
-        get(manager, name) {
-          const member = Reflect.get(manager, name)
-          if (typeof member !== 'function') return member
-          return (...given: unknown[]) => {
-            const response = member.apply(manager, given)
-            const seen = (found: unknown) => work.push([name, found === null ? 'nothing' : 'an entity'])
-            if (response instanceof Promise) response.then(seen)
-            else seen(response)
-            return response
-          }
-        },
-      })
-    const watched = {
-      dialect: real.dialect,
-      fork: watchedManager,
-      async query(sql: string, parameters: never) {
-        const rows = await real.query<object>(sql, parameters)
-        work.push(['query', rows.map(typesOf)])
-        return rows
+onEachDatabase(t, 'C-052 an unknown application costs the database and the mapper the same work', async (t, db) => {
+  const { adminToken, createApp, running, clock } = await startOpen(t, db)
+  const app = await createApp(await adminToken())
+  const real = running.service(database)
+  let work: unknown[] = []
+  const typesOf = (row: object) =>
+    Object.entries(row).map(([name, value]) => `${name} ${value === null ? null : typeof value}`)
+  const watchedManager = () =>
+    new Proxy(real.fork(), {
+      get(manager, name) {
+        const member = Reflect.get(manager, name)
+        if (typeof member !== 'function') return member
+        return (...given: unknown[]) => {
+          const response = member.apply(manager, given)
+          const seen = (found: unknown) => work.push([name, found === null ? 'nothing' : 'an entity'])
+          if (response instanceof Promise) response.then(seen)
+          else seen(response)
+          return response
+        }
       },
-    } as unknown as Database
-    const key = Buffer.alloc(32, 7)
-    const log = pino({ level: 'silent' })
-    const box = new SecretBox({ find: async () => key, get: async () => key }, log)
-    const authenticator = new Authenticator({ db: watched, clock, log, box, alerts: { keyAbnormal: () => {} } })
-    await real.execute('update open_app set secret_enc = ? where id = ?', [
-      await box.seal(app.appKey, app.secret),
-      app.id,
-    ])
-    const workFor = async (appKey: string) => {
-      work = []
-      const sent = { appKey, timestamp: '1', nonce: 'n'.repeat(16), signature: 'ab'.repeat(32) }
-      const rejected = await authenticator.callerOf(sent, 'text').catch((error) => error)
-      t.equal(rejected.reason, 'open-platform.signature-invalid')
-      return work
-    }
-    const known = await workFor(app.appKey)
-    t.ok(known.length > 0)
-    t.same(await workFor('app_000000000000000000000000'), known, 'unknown')
-    await real.execute(`update open_app set status = 'disabled' where id = ?`, [app.id])
-    t.same(await workFor(app.appKey), known, 'disabled')
-    const right = {
-      appKey: app.appKey,
-      timestamp: '1',
-      nonce: 'n'.repeat(16),
-      signature: signatureOf(app.secret, 'text'),
-    }
-    await rejectsWith(t, authenticator.callerOf(right, 'text'), { code: '401' }, 'disabled, with the right signature')
-    await real.execute(`update open_app set status = 'active' where id = ?`, [app.id])
-    t.match(await authenticator.callerOf(right, 'text'), { appId: app.id, appKey: app.appKey, name: 'Partner' })
-    const decoy = { ...right, appKey: 'decoy' }
-    await rejectsWith(t, authenticator.callerOf(decoy, 'text'), { code: '401' })
-  },
-)
+    })
+  const watched = {
+    dialect: real.dialect,
+    fork: watchedManager,
+    async query(sql: string, parameters: never) {
+      const rows = await real.query<object>(sql, parameters)
+      work.push(['query', rows.map(typesOf)])
+      return rows
+    },
+  } as unknown as Database
+  const key = Buffer.alloc(32, 7)
+  const log = pino({ level: 'silent' })
+  const box = new SecretBox({ find: async () => key, get: async () => key }, log)
+  const authenticator = new Authenticator({ db: watched, clock, log, box, alerts: { keyAbnormal: () => {} } })
+  await real.execute('update open_app set secret_enc = ? where id = ?', [
+    await box.seal(app.appKey, app.secret),
+    app.id,
+  ])
+  const workFor = async (appKey: string) => {
+    work = []
+    const sent = { appKey, timestamp: '1', nonce: 'n'.repeat(16), signature: 'ab'.repeat(32) }
+    const rejected = await authenticator.callerOf(sent, 'text').catch((error) => error)
+    t.equal(rejected.reason, 'open-platform.signature-invalid')
+    return work
+  }
+  const known = await workFor(app.appKey)
+  t.ok(known.length > 0)
+  t.same(await workFor('app_000000000000000000000000'), known, 'unknown')
+  await real.execute(`update open_app set status = 'disabled' where id = ?`, [app.id])
+  t.same(await workFor(app.appKey), known, 'disabled')
+  const right = {
+    appKey: app.appKey,
+    timestamp: '1',
+    nonce: 'n'.repeat(16),
+    signature: signatureOf(app.secret, 'text'),
+  }
+  await rejectsWith(t, authenticator.callerOf(right, 'text'), { code: '401' }, 'disabled, with the right signature')
+  await real.execute(`update open_app set status = 'active' where id = ?`, [app.id])
+  t.match(await authenticator.callerOf(right, 'text'), { appId: app.id, appKey: app.appKey, name: 'Partner' })
+  const decoy = { ...right, appKey: 'decoy' }
+  await rejectsWith(t, authenticator.callerOf(decoy, 'text'), { code: '401' })
+})

@@ -17,7 +17,7 @@ const { secret, vectors, refused } = JSON.parse(
 const canonicalOf = ({ method, target, body, timestamp, nonce }: (typeof vectors)[number]) =>
   canonicalRequest({ method, target, body: Buffer.from(body), timestamp, nonce })
 
-t.test('C-048 C-049 A25 canonical text and signature are those of the vectors', async (t) => {
+t.test('C-048 C-049 A25 canonical text and signature equal the test vectors', async (t) => {
   for (const vector of vectors) {
     t.equal(canonicalOf(vector), vector.canonical, vector.name)
     t.equal(signatureOf(secret, vector.canonical), vector.signature, vector.name)
@@ -43,7 +43,7 @@ const spellings: readonly ((text: string) => string)[] = [
   (value) => [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
 ]
 
-t.test('the canonical query depends on what a query says, not on how it is written', async (t) => {
+t.test('the canonical query depends on the content of a query, not on its notation', async (t) => {
   const written = (all: readonly (readonly [string, string])[], spell: (text: string) => string) =>
     all.map(([name, value]) => `${spell(name)}=${spell(value)}`).join('&')
   fc.assert(
@@ -71,7 +71,7 @@ t.test('the canonical query depends on what a query says, not on how it is writt
   t.pass('as far as random queries tell')
 })
 
-t.test('C-052 no two requests share a canonical text', async (t) => {
+t.test('C-052 no two requests have the same canonical text', async (t) => {
   const request = fc.record({
     method: fc.constantFrom('GET', 'POST'),
     path: fc.constantFrom('/a', '/a/b', '/b'),
@@ -91,7 +91,7 @@ t.test('C-052 no two requests share a canonical text', async (t) => {
   t.pass('as far as random requests tell')
 })
 
-t.test('C-046 the document tells everything that callers and operators meet', async (t) => {
+t.test('C-046 the document describes everything that callers and operators see', async (t) => {
   const document = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
   const { fields, helps: _, ...texts } = Object(openPlatform.messages?.en['open-platform'])
   t.ok(fields, 'the titles of fields are no reasons')

@@ -41,7 +41,7 @@ async function startClient(t: Test, config: Readonly<Record<string, JsonValue>>,
   }
 }
 
-t.test('a private address is reached only as the keys allow', async (t) => {
+t.test('a private address is only reached as configured', async (t) => {
   const { server, host, port, url } = await startServer(t)
   server.on('request', (_, response: ServerResponse) => response.end('ok'))
   const http = { 'platform.outgoing-http.allow-http': true }
@@ -73,7 +73,7 @@ t.test('a private address is reached only as the keys allow', async (t) => {
   )
 })
 
-t.test('a response is read up to the largest size', async (t) => {
+t.test('a response is read up to the maximum size', async (t) => {
   const { server, host, url } = await startServer(t)
   server.on('request', (_, response: ServerResponse) => response.end('x'.repeat(100_000)))
   const [sizes] = await assertKeyEffect(t, 'platform.outgoing-http.max-response-size', {
@@ -121,7 +121,7 @@ async function passTimeouts(t: Test, host: string, url: string, code: 'connect-t
   client.stop()
 }
 
-t.test('a connection without a handshake is given up at its timeout', async (t) => {
+t.test('a connection without a handshake ends at its timeout', async (t) => {
   const sockets: Socket[] = []
   const silent = createSocketServer((socket) => sockets.push(socket.on('error', () => {})))
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))

@@ -78,7 +78,7 @@ async function failure(work: Promise<unknown>): Promise<OutgoingHttpError> {
   throw new Error('it was answered')
 }
 
-t.test('N-057 what is not public is refused in every spelling, and never asked', async (t) => {
+t.test('N-057 private addresses are rejected in every notation, and never contacted', async (t) => {
   const there = await server(t)
   const { port } = there
   const outgoing = client(t, { allowedPorts: [String(port)] })
@@ -139,7 +139,7 @@ t.test('N-057 what is not public is refused in every spelling, and never asked',
   t.equal(there.requests.length, 0)
 })
 
-t.test('names lead only where their addresses may be reached', async (t) => {
+t.test('names are only used if all their addresses are allowed', async (t) => {
   const there = await server(t)
   const { port } = there
   const request = { url: `http://hook.example.com:${port}/` }
@@ -181,7 +181,7 @@ t.test('names lead only where their addresses may be reached', async (t) => {
   )
 })
 
-t.test('a name that answers another address the second time gains nothing', async (t) => {
+t.test('a name that resolves to another address the second time does not bypass the check', async (t) => {
   const there = await server(t)
   const settings = { allowedPorts: [String(there.port)], allowedCidrs: ['127.0.0.1/32'] }
   const rebinding = client(t, settings, answering(['127.0.0.1'], ['127.0.0.2']))
@@ -193,7 +193,7 @@ t.test('a name that answers another address the second time gains nothing', asyn
   t.equal(there.requests.length, 1)
 })
 
-t.test('a proxy that the environment names is not asked: it would look names up by itself', async (t) => {
+t.test('a proxy from the environment is not used, because it would resolve names itself', async (t) => {
   const [there, proxy] = [await server(t), await server(t)]
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']
   const before = names.map((name) => [name, process.env[name]] as const)
@@ -209,7 +209,7 @@ t.test('a proxy that the environment names is not asked: it would look names up 
   t.same([there.requests.length, proxy.requests.length], [1, 0])
 })
 
-t.test('TLS names the host of the address, and a certificate that nobody vouches for is refused', async (t) => {
+t.test('TLS verifies the host name of the URL, and a certificate of an unknown authority is rejected', async (t) => {
   const named: string[] = []
   let answered = 0
   const { key, cert } = selfSigned()
@@ -238,7 +238,7 @@ t.test('TLS names the host of the address, and a certificate that nobody vouches
   t.equal(answered, 0)
 })
 
-t.test('protocol, port, user name and form of an address', async (t) => {
+t.test('protocol, port, user name and form of a URL', async (t) => {
   const outgoing = client(t, { allowHttp: false })
   const cases: [string, string][] = [
     ['http://example.com/', 'url-refused'],
@@ -265,7 +265,7 @@ t.test('protocol, port, user name and form of an address', async (t) => {
   t.notMatch(error.message, 'two-secret')
 })
 
-t.test('what is sent and what comes back', async (t) => {
+t.test('the request and the response', async (t) => {
   const there = await server(t, async (request, response) => {
     response.writeHead(request.url === '/moved' ? 302 : 201, { location: '/other', 'x-two': ['a', 'b'] }).end('grüße')
   })
@@ -281,7 +281,7 @@ t.test('what is sent and what comes back', async (t) => {
   t.equal(there.requests.length, 2, 'a redirect is not followed')
 })
 
-t.test('no more of an answer is read than may be', async (t) => {
+t.test('a response is read only up to its limit', async (t) => {
   const there = await server(t, (_, response) => {
     const write = () => {
       while (response.write('x'.repeat(4096)));
@@ -298,7 +298,7 @@ t.test('no more of an answer is read than may be', async (t) => {
   t.equal((await outgoing.request({ url: there.url, maxResponseBytes: 10 })).body.length, 10)
 })
 
-t.test('every wait has an end, and the socket ends with it', async (t) => {
+t.test('every wait ends, and the socket with it', async (t) => {
   const hanging = await server(t, () => {})
   const settings = { allowedHosts: [hanging.host] }
   const clock = manualClock()
@@ -333,7 +333,7 @@ t.test('every wait has an end, and the socket ends with it', async (t) => {
   await slow.closed[0]
 })
 
-t.test('what cannot be reached was not sent; what was cut off may have arrived', async (t) => {
+t.test('an unreachable server received nothing; an interrupted request may have arrived', async (t) => {
   const gone = await server(t)
   const port = await freePort()
   const rejected = await failure(
@@ -362,7 +362,7 @@ t.test('what cannot be reached was not sent; what was cut off may have arrived',
   t.hasStrict(timedOut, { code: 'connect-timeout', mayHaveArrived: false })
 })
 
-t.test('one client for a product: keys count while it runs, requests are measured, stop ends them', async (t) => {
+t.test('one client per product: keys are live, requests are measured, stop ends them', async (t) => {
   const there = await server(t, (request, response) => {
     if (request.url !== '/hang') response.writeHead(request.url === '/no' ? 404 : 200).end()
   })
@@ -393,7 +393,7 @@ t.test('one client for a product: keys count while it runs, requests are measure
   t.hasStrict(await failure(outgoing.request({ url: there.url })), { code: 'stopped', mayHaveArrived: false })
 })
 
-t.test('a connection can be tried without a request', async (t) => {
+t.test('a connection can be tested without a request', async (t) => {
   const { port, host, url, requests } = await server(t)
   await client(t, { allowedHosts: [host] }).reach({ url: `${url}/secret-path?token=secret` })
   await client(t, { allowedHosts: [`hook.example.com:${port}`] }, answering(['127.0.0.1'])).reach({

@@ -16,7 +16,7 @@ const problemsOf = (plugins: readonly Plugin[]) =>
   prepareProduct(defineProduct({ name: 'preset', plugins }), { envFile: false, environment: {} }).problems
 const idsOf = (plugins: readonly Plugin[]) => plugins.map(({ id }) => id).sort()
 
-t.test('a family has every plugin that its package opens', async (t) => {
+t.test('a family contains every plugin that its package exports', async (t) => {
   const families = [
     ['notification-channels', notificationChannels],
     ['rate-limit-stores', rateLimitStores],
@@ -36,7 +36,7 @@ t.test('a family has every plugin that its package opens', async (t) => {
   }
 })
 
-t.test('a preset can be planned with those that it requires', async (t) => {
+t.test('a preset can be planned together with the presets that it requires', async (t) => {
   const stacks = { platform, operations, commerce, web3Payments }
   let plugins: readonly Plugin[] = []
   for (const [name, preset] of Object.entries(stacks)) {

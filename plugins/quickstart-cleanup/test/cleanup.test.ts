@@ -133,7 +133,7 @@ onEachDatabase(t, 'I-175 I-176 I-177 I-181 D.35 all modules', async (t: Test, db
   t.match(again.data, { passed: true, cleanedCount: 0, failedCount: 0, skippedCount: 4 }, 'nothing is left to do')
 })
 
-onSqlite(t, 'I-178 I-181 one module, confirmed as previewed', async (t: Test, db) => {
+onSqlite(t, 'I-178 I-181 one module, confirmed after its preview', async (t: Test, db) => {
   const { call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {}, mall: blocked } })
   const right = confirm('forum')
   const wrong: [string, object][] = [
@@ -177,47 +177,55 @@ onSqlite(t, 'I-178 I-181 one module, confirmed as previewed', async (t: Test, db
   assertMembers(t, entries.slice(-2), [{ summary: { outcome: 'cleaned' } }, { summary: { outcome: 'blocked' } }])
 })
 
-onEachDatabase(t, 'I-179 I-180 I-181 I-183 whatever fails is rolled back, and alone', async (t: Test, db) => {
-  const wrapped = (cause: Error) => new Error('the module wraps it', { cause })
-  const failing: Record<string, ModuleSettings> = {
-    'foreign-key': {
-      async between(data) {
-        const [item] = await data.query<{ id: number }>('select id from demo_item where module = ?', ['foreign-key'])
-        await data.execute('insert into real_link (id, item_id) values (?, ?)', [data.newId(), Number(item?.id)])
+onEachDatabase(
+  t,
+  'I-179 I-180 I-181 I-183 a failing module is rolled back, and only this module',
+  async (t: Test, db) => {
+    const wrapped = (cause: Error) => new Error('the module wraps it', { cause })
+    const failing: Record<string, ModuleSettings> = {
+      'foreign-key': {
+        async between(data) {
+          const [item] = await data.query<{ id: number }>('select id from demo_item where module = ?', ['foreign-key'])
+          await data.execute('insert into real_link (id, item_id) values (?, ?)', [data.newId(), Number(item?.id)])
+        },
       },
-    },
-    'removal-failed': { removeItems: (data) => data.execute('delete from no_such_table') },
-    wrapped: {
-      removeItems: () => Promise.reject(wrapped(new ForeignKeyConstraintViolationException(new Error('referenced')))),
-    },
-    'data-source': {
-      removeItems: () => Promise.reject(wrapped(new PlinthError('PLINTH_DATABASE_UNREACHABLE', 'gone', 'mend'))),
-    },
-    conflict: {
-      removeItems: () => Promise.reject(new PlinthError('PLINTH_DATABASE_TRANSACTION_GAVE_UP', 'busy', 'again')),
-    },
-    'residual-data': { removeItems: async () => 1 },
-  }
-  const expected = { ...Object.fromEntries(Object.keys(failing).map((key) => [key, key])), wrapped: 'foreign-key' }
-  const { call, left, entries } = await startCleanup(t, db, { modules: { ai: {}, ...failing, video: {} } })
-  const { code, data } = await call('POST', '', { confirmation: allPhrase })
-  t.equal(code, '200')
-  t.match(data, { passed: false, cleanedCount: 2, failedCount: 6, skippedCount: 0 })
-  for (const result of data.modules) {
-    const errorKey = expected[result.moduleCode as keyof typeof expected]
-    if (errorKey === undefined) {
-      t.hasStrict(result, { outcome: 'cleaned' })
-      t.same(await left(result.moduleCode), [0, 0])
-      continue
+      'removal-failed': { removeItems: (data) => data.execute('delete from no_such_table') },
+      wrapped: {
+        removeItems: () => Promise.reject(wrapped(new ForeignKeyConstraintViolationException(new Error('referenced')))),
+      },
+      'data-source': {
+        removeItems: () => Promise.reject(wrapped(new PlinthError('PLINTH_DATABASE_UNREACHABLE', 'gone', 'mend'))),
+      },
+      conflict: {
+        removeItems: () => Promise.reject(new PlinthError('PLINTH_DATABASE_TRANSACTION_GAVE_UP', 'busy', 'again')),
+      },
+      'residual-data': { removeItems: async () => 1 },
     }
-    t.hasStrict(result, { outcome: 'failed', executed: true, errorKey, state: 'ready', targetCount: 3, removed: [] })
-    t.match(result.message, /nothing was removed/i)
-    t.same(await left(result.moduleCode), [1, 2], `${result.moduleCode}: the notes are back`)
-    const entry = entries.find(({ summary }) => summary['module'] === result.moduleCode)
-    t.hasStrict(entry, { status: 'failed', summary: { errorKey, targets: 3, blockers: 0, removed: 0 } })
-  }
-  t.notMatch(JSON.stringify(data), /no_such_table|delete from|wraps/i, 'no SQL and no inner message reaches the caller')
-})
+    const expected = { ...Object.fromEntries(Object.keys(failing).map((key) => [key, key])), wrapped: 'foreign-key' }
+    const { call, left, entries } = await startCleanup(t, db, { modules: { ai: {}, ...failing, video: {} } })
+    const { code, data } = await call('POST', '', { confirmation: allPhrase })
+    t.equal(code, '200')
+    t.match(data, { passed: false, cleanedCount: 2, failedCount: 6, skippedCount: 0 })
+    for (const result of data.modules) {
+      const errorKey = expected[result.moduleCode as keyof typeof expected]
+      if (errorKey === undefined) {
+        t.hasStrict(result, { outcome: 'cleaned' })
+        t.same(await left(result.moduleCode), [0, 0])
+        continue
+      }
+      t.hasStrict(result, { outcome: 'failed', executed: true, errorKey, state: 'ready', targetCount: 3, removed: [] })
+      t.match(result.message, /nothing was removed/i)
+      t.same(await left(result.moduleCode), [1, 2], `${result.moduleCode}: the notes are back`)
+      const entry = entries.find(({ summary }) => summary['module'] === result.moduleCode)
+      t.hasStrict(entry, { status: 'failed', summary: { errorKey, targets: 3, blockers: 0, removed: 0 } })
+    }
+    t.notMatch(
+      JSON.stringify(data),
+      /no_such_table|delete from|wraps/i,
+      'no SQL and no inner message reaches the caller',
+    )
+  },
+)
 
 const endOwnConnection = {
   postgresql: 'select pg_terminate_backend(pg_backend_pid())',
@@ -239,7 +247,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-onEachDatabase(t, 'I-177 what becomes real after the preview is not removed', async (t: Test, db) => {
+onEachDatabase(t, 'I-177 data that becomes real after the preview is not removed', async (t: Test, db) => {
   let requested = 0
   const { call, left, confirm, entries } = await startCleanup(t, db, {
     modules: { forum: { blockers: () => (++requested === 1 ? [] : [aBlocker]) } },
@@ -250,7 +258,7 @@ onEachDatabase(t, 'I-177 what becomes real after the preview is not removed', as
   assertMembers(t, entries, [{ status: 'warning', summary: { outcome: 'blocked', blockers: 3 } }])
 })
 
-onEachDatabase(t, 'I-181 the record of a success and the removal are one', async (t: Test, db) => {
+onEachDatabase(t, 'I-181 the removal and the record of its success are one transaction', async (t: Test, db) => {
   const audit = () => Promise.reject(new Error('the audit is full'))
   const { call, left, confirm } = await startCleanup(t, db, { modules: { forum: {} }, audit })
   const { data } = await call('POST', '/forum', confirm('forum'))
@@ -258,7 +266,7 @@ onEachDatabase(t, 'I-181 the record of a success and the removal are one', async
   t.same(await left('forum'), [1, 2])
 })
 
-onEachDatabase(t, 'I-002 two runs at once remove once', async (t: Test, db) => {
+onEachDatabase(t, 'I-002 two concurrent runs remove the data once', async (t: Test, db) => {
   const { call, left, confirm } = await startCleanup(t, db, { modules: { forum: {} } })
   const runs = await Promise.all([1, 2, 3].map(() => call('POST', '/forum', confirm('forum'))))
   t.ok(runs.every(({ data }) => data.passed))
@@ -312,7 +320,7 @@ onSqlite(t, 'I-002 I-162 login and permissions', async (t: Test, db) => {
   t.same(await left('forum'), [1, 2])
 })
 
-t.test('I-179 what takes too long or cannot be read', async (t) => {
+t.test('I-179 modules that take too long or cannot be read', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const hang = (signal: AbortSignal) =>
@@ -357,7 +365,7 @@ t.test('I-179 what takes too long or cannot be read', async (t) => {
   )
 })
 
-t.test('I-181 without a plugin that keeps the audit it goes into the log', async (t) => {
+t.test('I-181 without an audit plugin the removal is logged', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const lines: string[] = []

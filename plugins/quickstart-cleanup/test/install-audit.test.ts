@@ -9,7 +9,7 @@ import { allPhrase, startCleanup } from './fixtures/products.ts'
 
 const auditLogs = '/api/v1/admin/install/audit-logs?action=quickstart-cleanup'
 
-onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', async (t: Test, db) => {
+onEachDatabase(t, 'I-015 I-058 I-181 together with the installer, disabled', async (t: Test, db) => {
   const { call, left, confirm } = await startCleanup(t, db, {
     modules: { forum: {}, mall: { removeItems: () => Promise.reject(new Error('no')) } },
     audit: false,

@@ -32,7 +32,7 @@ const localStores = {
 }
 const localStoreOf = (key: string) => (key.includes('.memory.') ? 'memory' : 'local-token-bucket')
 
-t.test('a local store has room for so many keys', async (t) => {
+t.test('a local store accepts the maximum number of keys', async (t) => {
   const found = await assertKeyEffect(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.max-keys', {
     changed: 2,
     observe: async (values, key) => {
@@ -51,7 +51,7 @@ t.test('a local store has room for so many keys', async (t) => {
     t.same([before, after], ['allowed: true, allowed: true, allowed: true', 'allowed: true, allowed: true, 503'])
 })
 
-t.test('a local store removes expired keys after so many calls', async (t) => {
+t.test('a local store removes expired keys after the configured number of calls', async (t) => {
   const found = await assertKeyEffect(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.cleanup-interval', {
     changed: 1,
     observe: async (values, key) => {

@@ -24,7 +24,7 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
 })
 
 for (const [name, { plugin, Store }] of Object.entries(stores)) {
-  t.test(`the store ${name} gives back what is over when nobody calls any more`, async (t) => {
+  t.test(`the store ${name} releases expired keys when nobody calls any more`, async (t) => {
     const clock = manualClock()
     const running = await startForTest(defineProduct({ name: 'stores', plugins: [owner, plugin] }), { clock })
     t.teardown(() => running.stop('test ended'))
@@ -57,7 +57,7 @@ for (const [name, { plugin, Store }] of Object.entries(stores)) {
   })
 }
 
-t.test('sweeps change no decision of the memory store, wherever its windows lie afterwards', async (t) => {
+t.test('sweeps do not change decisions of the memory store, wherever its windows begin afterwards', async (t) => {
   const step = fc.oneof(
     {
       weight: 6,
@@ -91,7 +91,7 @@ t.test('sweeps change no decision of the memory store, wherever its windows lie 
   await t.resolves(fc.assert(property, { numRuns: 40 }))
 })
 
-t.test('a sweep gives back the memory of the windows, also when some are left', async (t) => {
+t.test('a sweep releases the memory of the windows, also if some remain', async (t) => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const held = () => {

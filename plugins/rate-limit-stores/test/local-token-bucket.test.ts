@@ -17,7 +17,7 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
 const admitted = (store: LocalBucketStore, times: number, of = request()) =>
   Array.from({ length: times }, () => store.consume(of).allowed).filter(Boolean).length
 
-t.test('R-033 R-108 the local token bucket keeps its contract: a key is nothing but its bucket', async (t) => {
+t.test('R-033 R-108 the local token bucket obeys its contract: a key is only its bucket', async (t) => {
   const make = (clock: Clock) => {
     const store = new LocalBucketStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
     return { store, entries: () => store.size }
@@ -26,7 +26,7 @@ t.test('R-033 R-108 the local token bucket keeps its contract: a key is nothing 
   for (const { name, run } of cases) t.test(name, run)
 })
 
-t.test('R-033 60 per minute is a burst of 60 and then one per second', async (t) => {
+t.test('R-033 60 per minute means a burst of 60 and then one per second', async (t) => {
   const clock = manualClock()
   const store = create(clock)
   t.equal(admitted(store, 60), 60)
@@ -45,7 +45,7 @@ t.test('R-033 60 per minute is a burst of 60 and then one per second', async (t)
   t.equal(allowed, 120, 'one call every 500 ms for 120 s')
 })
 
-t.test('R-033 nothing is lost or gained by rounding, whatever limit and window', async (t) => {
+t.test('R-033 nothing is lost or gained by rounding, with any limit and window', async (t) => {
   const calls = fc.array(
     fc.record({ waitMs: fc.integer({ min: 0, max: 900 }), cost: fc.integer({ min: 1, max: 9 }) }),
     {
@@ -75,7 +75,7 @@ t.test('R-033 nothing is lost or gained by rounding, whatever limit and window',
   await t.resolves(fc.assert(property, { numRuns: 150 }))
 })
 
-t.test('R-033 limits and windows too large for exact products never admit too much', async (t) => {
+t.test('R-033 limits and windows too large for exact products never accept too many calls', async (t) => {
   const clock = manualClock()
   const store = create(clock)
   const huge = request({ limit: 1e9, windowMs: 30 * 86_400_000, cost: 1e9 })
@@ -89,7 +89,7 @@ t.test('R-033 limits and windows too large for exact products never admit too mu
   t.match(store.consume(most), { allowed: true, remaining: Number.MAX_SAFE_INTEGER - 1 })
 })
 
-t.test('a bucket of another limit or window under one key is another bucket; reset forgets all', async (t) => {
+t.test('a bucket of another limit or window with the same key is another bucket; reset removes all', async (t) => {
   const clock = manualClock()
   const store = create(clock)
   const [small, large] = [request({ limit: 10 }), request({ limit: 20 })]
@@ -102,7 +102,7 @@ t.test('a bucket of another limit or window under one key is another bucket; res
   t.equal(admitted(store, 21, large), 20)
 })
 
-t.test('R-034 idle buckets are purged in small steps, buckets in use are kept', async (t) => {
+t.test('R-034 idle buckets are purged in small steps, and used buckets are kept', async (t) => {
   const clock = manualClock()
   const store = create(clock)
   for (let index = 0; index < 10_000; index++) store.consume(request({ key: `once:${index}`, limit: 1 }))
@@ -128,7 +128,7 @@ t.test('R-034 idle buckets are purged in small steps, buckets in use are kept', 
   t.equal(full.consume(request({ key: 'one too many' })).allowed, true, 'idle buckets make room at once')
 })
 
-t.test('buckets that are over are gone after calls as many as a quarter of them, whenever they ended', async (t) => {
+t.test('expired buckets are removed after calls of a quarter of their number, whenever they expired', async (t) => {
   const cases = fc.record({
     entries: fc.integer({ min: 1, max: 8000 }),
     cleanupInterval: fc.integer({ min: 1, max: 1024 }),
@@ -159,7 +159,7 @@ t.test('buckets that are over are gone after calls as many as a quarter of them,
   )
 })
 
-t.test('R-028 R-030 R-031 the plugin brings the store under its own name unless it is disabled', async (t) => {
+t.test('R-028 R-030 R-031 the plugin provides the store with its own name unless it is disabled', async (t) => {
   const owner = definePlugin({
     id: 'test.owner',
     version: '1.0.0',

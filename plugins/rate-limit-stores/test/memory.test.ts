@@ -15,7 +15,7 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
   ...changes,
 })
 
-t.test('R-016 R-032 R-108 the memory store keeps its contract: a key is nothing but its window', async (t) => {
+t.test('R-016 R-032 R-108 the memory store obeys its contract: a key is only its window', async (t) => {
   const make = (clock: Clock) => {
     const store = new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
     return { store, entries: () => store.size }
@@ -24,7 +24,7 @@ t.test('R-016 R-032 R-108 the memory store keeps its contract: a key is nothing 
   for (const { name, run } of cases) t.test(name, run)
 })
 
-t.test('R-007 R-008 R-009 R-016 a window starts with its first hit and is never extended', async (t) => {
+t.test('R-007 R-008 R-009 R-016 a window starts with its first call and is never extended', async (t) => {
   const clock = manualClock(Date.UTC(2026, 0, 1, 0, 0, 59, 900))
   const store = create(clock)
   const first = clock.now()
@@ -51,7 +51,7 @@ t.test('R-007 R-008 R-009 R-016 a window starts with its first hit and is never 
   t.match(store.consume(request()), { allowed: true, remaining: 4 })
 })
 
-t.test('a window edge may see twice the limit, and no more', async (t) => {
+t.test('up to twice the limit can pass around the end of a window, and no more', async (t) => {
   const clock = manualClock()
   const store = create(clock)
   const admitted = (times: number) =>
@@ -63,7 +63,7 @@ t.test('a window edge may see twice the limit, and no more', async (t) => {
   t.equal(admitted(6), 5)
 })
 
-t.test('R-013 no interval of one window admits more than twice the limit, whatever the costs', async (t) => {
+t.test('R-013 no interval of one window accepts more than twice the limit, whatever the costs', async (t) => {
   const steps = fc.array(
     fc.record({ waitMs: fc.integer({ min: 0, max: 1500 }), cost: fc.integer({ min: 1, max: 12 }) }),
     {
@@ -90,14 +90,14 @@ t.test('R-013 no interval of one window admits more than twice the limit, whatev
   await t.resolves(fc.assert(property, { numRuns: 300 }))
 })
 
-t.test('R-007 a limit that has become lower than what is used leaves 0, never less', async (t) => {
+t.test('R-007 a limit that becomes lower than the used quota leaves 0, never less', async (t) => {
   const store = create(manualClock())
   store.consume(request({ cost: 5 }))
   t.match(store.peek(request({ limit: 3 })), { allowed: false, remaining: 0 })
   t.match(store.consume(request({ limit: 6 })), { allowed: true, remaining: 0 })
 })
 
-t.test('R-016 rules of one key with different windows never change what another one decides', async (t) => {
+t.test('R-016 rules of one key with different windows never change the decision of another rule', async (t) => {
   const rule = fc.record({
     windowMs: fc.constantFrom(1, 1000, 60_000, 3_600_000),
     limit: fc.integer({ min: 1, max: 6 }),
@@ -127,7 +127,7 @@ t.test('R-016 rules of one key with different windows never change what another 
   await t.resolves(fc.assert(property, { numRuns: 300 }))
 })
 
-t.test('R-027 R-032 a purge starts every cleanup-interval calls and never stops the calls for long', async (t) => {
+t.test('R-027 R-032 a purge starts every cleanup-interval calls and never delays calls for long', async (t) => {
   const clock = manualClock()
   const store = create(clock)
   const often = request({ key: 'regular', limit: 1e9 })
@@ -157,7 +157,7 @@ t.test('R-027 R-032 a purge starts every cleanup-interval calls and never stops 
   t.equal(eager.size, 1, 'an interval of 1 purges with every call')
 })
 
-t.test('windows that are over are gone after calls as many as a quarter of them, whenever they ended', async (t) => {
+t.test('expired windows are removed after calls of a quarter of their number, whenever they expired', async (t) => {
   const cases = fc.record({
     entries: fc.integer({ min: 1, max: 8000 }),
     cleanupInterval: fc.integer({ min: 1, max: 1024 }),
@@ -188,7 +188,7 @@ t.test('windows that are over are gone after calls as many as a quarter of them,
   )
 })
 
-t.test('beyond max-keys a new key is an error and known keys go on', async (t) => {
+t.test('above max-keys a new key is an error, and known keys continue', async (t) => {
   const clock = manualClock()
   const store = create(clock, { maxKeys: 100 })
   for (let index = 0; index < 100; index++) store.consume(request({ key: `k${index}` }))
@@ -202,7 +202,7 @@ t.test('beyond max-keys a new key is an error and known keys go on', async (t) =
   t.equal(store.peek(request({ key: 'one too many' })).remaining, 4)
 })
 
-t.test('joint limits that find no room for all of them take nothing', async (t) => {
+t.test('joint limits without room for all of them take nothing', async (t) => {
   const clock = manualClock()
   const store = create(clock, { maxKeys: 3 })
   store.consume(request({ key: 'k0' }))
@@ -218,7 +218,7 @@ t.test('joint limits that find no room for all of them take nothing', async (t) 
   )
 })
 
-t.test('R-030 the plugin brings the store under its own name', async (t) => {
+t.test('R-030 the plugin provides the store with its own name', async (t) => {
   const owner = definePlugin({
     id: 'test.owner',
     version: '1.0.0',

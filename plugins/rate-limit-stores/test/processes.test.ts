@@ -35,14 +35,18 @@ async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: b
 }
 
 for (const { dialect, skip } of dialectsUnderTest) {
-  t.test(`R-035 two processes on one database (${dialect}) never admit too much`, { skip, timeout }, async (t) => {
-    const db = await createDatabase(dialect)
-    t.teardown(() => db.drop())
-    for (const name of names) {
-      await t.test(name, { timeout }, (t) => neverOverAdmits(t, name, db.config, false))
-      await t.test(`${name}, one is killed`, { timeout }, (t) => neverOverAdmits(t, name, db.config, true))
-    }
-  })
+  t.test(
+    `R-035 two processes on one database (${dialect}) never accept too many calls`,
+    { skip, timeout },
+    async (t) => {
+      const db = await createDatabase(dialect)
+      t.teardown(() => db.drop())
+      for (const name of names) {
+        await t.test(name, { timeout }, (t) => neverOverAdmits(t, name, db.config, false))
+        await t.test(`${name}, one is killed`, { timeout }, (t) => neverOverAdmits(t, name, db.config, true))
+      }
+    },
+  )
 }
 
 /** Starts a Redis server for this test. Returns the configuration of products that use it. */
@@ -57,7 +61,7 @@ async function redisOf(t: Test) {
   return { redis, client, config }
 }
 
-t.test('R-035 two processes on one Redis never admit too much', { skip: skipRedis, timeout }, async (t) => {
+t.test('R-035 two processes on one Redis never accept too many calls', { skip: skipRedis, timeout }, async (t) => {
   const { config } = await redisOf(t)
   for (const name of names) {
     await t.test(name, { timeout }, (t) => neverOverAdmits(t, name, config, false))
@@ -66,7 +70,7 @@ t.test('R-035 two processes on one Redis never admit too much', { skip: skipRedi
 })
 
 t.test(
-  'R-035 nor while Redis is paused: calls fail, and what they may have taken is not given again',
+  'R-035 while Redis is paused calls fail, and quota that they may have taken is not granted again',
   {
     skip: skipRedis,
     timeout,
@@ -97,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'R-035 when Redis comes back empty the window starts anew: one more limit, and no more',
+  'R-035 if Redis restarts empty the window starts again: one more limit, and no more',
   {
     skip: skipRedis,
     timeout,

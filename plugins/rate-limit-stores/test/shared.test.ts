@@ -37,7 +37,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const sql = instance.service(database)
 
     for (const name of names) {
-      t.test(`R-032 R-035 ${name} keeps its contract`, { timeout }, async (t) => {
+      t.test(`R-032 R-035 ${name} obeys its contract`, { timeout }, async (t) => {
         const create = async (given: Clock) => {
           current = dialect === 'sqlite' ? given : systemClock
           await sql.execute('delete from shared_store_entry')
@@ -89,7 +89,7 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
   t.beforeEach(() => client.flushall())
 
   for (const name of names) {
-    t.test(`R-032 R-035 ${name} keeps its contract`, { timeout }, async (t) => {
+    t.test(`R-032 R-035 ${name} obeys its contract`, { timeout }, async (t) => {
       const store = storeOf(one, name)
       const responses = () =>
         Promise.resolve(store.peek(request())).then(
@@ -119,67 +119,73 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     t.equal(await client.hget(`${keyPrefix}:windows:account:1`, 's60000'), '99', 'what was denied is not counted')
   })
 
-  t.test('a Redis that stalls: one deadline ends all calls of a moment, and then it counts on', async (t) => {
-    t.match(await window.consume(request()), { allowed: true, remaining: 4 })
-    redis.freeze()
-    t.teardown(() => redis.thaw())
-    const ends: ((reason: Error) => void)[] = []
-    const context = {
-      signal: new AbortController().signal,
-      isOver: () => false,
-      onEnd: (giveUp: (reason: Error) => void) => {
-        ends.push(giveUp)
-        return () => {}
-      },
-    }
-    const calls = Array.from({ length: 500 }, (_, call) => window.consume(request({ key: `key ${call}` }), context))
-    const outcomes = Promise.allSettled(calls)
-    t.equal(ends.length, 4, 'one for each script of 128 calls')
-    for (const giveUp of ends) giveUp(new Error('the time is over'))
-    t.same(
-      new Set((await outcomes).map((one) => (one.status === 'rejected' ? one.reason.message : 'an answer'))),
-      new Set(['the time is over']),
-    )
-    redis.thaw()
-    const counts = () =>
-      Promise.resolve(window.peek(request())).then(
-        ({ remaining }) => remaining === 3,
-        () => false,
+  t.test(
+    'a Redis that hangs: one deadline ends all calls of a millisecond, and later calls are counted again',
+    async (t) => {
+      t.match(await window.consume(request()), { allowed: true, remaining: 4 })
+      redis.freeze()
+      t.teardown(() => redis.thaw())
+      const ends: ((reason: Error) => void)[] = []
+      const context = {
+        signal: new AbortController().signal,
+        isOver: () => false,
+        onEnd: (giveUp: (reason: Error) => void) => {
+          ends.push(giveUp)
+          return () => {}
+        },
+      }
+      const calls = Array.from({ length: 500 }, (_, call) => window.consume(request({ key: `key ${call}` }), context))
+      const outcomes = Promise.allSettled(calls)
+      t.equal(ends.length, 4, 'one for each script of 128 calls')
+      for (const giveUp of ends) giveUp(new Error('the time is over'))
+      t.same(
+        new Set((await outcomes).map((one) => (one.status === 'rejected' ? one.reason.message : 'an answer'))),
+        new Set(['the time is over']),
       )
-    await until(counts, 'it is connected again')
-  })
+      redis.thaw()
+      const counts = () =>
+        Promise.resolve(window.peek(request())).then(
+          ({ remaining }) => remaining === 3,
+          () => false,
+        )
+      await until(counts, 'it is connected again')
+    },
+  )
 
-  t.test('R-036 the first hit sets the time to live, later ones never extend it, orphans get one', async (t) => {
-    const key = `${keyPrefix}:windows:account:1`
-    await client.hset(key, '60000', 5, '60000e', Date.now() - 1)
-    t.match(await window.consume(request()), { allowed: true, remaining: 4 }, 'what is over does not count')
-    const healed = await client.pttl(key)
-    t.ok(healed > 0 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
-    let last = healed
-    // The reported end of a window may vary only by the duration of a call.
-    const end = { notBefore: Number.NEGATIVE_INFINITY, notAfter: Number.POSITIVE_INFINITY }
-    for (let hit = 0; hit < 100; hit++) {
-      const askedAt = Date.now()
-      const { resetAtMs } = await window.consume(request({ limit: 1000 }))
-      end.notBefore = Math.max(end.notBefore, resetAtMs - (Date.now() - askedAt) - 1)
-      end.notAfter = Math.min(end.notAfter, resetAtMs + 1)
-      const left = await client.pttl(key)
-      if (left > last) t.fail(`the time to live grew from ${last} to ${left}`)
-      last = left
-    }
-    t.ok(end.notBefore <= end.notAfter, 'the end of the window stays where it is')
-    await window.consume(request({ key: 'long', windowMs: 3_600_000 }))
-    await window.consume(request({ key: 'long' }))
-    t.ok((await client.pttl(`${keyPrefix}:windows:long`)) > 60_000, 'the key lives as long as its longest window')
-    await client.hset(`${keyPrefix}:windows:long`, '60000e', Date.now() - 1)
-    await window.consume(request({ key: 'long', windowMs: 90_000 }))
-    const fields = (await client.hkeys(`${keyPrefix}:windows:long`)).sort()
-    t.same(fields, ['3600000', '3600000e', '90000', '90000e'], 'of a window that is over nothing stays')
-    await client.set(`${keyPrefix}:window:account:2`, 5)
-    t.match(await window.consume(request({ key: 'account:2' })), { allowed: true }, 'what an earlier version left')
-  })
+  t.test(
+    'R-036 the first call sets the time to live, later ones never extend it, and keys without one get one',
+    async (t) => {
+      const key = `${keyPrefix}:windows:account:1`
+      await client.hset(key, '60000', 5, '60000e', Date.now() - 1)
+      t.match(await window.consume(request()), { allowed: true, remaining: 4 }, 'what is over does not count')
+      const healed = await client.pttl(key)
+      t.ok(healed > 0 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
+      let last = healed
+      // The reported end of a window may vary only by the duration of a call.
+      const end = { notBefore: Number.NEGATIVE_INFINITY, notAfter: Number.POSITIVE_INFINITY }
+      for (let hit = 0; hit < 100; hit++) {
+        const askedAt = Date.now()
+        const { resetAtMs } = await window.consume(request({ limit: 1000 }))
+        end.notBefore = Math.max(end.notBefore, resetAtMs - (Date.now() - askedAt) - 1)
+        end.notAfter = Math.min(end.notAfter, resetAtMs + 1)
+        const left = await client.pttl(key)
+        if (left > last) t.fail(`the time to live grew from ${last} to ${left}`)
+        last = left
+      }
+      t.ok(end.notBefore <= end.notAfter, 'the end of the window stays where it is')
+      await window.consume(request({ key: 'long', windowMs: 3_600_000 }))
+      await window.consume(request({ key: 'long' }))
+      t.ok((await client.pttl(`${keyPrefix}:windows:long`)) > 60_000, 'the key lives as long as its longest window')
+      await client.hset(`${keyPrefix}:windows:long`, '60000e', Date.now() - 1)
+      await window.consume(request({ key: 'long', windowMs: 90_000 }))
+      const fields = (await client.hkeys(`${keyPrefix}:windows:long`)).sort()
+      t.same(fields, ['3600000', '3600000e', '90000', '90000e'], 'of a window that is over nothing stays')
+      await client.set(`${keyPrefix}:window:account:2`, 5)
+      t.match(await window.consume(request({ key: 'account:2' })), { allowed: true }, 'what an earlier version left')
+    },
+  )
 
-  t.test('scripts that Redis has forgotten are sent again; a broken key fails alone', async (t) => {
+  t.test('scripts that Redis does not have are sent again; only the call with a broken key fails', async (t) => {
     await window.consume(request())
     await client.script('FLUSH')
     t.match(await window.consume(request()), { allowed: true, remaining: 3 })
@@ -217,14 +223,14 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     t.equal(await admitted(bucket, 12, small), 10)
   })
 
-  t.test('R-039 keys lie under the project prefix, windows and buckets apart', async (t) => {
+  t.test('R-039 keys have the prefix of the project, and windows and buckets are separate', async (t) => {
     await window.consume(request())
     await bucket.consume(request())
     t.same((await client.keys('*')).sort(), [`${keyPrefix}:bucket:account:1`, `${keyPrefix}:windows:account:1`])
   })
 })
 
-t.test('R-029 R-030 R-031 both are on unless they are disabled', async (t) => {
+t.test('R-029 R-030 R-031 both stores are enabled unless they are disabled', async (t) => {
   const memory = { 'platform.database.sqlite.file': ':memory:' }
   const both = await startInstance(memory)
   t.teardown(() => both.stop('test ended'))

@@ -4,34 +4,37 @@ import { type IdentityResolver, rateLimiter } from '@plinth/rate-limit'
 import t from 'tap'
 import { hex, startRoutes } from './fixtures/limited-routes.ts'
 
-t.test('C-022 C-023 C-024 R-043 R-048 R-060 R-061 R-062 R-063 R-064 a denial is code "429" at HTTP 200', async (t) => {
-  const { call, clock, handled } = await startRoutes(t, { limits: { things: { maxAttempts: 2, windowSeconds: 30 } } })
-  const resetSeconds = Math.ceil((clock.now() + 30_000) / 1000)
-  const first = await call('things')
-  t.hasStrict(first, { status: 200, code: '200', data: { path: 'things' } })
-  t.match(first.headers, {
-    'x-ratelimit-limit': '2',
-    'x-ratelimit-remaining': '1',
-    'x-ratelimit-reset': `${resetSeconds}`,
-  })
-  t.equal(first.headers['retry-after'], undefined, 'Retry-After only when denied')
-  await call('things')
-  await clock.advance(10_500)
-  const denied = await call('things')
-  t.hasStrict(denied, { status: 200, code: '429', data: { reason: 'rate-limit.exceeded', retryAfter: 20 } })
-  t.match(denied.headers, {
-    'x-ratelimit-limit': '2',
-    'x-ratelimit-remaining': '0',
-    'x-ratelimit-reset': `${resetSeconds}`,
-    'retry-after': '20',
-  })
-  t.equal(denied.message, 'Too many requests. Try again in 20 s.')
-  const chinese = await call('things', { headers: { 'accept-language': 'zh-CN' } })
-  t.equal(chinese.message, '请求过于频繁，请在 20 秒后重试。')
-  t.equal(handled.length, 2, 'a denied request never reaches the handler')
-  await clock.advance(20_000)
-  t.equal((await call('things')).code, '200', 'after Retry-After the request passes')
-})
+t.test(
+  'C-022 C-023 C-024 R-043 R-048 R-060 R-061 R-062 R-063 R-064 a denial is code "429" with HTTP status 200',
+  async (t) => {
+    const { call, clock, handled } = await startRoutes(t, { limits: { things: { maxAttempts: 2, windowSeconds: 30 } } })
+    const resetSeconds = Math.ceil((clock.now() + 30_000) / 1000)
+    const first = await call('things')
+    t.hasStrict(first, { status: 200, code: '200', data: { path: 'things' } })
+    t.match(first.headers, {
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+      'x-ratelimit-reset': `${resetSeconds}`,
+    })
+    t.equal(first.headers['retry-after'], undefined, 'Retry-After only when denied')
+    await call('things')
+    await clock.advance(10_500)
+    const denied = await call('things')
+    t.hasStrict(denied, { status: 200, code: '429', data: { reason: 'rate-limit.exceeded', retryAfter: 20 } })
+    t.match(denied.headers, {
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': `${resetSeconds}`,
+      'retry-after': '20',
+    })
+    t.equal(denied.message, 'Too many requests. Try again in 20 s.')
+    const chinese = await call('things', { headers: { 'accept-language': 'zh-CN' } })
+    t.equal(chinese.message, '请求过于频繁，请在 20 秒后重试。')
+    t.equal(handled.length, 2, 'a denied request never reaches the handler')
+    await clock.advance(20_000)
+    t.equal((await call('things')).code, '200', 'after Retry-After the request passes')
+  },
+)
 
 t.test('R-047 R-048 a silent denial is 204 without a body', async (t) => {
   const { call, handled } = await startRoutes(t, { limits: { beat: { maxAttempts: 1, silent: true } } })
@@ -42,7 +45,7 @@ t.test('R-047 R-048 a silent denial is 204 without a body', async (t) => {
   t.same(handled, ['beat'])
 })
 
-t.test('R-024 R-040 R-045 R-051 the default key is route pattern and hashed address', async (t) => {
+t.test('R-024 R-040 R-045 R-051 the default key is the route pattern and the hashed address', async (t) => {
   const { call, keys } = await startRoutes(t, {
     limits: { 'items/:id': { maxAttempts: 1 }, 'POST items/:id': { maxAttempts: 1 } },
   })
@@ -58,7 +61,7 @@ t.test('R-024 R-040 R-045 R-051 the default key is route pattern and hashed addr
   for (const key of keys) t.notMatch(key, /203\.0\.113/, 'no clear address in a key')
 })
 
-t.test('R-024 the prefix of declarative keys can be changed', async (t) => {
+t.test('R-024 the prefix of declared keys can be changed', async (t) => {
   const prefix = { 'platform.rate-limit.annotation.key-prefix': 'shop-front' }
   const { call, keys, running } = await startRoutes(t, { limits: { things: {} }, config: prefix })
   await call('things')
@@ -67,7 +70,7 @@ t.test('R-024 the prefix of declarative keys can be changed', async (t) => {
   t.same(keys, [declared, 'rate-limit:orders'], 'it precedes declarative keys, and those alone')
 })
 
-t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares what it says', async (t) => {
+t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares the quota as documented', async (t) => {
   const user: IdentityResolver = async ({ headers }) => headers['x-user'] as string | undefined
   const cases: [KeyStrategy, { routes: boolean; addresses: boolean; users: boolean }][] = [
     ['GLOBAL', { routes: true, addresses: true, users: true }],
@@ -107,7 +110,7 @@ t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares what it says', async 
   t.equal(keys.at(-1), 'rate-limit:web:GET:/api/v1/x/all', 'never one key for everything')
 })
 
-t.test('R-041 R-042 R-044 R-046 zero means the default; the first declaration of a route counts', async (t) => {
+t.test('R-041 R-042 R-044 R-046 zero means the default; the first declaration of a route applies', async (t) => {
   const { call, clock } = await startRoutes(t, {
     limits: {
       plain: { maxAttempts: 0, windowSeconds: -1, store: '' },
@@ -120,7 +123,7 @@ t.test('R-041 R-042 R-044 R-046 zero means the default; the first declaration of
   t.equal((await call('nearest')).headers['x-ratelimit-limit'], '7')
 })
 
-t.test('R-103 input that fails validation burns no quota', async (t) => {
+t.test('R-103 invalid input uses no quota', async (t) => {
   const { call } = await startRoutes(t, { limits: { 'POST codes': { maxAttempts: 1 } } })
   const send = (mobile: string) => call('codes', { method: 'POST', payload: { mobile } })
   for (let attempt = 0; attempt < 3; attempt++) t.equal((await send('12')).code, '400')
@@ -128,7 +131,7 @@ t.test('R-103 input that fails validation burns no quota', async (t) => {
   t.equal((await send('13800138000')).code, '429')
 })
 
-t.test('R-020 R-022 R-023 unlimited and switched off write no headers and deny nothing', async (t) => {
+t.test('R-020 R-022 R-023 unlimited and disabled limits write no headers and deny nothing', async (t) => {
   for (const set of [
     { 'platform.rate-limit.default-max-attempts': '0' },
     { 'platform.rate-limit.enabled': 'false' },
@@ -146,13 +149,13 @@ t.test('R-020 R-022 R-023 unlimited and switched off write no headers and deny n
   }
 })
 
-t.test('a store that fails lets no request through where the policy is closed', async (t) => {
+t.test('if the store fails, the closed policy rejects all requests', async (t) => {
   const { call, handled } = await startRoutes(t, { limits: { things: { store: 'broken', failurePolicy: 'closed' } } })
   t.hasStrict(await call('things'), { status: 200, code: '503', data: { reason: 'rate-limit.store-unavailable' } })
   t.same(handled, [])
 })
 
-t.test('R-015 a wrong declaration stops the start, not a request', async (t) => {
+t.test('R-015 an invalid declaration prevents the start instead of failing a request', async (t) => {
   const wrong: [RateLimited, RegExp][] = [
     [{ store: 'memroy' }, /"memroy"/],
     [{ cost: 0 }, /"cost"/],

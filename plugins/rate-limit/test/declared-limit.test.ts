@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { allow, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
-t.test('R-001 R-010 R-011 a declared limit decides as the same rule does in single requests', async (t) => {
+t.test('R-001 R-010 R-011 a declared limit decides like the same rule in single requests', async (t) => {
   const whole = (min: number, max: number) => fc.option(fc.integer({ min, max }), { nil: undefined })
   const rule = fc.record(
     { maxAttempts: whole(-1, 5), windowMs: whole(1, 3000), shadow: fc.boolean(), store: fc.constantFrom('', 'memory') },
@@ -50,7 +50,7 @@ t.test('a declared limit and single requests share the quota of a key', async (t
   t.match(await limiter.peek({ ...rule, key: 'k' }), { remaining: 1 })
 })
 
-t.test('R-015 a declaration that cannot be used is refused when it is made', async (t) => {
+t.test('R-015 an unusable declaration is rejected when it is made', async (t) => {
   const { limiter } = await startLimiter(t)
   const unknown = 'specifies the rate limit store "memmory", which no loaded plugin provides. Loaded stores: memory.'
   throwsWith(t, () => limiter.declare({ store: 'memmory' }), {
@@ -79,7 +79,7 @@ t.test('R-015 a declaration that cannot be used is refused when it is made', asy
   t.match(await declared.consume('k'), { allowed: true }, 'a bad one takes nothing')
 })
 
-t.test('R-017 R-020 what a declaration leaves open follows live changes', async (t) => {
+t.test('R-017 R-020 live changes apply to the defaults of a declaration', async (t) => {
   const spy = storePlugin('spy', allow)
   const { limiter, running } = await startLimiter(t, [memory, spy.plugin])
   const apply = (values: Record<string, string | number | boolean>) =>

@@ -3,35 +3,38 @@ import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { hex, startRoutes } from './fixtures/limited-routes.ts'
 
-t.test('R-046 a limit on a path holds for all routes under it; their own wins, then the longest path', async (t) => {
-  const { call, keys } = await startRoutes(t, {
-    limits: { a: [], 'a/b': [], 'a/b/:id': [], 'a/own': { maxAttempts: 9 }, ab: [], 'POST a': [] },
-    under: { '/api/v1/x/a': { maxAttempts: 2 }, '/api/v1/x/a/b': { maxAttempts: 5 } },
-  })
-  const limitOf = async (path: string, requested = {}) => (await call(path, requested)).headers['x-ratelimit-limit']
-  t.equal(await limitOf('a'), '2')
-  t.equal(await limitOf('a', { method: 'POST', payload: { mobile: '13800138000' } }), '2')
-  t.equal(await limitOf('a/b'), '5')
-  t.equal(await limitOf('a/b/7'), '5')
-  t.equal(await limitOf('a/own'), '9')
-  t.equal(await limitOf('ab'), undefined, 'a path ends at a slash')
-  t.same(
-    keys.map((key) => key.replace(hex('203.0.113.1'), 'me')),
-    ['GET:/api/v1/x/a', 'POST:/api/v1/x/a', 'GET:/api/v1/x/a/b', 'GET:/api/v1/x/a/b/:id', 'GET:/api/v1/x/a/own'].map(
-      (route) => `rate-limit:web:${route}:me`,
-    ),
-    'each route has a quota of its own',
-  )
-  const shared = await startRoutes(t, {
-    limits: { a: [], b: [] },
-    under: { '/api/v1/x': { key: 'x', maxAttempts: 1, keyStrategy: 'IP' } },
-  })
-  t.equal((await shared.call('a')).code, '200')
-  t.equal((await shared.call('b')).code, '429', 'a business key makes it one')
-})
+t.test(
+  'R-046 a limit on a path applies to all routes below it; a limit of the route has priority, then the longest path',
+  async (t) => {
+    const { call, keys } = await startRoutes(t, {
+      limits: { a: [], 'a/b': [], 'a/b/:id': [], 'a/own': { maxAttempts: 9 }, ab: [], 'POST a': [] },
+      under: { '/api/v1/x/a': { maxAttempts: 2 }, '/api/v1/x/a/b': { maxAttempts: 5 } },
+    })
+    const limitOf = async (path: string, requested = {}) => (await call(path, requested)).headers['x-ratelimit-limit']
+    t.equal(await limitOf('a'), '2')
+    t.equal(await limitOf('a', { method: 'POST', payload: { mobile: '13800138000' } }), '2')
+    t.equal(await limitOf('a/b'), '5')
+    t.equal(await limitOf('a/b/7'), '5')
+    t.equal(await limitOf('a/own'), '9')
+    t.equal(await limitOf('ab'), undefined, 'a path ends at a slash')
+    t.same(
+      keys.map((key) => key.replace(hex('203.0.113.1'), 'me')),
+      ['GET:/api/v1/x/a', 'POST:/api/v1/x/a', 'GET:/api/v1/x/a/b', 'GET:/api/v1/x/a/b/:id', 'GET:/api/v1/x/a/own'].map(
+        (route) => `rate-limit:web:${route}:me`,
+      ),
+      'each route has a quota of its own',
+    )
+    const shared = await startRoutes(t, {
+      limits: { a: [], b: [] },
+      under: { '/api/v1/x': { key: 'x', maxAttempts: 1, keyStrategy: 'IP' } },
+    })
+    t.equal((await shared.call('a')).code, '200')
+    t.equal((await shared.call('b')).code, '429', 'a business key makes it one')
+  },
+)
 
 t.test(
-  'R-046 routes that share a quota but differ in its window are refused at start, with both their names',
+  'R-046 routes that share a quota but have different windows prevent the start, and the error names both',
   async (t) => {
     const hour: RateLimited = { key: 'report', keyStrategy: 'IP', maxAttempts: 5, windowSeconds: 3600 }
     const rejected: [RateLimited, RateLimited, RegExp][] = [
@@ -61,7 +64,7 @@ t.test(
   },
 )
 
-t.test('R-046 a wrong limit on a path stops the start', async (t) => {
+t.test('R-046 an invalid limit on a path prevents the start', async (t) => {
   const wrong: [string, RateLimited, RegExp][] = [
     ['/api/v1/y', {}, /\/api\/v1\/y.*no route/],
     ['api/v1/x', {}, /must look like/],
@@ -74,7 +77,7 @@ t.test('R-046 a wrong limit on a path stops the start', async (t) => {
   }
 })
 
-t.test('R-047 R-049 R-050 silent is refused at start where a denial must be told', async (t) => {
+t.test('R-047 R-049 R-050 silent is rejected at the start if a denial must be reported', async (t) => {
   const silent: RateLimited = { maxAttempts: 1, silent: true }
   for (const path of [
     '/api/v1/auth/login',
@@ -97,7 +100,7 @@ t.test('R-047 R-049 R-050 silent is refused at start where a denial must be told
   }
 })
 
-t.test('the fields of the IETF draft are an option', async (t) => {
+t.test('the fields of the IETF draft are optional', async (t) => {
   const limits = { things: { maxAttempts: 2, windowSeconds: 30 }, plain: {} }
   const off = await startRoutes(t, { limits })
   t.notOk('ratelimit' in (await off.call('things')).headers)
@@ -114,7 +117,7 @@ t.test('the fields of the IETF draft are an option', async (t) => {
   t.match((await call('plain')).headers, { 'ratelimit-policy': '"default";q=60;w=60' })
 })
 
-t.test('R-102 the network of an IPv6 address is one caller; how wide it is can be set', async (t) => {
+t.test('R-102 an IPv6 network is one caller, and its size is configurable', async (t) => {
   const limits = { things: { maxAttempts: 1 } }
   const code = async (call: Awaited<ReturnType<typeof startRoutes>>['call'], from: string) =>
     (await call('things', { from })).code
@@ -139,7 +142,7 @@ t.test('R-102 the network of an IPv6 address is one caller; how wide it is can b
   )
 })
 
-t.test('R-052 R-054 headers of one address count from trusted proxies alone', async (t) => {
+t.test('R-052 R-054 address headers are used only from trusted proxies', async (t) => {
   for (const header of ['x-real-ip', 'cf-connecting-ip']) {
     const { call } = await startRoutes(t, { limits: { things: { maxAttempts: 1 } } })
     const code = async (from: string, address: string) =>
@@ -153,7 +156,7 @@ t.test('R-052 R-054 headers of one address count from trusted proxies alone', as
   }
 })
 
-t.test('R-026 R-052 R-053 R-055 proxies, ports and spellings make one caller of one client', async (t) => {
+t.test('R-026 R-052 R-053 R-055 proxies, ports and notations make one caller of one client', async (t) => {
   const limits = { things: { maxAttempts: 1 } }
   /** True if the second request uses the quota of the first. */
   const shares = async (first: [string, string?], second: [string, string?], set: Record<string, string> = {}) => {

@@ -13,7 +13,7 @@ async function startRemote(t: Test, set: Record<string, string> = {}) {
   return { ...started, remote, consume }
 }
 
-t.test('a key that a shared store has denied costs it nothing for a while', async (t) => {
+t.test('a key that a shared store has denied is denied from memory for a while', async (t) => {
   const { consume, remote, clock, limiter, counted } = await startRemote(t)
   for (let call = 0; call < 3; call++) await consume()
   await clock.advance(400)
@@ -30,7 +30,7 @@ t.test('a key that a shared store has denied costs it nothing for a while', asyn
   t.equal(remote.calls.length, before + 2, 'after the time to live it asks again')
 })
 
-t.test('never longer than the store told, and not for another limit, window or smaller cost', async (t) => {
+t.test('never longer than the store allows, and not for another limit, window or smaller cost', async (t) => {
   const { consume, remote, clock } = await startRemote(t)
   const asks = async (changes: Partial<ConsumeRequest>) => {
     const before = remote.calls.length
@@ -54,7 +54,7 @@ t.test('never longer than the store told, and not for another limit, window or s
   t.equal((await consume({ key: 'short', windowMs: 300 })).allowed, true, 'a new window counts at once')
 })
 
-t.test('a bucket is answered for the same cost only, and no longer than its wait', async (t) => {
+t.test('a bucket is denied from memory only for the same cost, and no longer than its wait', async (t) => {
   const bucket = storePlugin(
     'bucket',
     async ({ cost }) => ({ allowed: false, remaining: 0, resetAtMs: 0, retryAfterMs: cost * 100 }),
@@ -74,7 +74,7 @@ t.test('a bucket is answered for the same cost only, and no longer than its wait
   t.equal(await consume(3), 1)
 })
 
-t.test('a reset counts at once, also for a denial that is under way', async (t) => {
+t.test('a reset applies immediately, also to a denial in progress', async (t) => {
   const { consume, limiter } = await startRemote(t)
   for (let call = 0; call < 3; call++) await consume()
   await limiter.reset({ key: 'k' })
@@ -86,7 +86,7 @@ t.test('a reset counts at once, also for a denial that is under way', async (t) 
   t.match(await consume(), { allowed: true, remaining: 1 })
 })
 
-t.test('0s asks always; stores of the process are always asked; the memory is bounded', async (t) => {
+t.test('0s always calls the store; local stores are always called; the memory is limited', async (t) => {
   const { consume, remote, limiter } = await startRemote(t, { 'deny-cache.ttl': '0s' })
   for (let call = 0; call < 5; call++) await consume()
   t.equal(remote.calls.length, 5)

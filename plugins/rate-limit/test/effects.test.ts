@@ -11,7 +11,7 @@ const prefix = 'platform.rate-limit.'
 const withoutPrefix = (values: KeyValues) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key.replace(prefix, ''), value]))
 
-t.test('a denial is remembered for a time', async (t) => {
+t.test('a denial is remembered for the configured time', async (t) => {
   await assertKeyEffect(t, 'platform.rate-limit.deny-cache.ttl', {
     changed: '5s',
     observe: async (values) => {
@@ -30,7 +30,7 @@ t.test('a denial is remembered for a time', async (t) => {
   })
 })
 
-t.test('all keys begin with the prefix, and a limit without numbers takes the defaults', async (t) => {
+t.test('all keys begin with the prefix, and a limit without numbers uses the defaults', async (t) => {
   const observe = async (values: KeyValues) => {
     const clock = manualClock()
     const { limiter } = await startLimiter(t, [memory], withoutPrefix(values), clock)
@@ -44,7 +44,7 @@ t.test('all keys begin with the prefix, and a limit without numbers takes the de
   await assertKeyEffect(t, 'platform.rate-limit.default-window', { changed: '5s', observe })
 })
 
-t.test('a store has the time of its deadline, and a store that fails follows the policy', async (t) => {
+t.test('a store call has a deadline, and a failing store follows the policy', async (t) => {
   const [waits] = await assertKeyEffect(t, 'platform.rate-limit.store-deadline', {
     changed: '5s',
     observe: async (values) => {
@@ -88,7 +88,7 @@ t.test('a store has the time of its deadline, and a store that fails follows the
   t.same([policies?.before, policies?.after], ['allowed: true', '503'])
 })
 
-t.test('the default store counts', async (t) => {
+t.test('the default store is used', async (t) => {
   const [counts] = await assertKeyEffect(t, 'platform.rate-limit.default-store', {
     changed: 'other',
     observe: async (values) => {
@@ -101,7 +101,7 @@ t.test('the default store counts', async (t) => {
   t.match(counts, { before: 0, after: 1 })
 })
 
-t.test('routes are limited as the keys say', async (t) => {
+t.test('routes are limited as configured', async (t) => {
   /** Calls a route with a limit of one call three times. */
   const observe = async (config: KeyValues) => {
     const { call, keys, running } = await startRoutes(t, { limits: { things: { maxAttempts: 1 } }, config })

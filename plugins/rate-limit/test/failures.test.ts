@@ -19,7 +19,7 @@ async function startRemote(t: Test, set: Record<string, string | boolean> = {}, 
   return { ...started, remote, consume }
 }
 
-t.test('a store that fails is replaced by the memory of the process, by default', async (t) => {
+t.test('by default, a failing store is replaced by the memory of the process', async (t) => {
   const { consume, remote, counted } = await startRemote(t)
   t.match(await consume(), { allowed: true, remaining: 1, key: 'rate-limit:login:ada' })
   remote.become('failing')
@@ -31,7 +31,7 @@ t.test('a store that fails is replaced by the memory of the process, by default'
   t.match(await counted('requests'), { 'remote/allowed': 3, 'remote/rejected': 1 })
 })
 
-t.test('the policy of a limit, and the default, say what becomes of calls', async (t) => {
+t.test('the policy of a limit, or the default policy, decides about calls', async (t) => {
   for (const [policy, byDefault] of [
     ['closed', false],
     ['closed', true],
@@ -54,18 +54,21 @@ t.test('the policy of a limit, and the default, say what becomes of calls', asyn
   }
 })
 
-t.test('without the store memory there is no insurance: calls are refused, and the log says so at start', async (t) => {
-  const { consume, remote, lines, counted } = await startRemote(t, {}, false)
-  t.match(
-    lines.filter(({ level, store }) => level === 40 && store !== undefined),
-    [{ store: 'memory', msg: /all limited requests are rejected/ }],
-  )
-  remote.become('failing')
-  await rejectsWith(t, consume(), unavailable)
-  t.same(await counted('degraded'), { 'remote/closed': 1 })
-})
+t.test(
+  'without the memory store there is no fallback: calls are rejected, and the log reports it at the start',
+  async (t) => {
+    const { consume, remote, lines, counted } = await startRemote(t, {}, false)
+    t.match(
+      lines.filter(({ level, store }) => level === 40 && store !== undefined),
+      [{ store: 'memory', msg: /all limited requests are rejected/ }],
+    )
+    remote.become('failing')
+    await rejectsWith(t, consume(), unavailable)
+    t.same(await counted('degraded'), { 'remote/closed': 1 })
+  },
+)
 
-t.test('after its first failure a store is not asked, until a look in the background has an answer', async (t) => {
+t.test('after its first failure a store is not called until a check in the background succeeds', async (t) => {
   const { consume, remote, clock, lines } = await startRemote(t)
   await consume()
   remote.become('failing')
@@ -99,7 +102,7 @@ t.test('after its first failure a store is not asked, until a look in the backgr
   t.equal(clock.sleepers > 0, true)
 })
 
-t.test('a store that hangs is given up at the deadline, and then at once', async (t) => {
+t.test('calls to a hanging store end at the deadline, and later calls immediately', async (t) => {
   for (const policy of ['closed', 'insurance'] as const) {
     const { consume, remote, clock } = await startRemote(t, { 'failure-policy': policy })
     remote.become('hanging')
@@ -119,7 +122,7 @@ t.test('a store that hangs is given up at the deadline, and then at once', async
   }
 })
 
-t.test('calls under way end at their own deadlines, and one timer is enough for all', async (t) => {
+t.test('running calls end at their own deadlines, and one timer is enough for all', async (t) => {
   const { consume, remote, clock } = await startRemote(t, { 'failure-policy': 'closed' })
   remote.become('hanging')
   const ended: string[] = []
@@ -165,7 +168,7 @@ t.test('a signal aborts at the deadline of its own call, not of another call', a
   t.same(aborted(), [true, true])
 })
 
-t.test('the store gets the signal of the deadline when it asks for it, also too late', async (t) => {
+t.test('the store gets the signal of the deadline when it reads it, also after the deadline', async (t) => {
   const seen: (AbortSignal | undefined)[] = []
   const over: (boolean | undefined)[] = []
   const asking = storePlugin(
@@ -197,7 +200,7 @@ t.test('the store gets the signal of the deadline when it asks for it, also too 
   t.same(over, [false, true])
 })
 
-t.test('an in-process store that refuses one call is asked for the next, and floods no log', async (t) => {
+t.test('a local store that rejects one call is called for the next, and the log stays short', async (t) => {
   const full = storePlugin(
     'full',
     (request) => {
@@ -216,7 +219,7 @@ t.test('an in-process store that refuses one call is asked for the next, and flo
   t.equal(lines.filter(({ level }) => level === 50).length, 2)
 })
 
-t.test('an insurance that has no room refuses', async (t) => {
+t.test('a fallback without room rejects', async (t) => {
   const clock = manualClock()
   const remote = remoteStore('remote', clock)
   const tight = storePlugin(
@@ -233,7 +236,7 @@ t.test('an insurance that has no room refuses', async (t) => {
   await rejectsWith(t, limiter.consume({ key: 'a', store: 'memory' }), unavailable, 'it cannot insure itself')
 })
 
-t.test('joint limits: stores that fail are replaced, and one closed limit refuses them all', async (t) => {
+t.test('joint limits: failing stores are replaced, and one closed limit rejects all', async (t) => {
   const { limiter, remote, counted, clock } = await startRemote(t)
   const pair = (policies: readonly (FailurePolicy | undefined)[]) =>
     policies.map((failurePolicy, index) =>
@@ -261,7 +264,7 @@ t.test('joint limits: stores that fail are replaced, and one closed limit refuse
   t.match(await limiter.consumeAll(pair(['closed', 'closed'])), { allowed: true, results: [{ remaining: 1 }, {}] })
 })
 
-t.test('what the store said is for the log alone', async (t) => {
+t.test('only the log contains the error of the store', async (t) => {
   const { consume, remote, lines } = await startRemote(t, { 'failure-policy': 'closed' })
   remote.become('failing')
   const error: Error = await consume().then(
@@ -274,7 +277,7 @@ t.test('what the store said is for the log alone', async (t) => {
   t.notMatch(JSON.stringify(lines), 'login:ada', 'no key in the log')
 })
 
-t.test('a live change of policy and deadline counts at once', async (t) => {
+t.test('a live change of policy and deadline applies immediately', async (t) => {
   const { consume, remote, running, clock } = await startRemote(t)
   const apply = (values: Record<string, string>) =>
     running.config.apply(
@@ -295,7 +298,7 @@ t.test('a live change of policy and deadline counts at once', async (t) => {
 })
 
 t.test(
-  'a key that fails says nothing about the store: other keys are asked for, and the log has one line',
+  'a failing key does not mean that the store failed: other keys are called, and the log has one line',
   async (t) => {
     const clock = manualClock()
     const broken = new Error('WRONGTYPE of one key')
@@ -345,7 +348,7 @@ t.test(
   },
 )
 
-t.test('while nobody knows why a key failed, that key alone is answered without the store', async (t) => {
+t.test('while the reason of a failing key is unknown, only that key is decided without the store', async (t) => {
   const { consume, remote, clock } = await startRemote(t, { 'failure-policy': 'closed' })
   remote.become('hanging')
   const first = rejectsWith(t, consume(), unavailable)

@@ -67,7 +67,7 @@ t.test('the snapshot says whether the product serves metrics', async (t) => {
   }
 })
 
-t.test('R-105 the hints fit the product and the language of the caller', async (t) => {
+t.test('R-105 the hints match the product and the language of the caller', async (t) => {
   const hints = async (set: Record<string, string>, language = 'en') => {
     const { call } = await startRoutes(t, { set })
     const { data } = await call(path, { headers: { ...viewer, 'accept-language': language } })
@@ -87,7 +87,7 @@ t.test('R-105 the hints fit the product and the language of the caller', async (
   t.match(await hints({ 'platform.rate-limit.annotation.shadow': 'true' }), /only report/)
 })
 
-t.test('R-105 hints of settings that let calls pass are told apart', async (t) => {
+t.test('R-105 hints about settings that let calls pass are distinguished', async (t) => {
   const gaps = async (set: Record<string, string>) => {
     const { call } = await startRoutes(t, { set })
     const { data } = await call(path, { headers: viewer })
@@ -102,7 +102,7 @@ t.test('R-105 hints of settings that let calls pass are told apart', async (t) =
   t.match(await gaps({ 'platform.rate-limit.annotation.shadow': 'true' }), [/only report/])
 })
 
-t.test('R-022 R-071 the snapshot shows what was set, and no secrets', async (t) => {
+t.test('R-022 R-071 the snapshot shows configured values, and no secrets', async (t) => {
   const { call } = await startRoutes(t, {
     set: {
       'platform.rate-limit.annotation.enabled': 'false',

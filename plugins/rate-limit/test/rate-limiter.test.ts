@@ -7,20 +7,23 @@ import fc from 'fast-check'
 import t from 'tap'
 import { allow, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
-t.test('R-001 R-003 R-004 R-005 R-007 R-010 R-021 consume takes quota and answers, also when it denies', async (t) => {
-  const { limiter, clock } = await startLimiter(t)
-  const request = { key: 'login:account', maxAttempts: 2, windowMs: 30_000 }
-  const resetAt = clock.now() + 30_000
-  const key = 'rate-limit:login:account'
-  t.same(await limiter.consume(request), { allowed: true, key, limit: 2, remaining: 1, resetAt, retryAfter: 0 })
-  await clock.advance(10_000)
-  t.same(await limiter.consume(request), { allowed: true, key, limit: 2, remaining: 0, resetAt, retryAfter: 0 })
-  t.same(await limiter.consume(request), { allowed: false, key, limit: 2, remaining: 0, resetAt, retryAfter: 20_000 })
-  await clock.advance(20_000)
-  t.match(await limiter.consume(request), { allowed: true, remaining: 1 })
-})
+t.test(
+  'R-001 R-003 R-004 R-005 R-007 R-010 R-021 consume takes quota and returns a result, also for a denial',
+  async (t) => {
+    const { limiter, clock } = await startLimiter(t)
+    const request = { key: 'login:account', maxAttempts: 2, windowMs: 30_000 }
+    const resetAt = clock.now() + 30_000
+    const key = 'rate-limit:login:account'
+    t.same(await limiter.consume(request), { allowed: true, key, limit: 2, remaining: 1, resetAt, retryAfter: 0 })
+    await clock.advance(10_000)
+    t.same(await limiter.consume(request), { allowed: true, key, limit: 2, remaining: 0, resetAt, retryAfter: 0 })
+    t.same(await limiter.consume(request), { allowed: false, key, limit: 2, remaining: 0, resetAt, retryAfter: 20_000 })
+    await clock.advance(20_000)
+    t.match(await limiter.consume(request), { allowed: true, remaining: 1 })
+  },
+)
 
-t.test('R-011 R-013 R-043 cost is 1 by default; a denied cost takes nothing', async (t) => {
+t.test('R-011 R-013 R-043 the cost is 1 by default; a denied call takes nothing', async (t) => {
   const { limiter } = await startLimiter(t)
   const costing = (cost: number) => limiter.consume({ key: 'export', maxAttempts: 10, cost })
   t.match(await costing(5), { allowed: true, remaining: 5 })
@@ -57,7 +60,7 @@ t.test('R-001 R-003 consume and assertAllowed take key, attempts and window as a
   await rejectsWith(t, limiter.consume('', 2, 1_000), { name: 'RangeError' })
 })
 
-t.test('a cost above the limit says that no wait helps', async (t) => {
+t.test('for a cost above the limit the result shows that waiting does not help', async (t) => {
   const { limiter } = await startLimiter(t)
   const request = { key: 'a:b', maxAttempts: 5, windowMs: 60_000, cost: 6 }
   const denial = { allowed: false, remaining: 5, retryAfter: 0, exceedsLimit: true }
@@ -126,7 +129,7 @@ t.test('R-104 joint limits take all or nothing', async (t) => {
   t.equal((await limiter.peek({ key: 'a' })).remaining, 59, 'a bad one among them changes nothing')
 })
 
-t.test('peek takes nothing, reset gives everything back', async (t) => {
+t.test('peek takes nothing, reset returns everything', async (t) => {
   const { limiter } = await startLimiter(t)
   const request = { key: 'k', maxAttempts: 1 }
   t.match(await limiter.peek(request), { allowed: true, remaining: 0, key: 'rate-limit:k' })
@@ -136,7 +139,7 @@ t.test('peek takes nothing, reset gives everything back', async (t) => {
   t.match(await limiter.consume(request), { allowed: true })
 })
 
-t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager fills in defaults and picks the store', async (t) => {
+t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager adds defaults and selects the store', async (t) => {
   const spy = storePlugin('spy', allow)
   const other = storePlugin('other', async (request) => allow(request))
   const { limiter, running } = await startLimiter(t, [spy.plugin, other.plugin, memory])
@@ -156,7 +159,7 @@ t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager fills in defaults and pi
   t.same(spy.asked.at(-1), { key: 'p:d', limit: 7, windowMs: 300_000, cost: 1 })
 })
 
-t.test('R-015 an unknown store is a clear error, at start and at call', async (t) => {
+t.test('R-015 an unknown store is a clear error, at the start and in a call', async (t) => {
   const { limiter } = await startLimiter(t)
   const unknown = {
     code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
@@ -171,7 +174,7 @@ t.test('R-015 an unknown store is a clear error, at start and at call', async (t
   t.equal((await off.limiter.consume({ key: 'a' })).allowed, true, 'switched off it needs no store')
 })
 
-t.test('R-006 R-017 R-020 unlimited and switched off never ask the store', async (t) => {
+t.test('R-006 R-017 R-020 unlimited and disabled limits never call the store', async (t) => {
   const spy = storePlugin('spy', allow)
   const spied = { 'default-store': 'spy' }
   const unlimited = { allowed: true, key: 'rate-limit:a', limit: 0, remaining: Number.MAX_SAFE_INTEGER, retryAfter: 0 }
@@ -188,7 +191,7 @@ t.test('R-006 R-017 R-020 unlimited and switched off never ask the store', async
   t.equal(spy.asked.length, 1)
 })
 
-t.test('bad arguments are refused before any store sees them, and change nothing', async (t) => {
+t.test('invalid arguments are rejected before a store is called, and change nothing', async (t) => {
   const spy = storePlugin('spy', allow)
   const { limiter } = await startLimiter(t, [spy.plugin], { 'default-store': 'spy' })
   const bad = fc.oneof(
@@ -216,7 +219,7 @@ t.test('bad arguments are refused before any store sees them, and change nothing
 })
 
 t.test(
-  'no key makes a store fail: half a surrogate pair is hashed, and too many joint limits are refused',
+  'no key makes a store fail: half a surrogate pair is hashed, and too many joint limits are rejected',
   async (t) => {
     const spy = storePlugin('spy', allow)
     const { limiter } = await startLimiter(t, [spy.plugin], { 'default-store': 'spy' })
@@ -230,7 +233,7 @@ t.test(
   },
 )
 
-t.test('a key that somebody forgot to hash does not fill the store', async (t) => {
+t.test('a long unhashed key does not fill the store', async (t) => {
   const { limiter } = await startLimiter(t)
   const long = (tail: string) => limiter.consume({ key: 'x'.repeat(100_000) + tail, maxAttempts: 1 })
   t.match((await long('a')).key, /^rate-limit:sha256:[0-9a-f]{64}$/)
@@ -238,7 +241,7 @@ t.test('a key that somebody forgot to hash does not fill the store', async (t) =
   t.equal((await long('a')).allowed, false)
 })
 
-t.test('a late answer changes nothing, an answer in time leaves no timer', async (t) => {
+t.test('a late result changes nothing, and a result in time leaves no timer', async (t) => {
   let response: (decision: RateLimitDecision) => void = () => {}
   const slow = storePlugin(
     'slow',
@@ -284,7 +287,7 @@ t.test('R-066 R-067 R-068 R-069 outcomes are counted per store, with no other ta
   t.equal(registry.getSingleMetric('platform_rate_limit_requests_total'), undefined, 'gone with the plugin')
 })
 
-t.test('R-023 R-069 without an HTTP server and a registry of metrics it limits all the same', async (t) => {
+t.test('R-023 R-069 without an HTTP server and metrics the limiter works too', async (t) => {
   const product = defineProduct({ name: 'bare', plugins: [rateLimit, memory] })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))
@@ -294,7 +297,7 @@ t.test('R-023 R-069 without an HTTP server and a registry of metrics it limits a
   t.match(await limiter.consume({ key: 'a', maxAttempts: 1, shadow: true }), { allowed: true, shadowed: true })
 })
 
-t.test('R-102 an address enters keys as its hash', async (t) => {
+t.test('R-102 keys contain the hash of an address', async (t) => {
   const { limiter } = await startLimiter(t)
   const hash = createHash('sha256').update('203.0.113.1').digest('hex')
   for (let call = 0; call < 2; call++) t.equal(limiter.addressKey('203.0.113.1'), hash)
@@ -303,7 +306,7 @@ t.test('R-102 an address enters keys as its hash', async (t) => {
   t.not(limiter.addressKey('2001:db8::1'), limiter.addressKey('2001:db8:0:1::1'))
 })
 
-t.test('R-016 a call under another rule of the same key lifts no limit', async (t) => {
+t.test('R-016 a call with another rule of the same key does not lift a limit', async (t) => {
   const { limiter, clock } = await startLimiter(t)
   const hour = { key: 'account', maxAttempts: 1, windowMs: 3_600_000 }
   const second = { key: 'account', maxAttempts: 100, windowMs: 1000 }
@@ -315,7 +318,7 @@ t.test('R-016 a call under another rule of the same key lifts no limit', async (
   t.equal((await limiter.consume(hour)).allowed, true, 'a reset forgets all rules of the key')
 })
 
-t.test('R-017 R-020 live keys count at once; a default store that is not loaded is refused', async (t) => {
+t.test('R-017 R-020 live keys apply immediately; a default store that is not loaded is rejected', async (t) => {
   const { limiter, running } = await startLimiter(t)
   const apply = (values: Record<string, string | number | boolean>) =>
     running.config.apply(

@@ -19,7 +19,7 @@ t.test('a limit in shadow mode counts and reports, and never denies', async (t) 
   t.match(await limiter.consume({ ...request, shadow: false }), { allowed: false }, 'it has counted')
 })
 
-t.test('in joint limits a shadow denies nobody', async (t) => {
+t.test('a joint limit in shadow mode denies no call', async (t) => {
   const { limiter } = await startLimiter(t)
   const watched = { key: 'watched', maxAttempts: 1, shadow: true }
   const strict = { key: 'strict', maxAttempts: 3 }
@@ -32,7 +32,7 @@ t.test('in joint limits a shadow denies nobody', async (t) => {
   })
 })
 
-t.test('a shadow passes while its store fails', async (t) => {
+t.test('a limit in shadow mode allows calls while its store fails', async (t) => {
   const { clock } = await startLimiter(t)
   const remote = remoteStore('remote', clock)
   const { limiter } = await startLimiter(t, [remote.plugin, memory], { 'default-store': 'remote' }, clock)
@@ -41,7 +41,7 @@ t.test('a shadow passes while its store fails', async (t) => {
   for (let call = 0; call < 3; call++) t.equal((await limiter.consume(request)).allowed, true)
 })
 
-t.test('declared limits: one in shadow, or all of them', async (t) => {
+t.test('declared limits: one in shadow mode, or all of them', async (t) => {
   const own = await startRoutes(t, { limits: { things: { maxAttempts: 1, shadow: true } } })
   const all = await startRoutes(t, {
     limits: { things: { maxAttempts: 1 } },

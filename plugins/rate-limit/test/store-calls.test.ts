@@ -4,7 +4,7 @@ import t from 'tap'
 import { StoreCalls } from '../src/store-calls.ts'
 import { allow, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'
 
-t.test('a store that ends its calls by itself gets one deadline for all calls of a millisecond', async (t) => {
+t.test('a store that ends its calls itself gets one deadline for all calls of a millisecond', async (t) => {
   const contexts = new Set<StoreContext | undefined>()
   const clock = manualClock()
   const store = storePlugin(
@@ -47,7 +47,7 @@ t.test('a store that ends its calls by itself gets one deadline for all calls of
   t.equal(clock.sleepers, 0)
 })
 
-t.test('a call that joins its moment again ends with it, though others that began later have ended', async (t) => {
+t.test('a call that shares a deadline with others ends with it, although later calls have ended', async (t) => {
   const clock = manualClock()
   const calls = new StoreCalls(clock, () => 250)
   const ended: string[] = []

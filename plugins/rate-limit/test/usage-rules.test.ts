@@ -9,7 +9,7 @@ import t from 'tap'
 
 const stores = ['local-token-bucket', 'memory', 'shared-bucket', 'shared-window']
 
-t.test('R-059 the limiter and its stores load nothing of identity or the open platform', async (t) => {
+t.test('R-059 the limiter and its stores load no code of identity or the open platform', async (t) => {
   const script = `
     import { registerHooks } from 'node:module'
     const loaded = []
@@ -25,7 +25,7 @@ t.test('R-059 the limiter and its stores load nothing of identity or the open pl
   for (const plugin of ['iam', 'open-platform']) t.notOk(plugins.has(plugin), `loads ${plugin}`)
 })
 
-t.test('R-059 the limiter works in a product that has neither identity nor open platform', async (t) => {
+t.test('R-059 the limiter works in a product without identity and open platform', async (t) => {
   const product = defineProduct({ name: 'test', plugins: [memoryStore, rateLimitPlugin] })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))
@@ -33,7 +33,7 @@ t.test('R-059 the limiter works in a product that has neither identity nor open 
   t.match([await take(), await take()], [{ allowed: true }, { allowed: false }])
 })
 
-t.test('R-002 its page says that it replaces no gateway limiter', (t) => {
+t.test('R-002 its page says that it does not replace the limiter of a gateway', (t) => {
   t.match(
     readFileSync(join(import.meta.dirname, '../README.md'), 'utf8'),
     /does not replace the limiter of a\s+gateway/,

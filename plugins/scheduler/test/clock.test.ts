@@ -62,7 +62,7 @@ async function startInstance(t: Test, db: TestDatabase, shiftMs: number, plugins
   return { running, host, counts, marker, warnings, scheduler: schedules, clock: running.service(database).clock }
 }
 
-onEachServer(t, 'an irreversible task runs where the clock agrees, and waits where it differs', async (t, db) => {
+onEachServer(t, 'an irreversible task runs if the clocks agree, and waits if they differ', async (t, db) => {
   const wrong = await startInstance(t, db, shifts.year)
   await wrong.marker.passed(wrong.scheduler)
   t.match(await wrong.scheduler.get(task), { irreversible: true, heldBack: true, overdue: false, lastRun: null })
@@ -122,7 +122,7 @@ onSqlite(t, 'on SQLite an operator confirms a clock that is not trusted', async 
   t.same(await one.warnings(), [])
 })
 
-onEachServer(t, 'the time of a server is not confirmed', async (t, db) => {
+onEachServer(t, 'the time of a server cannot be confirmed', async (t, db) => {
   const one = await startInstance(t, db, -shifts.month, [httpPlugin, i18nPlugin, namedPermissions])
   const headers = { 'x-grants': 'scheduler:clock:confirm' }
   const url = '/api/v1/admin/scheduler/clock/confirm'

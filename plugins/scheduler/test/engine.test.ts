@@ -87,7 +87,7 @@ async function startProbe(
   }
 }
 
-onEachEngine('K-011 the delay counts from the end of a run', async (t, db, engine) => {
+onEachEngine('K-011 the delay begins at the end of a run', async (t, db, engine) => {
   const one = await startProbe(t, db, { config: engine })
   const { clock, probe } = one
   await one.ended(1)
@@ -130,7 +130,7 @@ onEachEngine('K-011 the delay counts from the end of a run', async (t, db, engin
   await again.ended(4)
 })
 
-onEachEngine('K-011 live keys count: delay and auto-startup', async (t, db, engine) => {
+onEachEngine('K-011 delay and auto-startup are live keys', async (t, db, engine) => {
   const one = await startProbe(t, db, { config: { ...engine, [autoKey]: false } })
   const { clock, probe, scheduler } = one
   await clock.advance(10 * minute)
@@ -181,7 +181,7 @@ onEachEngine('A11 a task that throws is recorded, masked, and runs again', async
   t.equal(failed.total, 1)
 })
 
-onEachEngine('A11 two instances: one run at a time, one per delay, whoever asks', async (t, db, engine) => {
+onEachEngine('A11 two instances: one run at a time, one per delay, whoever requests it', async (t, db, engine) => {
   const clock = manualClock()
   const probe = new Probe()
   const one = await startProbe(t, db, { config: engine, clock, probe })
@@ -262,54 +262,60 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   assertMembers(t, items, [{ outcome: 'succeeded' }, { id: 1, outcome: 'lost', durationMs: null, instance: 'dead:1' }])
 })
 
-onEachEngine('A11 who loses the lease sees the signal abort and records nothing', async (t, db, engine) => {
-  const probe = new Probe()
-  probe.isQuick = false
-  const one = await startProbe(t, db, { probe, config: { ...engine, 'platform.scheduler.lease': `${leaseSeconds}s` } })
-  await one.begun(1)
-  const signal = probe.signals[0] as AbortSignal
-  const beats = async () => {
-    const [row] = await one.db.query<{ beat: number | string }>('select beat from scheduler_task where name = ?', [
-      task,
-    ])
-    return Number(row?.beat)
-  }
-  await livesTo({ clock: one.clock, signal, beats }, 12)
-  t.equal(signal.aborted, false, 'signs of life keep the lease')
+onEachEngine(
+  'A11 an instance that loses the lease gets an aborted signal and records nothing',
+  async (t, db, engine) => {
+    const probe = new Probe()
+    probe.isQuick = false
+    const one = await startProbe(t, db, {
+      probe,
+      config: { ...engine, 'platform.scheduler.lease': `${leaseSeconds}s` },
+    })
+    await one.begun(1)
+    const signal = probe.signals[0] as AbortSignal
+    const beats = async () => {
+      const [row] = await one.db.query<{ beat: number | string }>('select beat from scheduler_task where name = ?', [
+        task,
+      ])
+      return Number(row?.beat)
+    }
+    await livesTo({ clock: one.clock, signal, beats }, 12)
+    t.equal(signal.aborted, false, 'signs of life keep the lease')
 
-  await one.db.execute('update scheduler_task set fence = fence + 1, holder = ? where name = ?', ['thief:1', task])
-  await one.clock.advance(6000)
-  await until(() => signal.aborted, 'the signal aborts')
-  t.match(signal.reason, { message: 'The lease of the task was lost.' })
+    await one.db.execute('update scheduler_task set fence = fence + 1, holder = ? where name = ?', ['thief:1', task])
+    await one.clock.advance(6000)
+    await until(() => signal.aborted, 'the signal aborts')
+    t.match(signal.reason, { message: 'The lease of the task was lost.' })
 
-  // The row becomes free and the task is due, but the run that lost its lease still continues on this instance.
-  await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
-  for (let second = 0; second < 3; second++) {
-    await one.clock.advance(1000)
+    // The row becomes free and the task is due, but the run that lost its lease still continues on this instance.
+    await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
+    for (let second = 0; second < 3; second++) {
+      await one.clock.advance(1000)
+      await one.passed()
+    }
+    // With BullMQ, another instance may find the due task and create a job, which this instance may receive.
+    if (engine['platform.scheduler.engine'] === 'bullmq') await offerRun(engine, task)
+    t.equal(probe.begun.length, 1, 'a task does not overlap itself on one instance')
+    await one.db.execute('update scheduler_task set holder = ?, beat = beat + 1 where name = ?', ['thief:1', task])
+    probe.end()
     await one.passed()
-  }
-  // With BullMQ, another instance may find the due task and create a job, which this instance may receive.
-  if (engine['platform.scheduler.engine'] === 'bullmq') await offerRun(engine, task)
-  t.equal(probe.begun.length, 1, 'a task does not overlap itself on one instance')
-  await one.db.execute('update scheduler_task set holder = ?, beat = beat + 1 where name = ?', ['thief:1', task])
-  probe.end()
-  await one.passed()
-  const row = await one.db.query('select holder from scheduler_task where ended_at is null')
-  t.match(row, [{ holder: 'thief:1' }], 'the row of the new holder is left alone')
+    const row = await one.db.query('select holder from scheduler_task where ended_at is null')
+    t.match(row, [{ holder: 'thief:1' }], 'the row of the new holder is left alone')
 
-  // The instance has the lease again, and the database stops responding.
-  await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
-  await one.clock.advance(1000)
-  await one.begun(2)
-  await one.db.execute('alter table scheduler_task rename to hidden_task')
-  for (let second = 0; second < 18; second++) await one.clock.advance(1000)
-  await until(() => probe.signals[1]?.aborted, 'the holder gives up before others may take over')
-  await one.db.execute('alter table hidden_task rename to scheduler_task')
-  probe.end()
-  await until(async () => (await one.last())?.outcome === 'lost', 'it is recorded as lost')
-})
+    // The instance has the lease again, and the database stops responding.
+    await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
+    await one.clock.advance(1000)
+    await one.begun(2)
+    await one.db.execute('alter table scheduler_task rename to hidden_task')
+    for (let second = 0; second < 18; second++) await one.clock.advance(1000)
+    await until(() => probe.signals[1]?.aborted, 'the holder gives up before others may take over')
+    await one.db.execute('alter table hidden_task rename to scheduler_task')
+    probe.end()
+    await until(async () => (await one.last())?.outcome === 'lost', 'it is recorded as lost')
+  },
+)
 
-onEachDatabase(t, 'A11 a pool that other work has used up costs no running task its lease', async (t, db) => {
+onEachDatabase(t, 'A11 if other work uses up the connection pool, no running task loses its lease', async (t, db) => {
   const probe = new Probe()
   probe.isQuick = false
   const settings = { 'platform.scheduler.lease': `${leaseSeconds}s`, 'platform.database.pool-size': 2 }
@@ -345,7 +351,7 @@ onEachDatabase(t, 'A11 a pool that other work has used up costs no running task 
   t.hasStrict(await one.last(), { outcome: 'succeeded' })
 })
 
-onEachDatabase(t, 'a run that was asked for and that a stop has cut short is still asked for', async (t, db) => {
+onEachDatabase(t, 'a requested run that a stop interrupted is still requested', async (t, db) => {
   const [probe, next] = [new Probe(), new Probe()]
   probe.isQuick = false
   const config = { [autoKey]: false }
@@ -365,7 +371,7 @@ onEachDatabase(t, 'a run that was asked for and that a stop has cut short is sti
   t.match(await other.scheduler.get(task), { requested: false })
 })
 
-onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time', async (t, db, engine) => {
+onEachEngine('K-018 stopping begins nothing, aborts running tasks and gives them time', async (t, db, engine) => {
   const probe = new Probe()
   probe.isQuick = false
   const one = await startProbe(t, db, { config: engine, probe })
@@ -397,7 +403,7 @@ onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time'
   )
 })
 
-onEachDatabase(t, 'a failed run is told on the event bus, together with its record', async (t, db) => {
+onEachDatabase(t, 'a failed run is published on the event bus, together with its record', async (t, db) => {
   const reported: { payload: object; recorded: number }[] = []
   const listener = definePlugin({
     id: 'listener',

@@ -24,7 +24,7 @@ async function sqlite(t: Test) {
   return db
 }
 
-t.test('a run that the queue takes and nobody begins is taken directly', { skip: skipRedis }, async (t) => {
+t.test('a run that the queue accepts and nobody begins is started directly', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
   t.teardown(() => space.drop())
   const connection = { host: '127.0.0.1', port: 6379 }
@@ -45,7 +45,7 @@ t.test('a run that the queue takes and nobody begins is taken directly', { skip:
   t.ok((probe.begun[0] ?? 0) >= 5000, `after ${probe.begun[0]} ms`)
 })
 
-t.test('a task that is due and that nobody begins is overdue, until it is paused', async (t) => {
+t.test('a due task that nobody begins is overdue until it is paused', async (t) => {
   const db = await sqlite(t)
   const probe = new Probe()
   const worker = await startScheduler(t, db, { plugins: [probePlugin(probe)] })
@@ -63,7 +63,7 @@ t.test('a task that is due and that nobody begins is overdue, until it is paused
   t.equal(await isOverdue(), false)
 })
 
-t.test('whoever asks for a run wakes the workers, however long they pause', { skip: skipRedis }, async (t) => {
+t.test('requesting a run wakes the workers, however long they pause', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
   t.teardown(() => space.drop())
   const db = await sqlite(t)
@@ -78,7 +78,7 @@ t.test('whoever asks for a run wakes the workers, however long they pause', { sk
   await until(() => probe.begun.length === 2, 'it runs again')
 })
 
-t.test('an instance that drains takes nothing more from the queue', { skip: skipRedis }, async (t) => {
+t.test('a draining instance takes nothing more from the queue', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
   t.teardown(() => space.drop())
   const ran: Record<'leaving' | 'staying', string[]> = { leaving: [], staying: [] }
@@ -110,7 +110,7 @@ t.test('an instance that drains takes nothing more from the queue', { skip: skip
   t.same(ran.leaving, ['first'])
 })
 
-t.test('what is due and cannot begin fails the health check of a worker and is measured', async (t) => {
+t.test('a due task that cannot begin makes the health check of a worker fail and is measured', async (t) => {
   const { running, clock, db, scheduler } = await startScheduler(t, await sqlite(t), {
     roles: ['worker'],
     plugins: [httpPlugin, i18nPlugin, probePlugin(new Probe())],

@@ -31,7 +31,7 @@ t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async
 })
 
 t.test(
-  'the network to Redis falls silent: tasks go on, and the process ends when told to',
+  'the network to Redis becomes silent: tasks continue, and the process ends on request',
   { skip: skipRedis },
   async (t) => {
     onSqlite(t, 'bullmq', async (t, db) => {

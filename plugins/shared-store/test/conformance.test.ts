@@ -52,7 +52,7 @@ async function settle(instances: SharedStoreHarness['instances']): Promise<void>
 }
 
 for (const { dialect, skip } of dialectsUnderTest) {
-  t.test(`the database driver keeps the contract (${dialect})`, { skip }, async (t) => {
+  t.test(`the database driver obeys the contract (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     const { one, instances, stop } = await twoInstances(db.config)
@@ -72,7 +72,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip: skipRedis }, async (t) => {
+t.test('R-039 the Redis driver obeys the contract, with its key prefix', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
   t.teardown(() => space.drop())
   const db = await createDatabase('sqlite')
@@ -125,7 +125,7 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
   await rejectsWith(t, store.get('wrong'), { code: 'PLINTH_SHARED_STORE_REFUSED', message: /WRONGTYPE/ })
 })
 
-t.test('the kit refuses faulty shared stores', async (t) => {
+t.test('the kit rejects faulty shared stores', async (t) => {
   const { faults, share, ...result } = await testConformanceKit(sharedStoreKit, faultySharedStores)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 25 && share >= 0.95, `refuses ${(100 * share).toFixed(1)} % of ${faults}`)

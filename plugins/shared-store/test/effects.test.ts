@@ -57,7 +57,7 @@ const outcomeOf = async (t: Test, config: KeyValues) => {
   }
 }
 
-t.test('where, as whom and under which names the product uses Redis', { skip: skipOwnRedis }, async (t) => {
+t.test('address, user and key names with which the product uses Redis', { skip: skipOwnRedis }, async (t) => {
   const access = { 'platform.cache.username': 'shop', 'platform.cache.password': 'shop-password' }
   const { host, port, config } = await redisServer(t, (port) => [
     `port ${port}`,

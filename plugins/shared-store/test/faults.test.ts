@@ -79,7 +79,7 @@ async function storeOnOwnRedis(t: Test) {
   return { redis, product, store, calls, allFailWithin, answers }
 }
 
-t.test('a frozen Redis is noticed by the deadline, and afterwards at once', options, async (t) => {
+t.test('a frozen Redis is detected at the deadline, and afterwards immediately', options, async (t) => {
   const { redis, product, store, allFailWithin, answers } = await storeOnOwnRedis(t)
   await store.set('kept', 'kept')
   const received: string[] = []
@@ -101,7 +101,7 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', opti
   t.same(received, ['after'])
 })
 
-t.test('a killed Redis comes back empty, and everything goes on', options, async (t) => {
+t.test('a killed Redis restarts empty, and everything continues', options, async (t) => {
   const { redis, store, calls, allFailWithin, answers } = await storeOnOwnRedis(t)
   await store.set('kept', 'lost')
   for (const call of Object.values(calls)) await call()
@@ -128,7 +128,7 @@ t.test('a killed Redis comes back empty, and everything goes on', options, async
 })
 
 t.test(
-  'who listens listens again after each loss, and is told that something may have been missed',
+  'listeners listen again after each loss, and are told that they may have missed messages',
   options,
   async (t) => {
     const { redis, store, answers } = await storeOnOwnRedis(t)
@@ -160,7 +160,7 @@ t.test(
   },
 )
 
-t.test('who listens no more while Redis is away has nothing to mend', options, async (t) => {
+t.test('a listener that was removed while Redis was unavailable is not restored', options, async (t) => {
   const { redis, store } = await storeOnOwnRedis(t)
   const stop = await store.subscribe('news', () => {})
   await redis.kill()
@@ -168,7 +168,7 @@ t.test('who listens no more while Redis is away has nothing to mend', options, a
   await redis.start()
 })
 
-t.test('a Redis that dies again and again at once does no harm, and nothing is forgotten', options, async (t) => {
+t.test('a Redis that dies repeatedly does no harm, and nothing is forgotten', options, async (t) => {
   const { redis, store, answers } = await storeOnOwnRedis(t)
   const rejections: unknown[] = []
   const note = (reason: unknown) => rejections.push(reason)
@@ -191,7 +191,7 @@ t.test('a Redis that dies again and again at once does no harm, and nothing is f
   t.same(rejections, [], 'no promise of nobody is rejected')
 })
 
-t.test('a product without its Redis does not start, and says why', options, async (t) => {
+t.test('a product without its Redis does not start, and reports why', options, async (t) => {
   const redis = await ownRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   await redis.kill()
@@ -219,7 +219,7 @@ t.test('a product without its Redis does not start, and says why', options, asyn
 })
 
 t.test(
-  'a Redis that accepts and says nothing: starting, probing and reconnecting end in their time',
+  'a Redis that accepts connections but sends nothing: start, probe and reconnect end in time',
   options,
   async (t) => {
     const proxy = await startHalfOpenProxy({ port: 6379 })
@@ -255,7 +255,7 @@ t.test(
   },
 )
 
-t.test('a silence of the network: who asks and who listens connects anew, and stops in time', options, async (t) => {
+t.test('a silent network: callers and listeners connect again, and stop in time', options, async (t) => {
   const proxy = await startHalfOpenProxy({ port: 6379 })
   t.teardown(() => proxy.close())
   const config = {
@@ -293,7 +293,7 @@ t.test('a silence of the network: who asks and who listens connects anew, and st
   await until(() => proxy.clients === 0, 'no socket is left behind')
 })
 
-t.test('a Redis that may remove counters is a warning at start and of the health check', options, async (t) => {
+t.test('a Redis that may evict counters is a warning at the start and of the health check', options, async (t) => {
   const redis = await ownRedis()
   t.teardown(() => redis.drop())
   const client = new Redis({ port: redis.port })

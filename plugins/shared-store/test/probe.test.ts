@@ -27,7 +27,7 @@ t.test('I-104 time of a Redis that the product does not use', { skip: skipRedis 
   await rejectsWith(t, time({ ...here, password: 'wrong-word' }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
 })
 
-t.test('a Redis that refuses is not taken for none', { skip: skipOwnRedis }, async (t) => {
+t.test('a Redis that rejects connections is not reported as missing', { skip: skipOwnRedis }, async (t) => {
   const own = await ownRedis()
   t.teardown(() => own.drop())
   t.equal(await skipRedisOn(own.port), false)
@@ -58,7 +58,7 @@ t.test('I-104 a Redis with a password', { skip: skipOwnRedis }, async (t) => {
   }
 })
 
-t.test('I-104 a Redis that is not there', async (t) => {
+t.test('I-104 a missing Redis', async (t) => {
   const { time } = await probe(t)
   const nobody = { ...here, port: 1 }
   await rejectsWith(t, time(nobody), { code: 'PLINTH_SHARED_STORE_UNAVAILABLE', message: /127\.0\.0\.1:1/ })

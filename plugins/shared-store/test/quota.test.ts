@@ -11,7 +11,7 @@ import t from 'tap'
 import { MicroBatch } from '../src/micro-batch.ts'
 import { type BucketState, bucketScale, decideBucket, decideWindow, type WindowState } from '../src/quota-rules.ts'
 
-t.test('what is asked in one turn travels together', async (t) => {
+t.test('calls of one tick are sent together', async (t) => {
   for (const eager of [true, false]) {
     const sizes: number[] = []
     let atOnce = 0
@@ -40,7 +40,7 @@ t.test('what is asked in one turn travels together', async (t) => {
   }
 })
 
-t.test('a call that is given up before it is sent is not sent; a batch belongs to no caller', async (t) => {
+t.test('a call that is cancelled before it is sent is not sent; a batch belongs to no caller', async (t) => {
   const context = new AsyncLocalStorage<string>()
   const seen: unknown[] = []
   const batch = new MicroBatch<string, string>({
@@ -68,7 +68,7 @@ t.test('a call that is given up before it is sent is not sent; a batch belongs t
   t.equal(await batch.ask('afterwards'), 'afterwards')
 })
 
-t.test('one deadline ends all that was asked together: what waits, what is under way, and nothing else', async (t) => {
+t.test('one deadline ends all calls that were made together: waiting and running ones, and nothing else', async (t) => {
   const sent: number[][] = []
   const answered: ((responses: number[]) => void)[] = []
   const batch = new MicroBatch<number, number>({
@@ -122,7 +122,7 @@ t.test('one deadline ends all that was asked together: what waits, what is under
   t.equal(first.giveUps.size + second.giveUps.size, 0, 'nothing is left')
 })
 
-t.test('R-033 buckets count in whole numbers, at any size, and never admit more than they refill', async (t) => {
+t.test('R-033 buckets use integers, at any size, and never accept more than they refill', async (t) => {
   const any = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
   const size = fc.oneof(fc.integer({ min: 1, max: 1000 }), any)
   const steps = fc.array(
@@ -157,7 +157,7 @@ t.test('R-033 buckets count in whole numbers, at any size, and never admit more 
 })
 
 t.test(
-  'R-035 R-037 the scripts of Redis decide as the rules do, of several rules on one key as well',
+  'R-035 R-037 the scripts of Redis decide like the rules, also with several rules on one key',
   { skip: skipRedis },
   async (t) => {
     const db = await createDatabase('sqlite')
@@ -220,7 +220,7 @@ t.test(
 )
 
 t.test(
-  'R-035 a script that Redis has forgotten is sent again, and its answer is read like any other',
+  'R-035 a script that Redis does not have is sent again, and its result is read as usual',
   { skip: skipRedis || skipOwnRedis, timeout: 600_000 },
   async (t) => {
     const redis = await ownRedis()
@@ -343,7 +343,7 @@ t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip:
 })
 
 for (const { dialect, skip } of dialectsUnderTest) {
-  t.test(`what has expired is removed, what has not stays (${dialect})`, { skip }, async (t) => {
+  t.test(`expired entries are removed, others stay (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     const clock = manualClock(Date.now())
@@ -374,7 +374,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
 }
 
 for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !== 'sqlite')) {
-  t.test(`an entry that another transaction holds keeps nobody else waiting (${dialect})`, { skip }, async (t) => {
+  t.test(`an entry that another transaction has locked delays nobody else (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     const start = () =>
@@ -431,7 +431,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !=
   })
 }
 
-t.test('what waits together travels in full batches, however patient its callers are', async (t) => {
+t.test('calls that wait together are sent in full batches, whatever the deadlines of their callers', async (t) => {
   const batches: number[][] = []
   const batch = new MicroBatch<number, number>({
     size: 4,

@@ -28,7 +28,7 @@ t.test('E11 the site as plugins see it', async (t) => {
   t.same(facts(), { ...named, timeZone: 'Asia/Shanghai' })
 })
 
-t.test('E11 B6 days follow the time zone of the site, whatever the one of the process', async (t) => {
+t.test('E11 B6 days follow the time zone of the site, whatever the zone of the process', async (t) => {
   const { running, own } = await startSite(t)
   const days = [
     ['UTC', '2026-01-30T23:59:59.999Z', '2026-01-30'],
@@ -55,7 +55,7 @@ t.test('E11 B6 days follow the time zone of the site, whatever the one of the pr
   )
 })
 
-t.test('E11 what is no time zone and no address is refused', async (t) => {
+t.test('E11 an invalid time zone or address is rejected', async (t) => {
   const start = (key: string, value: string) => startSite(t, { [key]: value })
   for (const zone of ['Nowhere/At_all', '+08:00', 'GMT+25', '']) {
     await rejectsWith(

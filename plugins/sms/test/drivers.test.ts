@@ -81,8 +81,8 @@ const drivers = {
   }),
 }
 
-t.test('what each company is asked, and what its id of the message is', async (t) => {
-  await t.test('Aliyun: signed parameters in the query, a number at home without its country', async (t) => {
+t.test('the request to each company, and its message id', async (t) => {
+  await t.test('Aliyun: signed parameters in the query, a domestic number without its country code', async (t) => {
     const company = await startCompany(t)
     const { send } = await start(t, drivers.aliyun(company.url))
     company.reply = { status: 200, body: '{"Code":"OK","Message":"OK","BizId":"biz-1","RequestId":"r"}' }
@@ -109,7 +109,7 @@ t.test('what each company is asked, and what its id of the message is', async (t
     t.equal(new Set(nonces).size, 2, 'no nonce is used twice')
   })
 
-  await t.test('Tencent Cloud: values by place, the number in E.164', async (t) => {
+  await t.test('Tencent Cloud: values by position, the number in E.164', async (t) => {
     const company = await startCompany(t)
     const { send } = await start(t, drivers.tencent(company.url))
     const status = '{"SerialNo":"serial-1","PhoneNumber":"+8613800138000","Fee":1,"Code":"Ok","Message":"send success"}'
@@ -318,7 +318,7 @@ const garbage: readonly (readonly [Reply, DeliveryOutcome['outcome']])[] = [
 ]
 
 for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
-  t.test(`${name}: every answer has its outcome, and none holds the secret`, async (t) => {
+  t.test(`${name}: every response has its outcome, and none contains the secret`, async (t) => {
     const company = await startCompany(t)
     const { send, lines } = await start(t, drivers[name](company.url))
     const outcomes: DeliveryOutcome[] = []
@@ -350,7 +350,7 @@ for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
   })
 }
 
-t.test('without a server, with a bad number and without a driver nothing is sent', async (t) => {
+t.test('without a server, with an invalid number and without a driver nothing is sent', async (t) => {
   const { send, service } = await start(t, { ...drivers.aliyun('http://127.0.0.1:9/') })
   t.hasStrict(await send(), { outcome: 'deferred', provider: 'aliyun' }, 'nobody listens')
   for (const to of ['', 'ada', '+0123456', '+123456789012345678']) {
@@ -374,7 +374,7 @@ t.test('without a server, with a bad number and without a driver nothing is sent
   t.hasStrict(await none.send(), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
 })
 
-t.test('the drivers for development: a file that its owner alone reads, a line without the text', async (t) => {
+t.test('the drivers for development: a file that only its owner can read, a line without the text', async (t) => {
   const at = directoryOf(t)
   const { send, lines } = await start(t, { 'platform.sms.driver': 'file', ...at })
   const directory = at['platform.sms.file.directory']

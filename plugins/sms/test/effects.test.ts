@@ -66,7 +66,7 @@ const partOf =
   }
 const otherUrl = company.url.replace('127.0.0.1', 'localhost')
 
-t.test('Aliyun is asked with the configured account', async (t) => {
+t.test('Aliyun is called with the configured account', async (t) => {
   const query = ({ path }: { path: string }) => new URL(path, company.url).searchParams
   const proofs = [
     await assertKeyEffect(t, 'platform.sms.aliyun.endpoint', {
@@ -101,7 +101,7 @@ t.test('Aliyun is asked with the configured account', async (t) => {
   )
 })
 
-t.test('Tencent Cloud is asked with the configured account', async (t) => {
+t.test('Tencent Cloud is called with the configured account', async (t) => {
   const proofs = [
     await assertKeyEffect(t, 'platform.sms.tencent.endpoint', {
       compared: company.url,
@@ -146,7 +146,7 @@ t.test('Tencent Cloud is asked with the configured account', async (t) => {
   )
 })
 
-t.test('Twilio is asked with the configured account', async (t) => {
+t.test('Twilio is called with the configured account', async (t) => {
   const form = ({ body }: { body: string }) => new URLSearchParams(body)
   const basic = ({ headers }: (typeof company.asked)[number]) =>
     Buffer.from(headers.authorization?.replace('Basic ', '') ?? '', 'base64').toString()
@@ -188,7 +188,7 @@ t.test('Twilio is asked with the configured account', async (t) => {
   )
 })
 
-t.test('the driver, the country, templates and signatures are those of the configuration', async (t) => {
+t.test('the driver, the country, templates and signatures are used as configured', async (t) => {
   const [drivers] = await assertKeyEffect(t, 'platform.sms.driver', { changed: 'log', observe: sendBy(undefined) })
   t.hasStrict(drivers, { before: { errorCode: 'sms.driver-missing' }, after: { provider: 'log' } })
   const [numbers] = await assertKeyEffect(t, 'platform.sms.country-code', {

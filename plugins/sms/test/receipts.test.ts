@@ -12,7 +12,7 @@ import { twilioSignature } from '../src/drivers/twilio.ts'
 const path = '/api/v1/sms/receipts/twilio'
 const token = 'planted-token-4711'
 
-t.test('a receipt of Twilio is believed with its signature alone, and published', async (t) => {
+t.test('a receipt of Twilio is accepted only with its signature, and published', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const receipts: unknown[] = []

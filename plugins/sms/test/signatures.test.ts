@@ -6,7 +6,7 @@ import { isTwilioSignature, twilioSignature } from '../src/drivers/twilio.ts'
 
 const signatureOf = (authorization = '') => /Signature=([0-9a-f]+)$/.exec(authorization)?.[1]
 
-t.test('Aliyun: the example of the company, and a text message with Chinese text', async (t) => {
+t.test('Aliyun: the documented example, and a text message with Chinese text', async (t) => {
   const example = {
     host: 'ecs.cn-shanghai.aliyuncs.com',
     action: 'RunInstances',
@@ -38,7 +38,7 @@ t.test('Aliyun: the example of the company, and a text message with Chinese text
   )
 })
 
-t.test('Tencent Cloud: the published example, and a text message', async (t) => {
+t.test('Tencent Cloud: the documented example, and a text message', async (t) => {
   const example = {
     service: 'cvm',
     host: 'cvm.tencentcloudapi.com',
@@ -68,7 +68,7 @@ t.test('Tencent Cloud: the published example, and a text message', async (t) => 
   )
 })
 
-t.test('Twilio: the example of the company; a changed value or another length is refused', async (t) => {
+t.test('Twilio: the documented example; a changed value or another length is rejected', async (t) => {
   const params = {
     CallSid: 'CA1234567890ABCDE',
     Caller: '+14158675309',

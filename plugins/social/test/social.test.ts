@@ -1,7 +1,7 @@
 import t from 'tap'
 import { outcomeOf, readResponse, templateValues } from '../src/wechat/messages.ts'
 
-t.test('the values of a template keep the rules of their kinds', async (t) => {
+t.test('the values of a template obey the rules of their kinds', async (t) => {
   const of = (data: Record<string, string>) => templateValues(data)
   t.same(of({ thing1: '七'.repeat(20) }), { values: { thing1: { value: '七'.repeat(20) } } })
   t.same(
@@ -40,7 +40,7 @@ t.test('the values of a template keep the rules of their kinds', async (t) => {
   }
 })
 
-t.test('answers of WeChat: ids beyond 2^53, codes with their outcome, and what is no answer', async (t) => {
+t.test('responses of WeChat: ids beyond 2^53, codes with their outcome, and invalid responses', async (t) => {
   const accepted = outcomeOf(200, '{"errcode":0,"errmsg":"ok","msgid":9007199254740993123}')
   t.hasStrict(accepted, { outcome: 'accepted', messageId: '9007199254740993123', provider: 'wechat' })
   for (const [code, outcome, hint] of [

@@ -12,7 +12,7 @@ import { ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
 const bodyOf = async (response: Response) => (await response.json()) as { code: string; data: { reason: string } }
 
-t.test('N-102 an address follows the configuration of the moment', async (t) => {
+t.test('N-102 an address follows the current configuration', async (t) => {
   const config = { 'platform.storage.base-url': '/shop' }
   const { storage } = await startStorage(t, { config })
   t.equal(await storage.resolveUrl('public', 'a b/ü#.png'), '/shop/storage/a%20b/%C3%BC%23.png')
@@ -43,7 +43,7 @@ t.test('N-102 an address follows the configuration of the moment', async (t) => 
   }
 })
 
-t.test('public files are served with types, parts and validators, and run nothing', async (t) => {
+t.test('public files are served with types, ranges and validators, and run no code', async (t) => {
   const { storage, get, server, root } = await startStorage(t)
   await storage.put('public', 'pictures/cat.png', 'meow!')
   const cat = await get('/storage/pictures/cat.png')
@@ -115,7 +115,7 @@ t.test('public files are served with types, parts and validators, and run nothin
   t.equal((await get('/storage/.hidden')).status, 404)
 })
 
-t.test('a private file is for whoever holds a signed address, until it expires', async (t) => {
+t.test('a private file can be read with a signed address until it expires', async (t) => {
   const clock = manualClock()
   const { storage, get, root } = await startStorage(t, { clock })
   await storage.put('local', 'reports/2026.csv', 'a,b')
@@ -143,7 +143,7 @@ t.test('a private file is for whoever holds a signed address, until it expires',
   t.hasStrict(await bodyOf(await get(brief)), { code: '404', data: { reason: 'storage.file-unknown' } })
 })
 
-t.test('a download has the name that it was given', async (t) => {
+t.test('a download has the given file name', async (t) => {
   const { storage, get } = await startStorage(t)
   await storage.put('local', 'x', 'x')
   const dispositionOf = async (name: string) =>
@@ -160,7 +160,7 @@ t.test('a download has the name that it was given', async (t) => {
   )
 })
 
-t.test('no part of a signed address can be changed', async (t) => {
+t.test('a signed address with any changed part is rejected', async (t) => {
   const { storage, get, server } = await startStorage(t)
   for (const disk of ['local', 'public']) for (const path of ['a', 'b']) await storage.put(disk, path, 'content')
   const url = await storage.resolveUrl('local', 'a', { name: 'n' })
@@ -203,7 +203,7 @@ t.test('no part of a signed address can be changed', async (t) => {
   )
 })
 
-t.test('addresses outlive a change of the key as long as the old one is kept', async (t) => {
+t.test('addresses stay valid after a change of the key while the old key is kept', async (t) => {
   const root = ownDirectory(t)
   const [first, second] = ['first-key-'.repeat(4), 'second-key-'.repeat(4)]
   const clock = manualClock()
@@ -221,7 +221,7 @@ t.test('addresses outlive a change of the key as long as the old one is kept', a
   await rejectsWith(t, start('short'), { message: /platform\.storage\.signing-key/ })
 })
 
-t.test('instances on one directory share its key, which is made once', async (t) => {
+t.test('instances that share a directory share its key, which is created once', async (t) => {
   const root = ownDirectory(t)
   const clock = manualClock()
   const drafts = ['signing.key.old', 'signing.key.young'].map((name) => join(root, name))
@@ -249,32 +249,36 @@ t.test('instances on one directory share its key, which is made once', async (t)
   t.match(await (await (one as NonNullable<typeof one>).get('/docs/openapi.json')).text(), /storage\/files\/\{disk\}/)
 })
 
-t.test('what is no file is never waited for', { skip: process.platform === 'win32' && 'no named pipes' }, async (t) => {
-  const { storage, get, root } = await startStorage(t)
-  await storage.put('public', 'a.txt', 'content')
-  await storage.put('local', 'a.txt', 'content')
-  for (const disk of ['public', 'local']) execFileSync('mkfifo', [join(root, disk, 'pipe.txt')])
-  symlinkSync(join(root, 'public/pipe.txt'), join(root, 'public/link.txt'))
-  const socket = createServer().listen(join(root, 'public/socket.txt'))
-  t.teardown(() => socket.close())
-  const signal = AbortSignal.timeout(120_000)
-  const signed = await storage.resolveUrl('local', 'pipe.txt')
-  // The test sends more requests than there are threads for file access.
-  const urls = ['pipe.txt', 'link.txt', 'socket.txt'].flatMap((name) =>
-    Array.from({ length: 6 }, () => `/storage/${name}`),
-  )
-  const statuses = urls.flatMap((url) =>
-    ['GET', 'HEAD'].map(async (method) => (await get(url, { method, signal })).status),
-  )
-  t.same(new Set(await Promise.all(statuses)), new Set([404]))
-  t.hasStrict(await bodyOf(await get(signed, { signal })), { code: '404', data: { reason: 'storage.file-unknown' } })
-  await rejectsWith(t, storage.open('local', 'pipe.txt'), { code: '404' })
-  t.equal(await (await get('/storage/a.txt', { signal })).text(), 'content')
-  t.equal(await (await get('/storage/a.txt', { signal, headers: { range: 'bytes=0-0' } })).text(), 'c')
-  t.equal((await get('/storage/a.txt', { signal, method: 'HEAD' })).headers.get('content-length'), '7')
-})
+t.test(
+  'a path that is not a file causes no wait',
+  { skip: process.platform === 'win32' && 'no named pipes' },
+  async (t) => {
+    const { storage, get, root } = await startStorage(t)
+    await storage.put('public', 'a.txt', 'content')
+    await storage.put('local', 'a.txt', 'content')
+    for (const disk of ['public', 'local']) execFileSync('mkfifo', [join(root, disk, 'pipe.txt')])
+    symlinkSync(join(root, 'public/pipe.txt'), join(root, 'public/link.txt'))
+    const socket = createServer().listen(join(root, 'public/socket.txt'))
+    t.teardown(() => socket.close())
+    const signal = AbortSignal.timeout(120_000)
+    const signed = await storage.resolveUrl('local', 'pipe.txt')
+    // The test sends more requests than there are threads for file access.
+    const urls = ['pipe.txt', 'link.txt', 'socket.txt'].flatMap((name) =>
+      Array.from({ length: 6 }, () => `/storage/${name}`),
+    )
+    const statuses = urls.flatMap((url) =>
+      ['GET', 'HEAD'].map(async (method) => (await get(url, { method, signal })).status),
+    )
+    t.same(new Set(await Promise.all(statuses)), new Set([404]))
+    t.hasStrict(await bodyOf(await get(signed, { signal })), { code: '404', data: { reason: 'storage.file-unknown' } })
+    await rejectsWith(t, storage.open('local', 'pipe.txt'), { code: '404' })
+    t.equal(await (await get('/storage/a.txt', { signal })).text(), 'content')
+    t.equal(await (await get('/storage/a.txt', { signal, headers: { range: 'bytes=0-0' } })).text(), 'c')
+    t.equal((await get('/storage/a.txt', { signal, method: 'HEAD' })).headers.get('content-length'), '7')
+  },
+)
 
-t.test('an address may name who vouches for it at each fetch', async (t) => {
+t.test('an address may name a guard that checks each request', async (t) => {
   const requested: unknown[] = []
   let isRevoked = false
   const vouching = definePlugin({
@@ -321,7 +325,7 @@ t.test('an address may name who vouches for it at each fetch', async (t) => {
   t.hasStrict(await bodyOf(await without.get(url)), { code: '403', data: { reason } }, 'nobody vouches for it any more')
 })
 
-t.test('a file of a guarded directory is served only with a grant of its guard', async (t) => {
+t.test('a file of a guarded directory is served only with the permission of its guard', async (t) => {
   const vouching = definePlugin({
     id: 'vouching',
     version: '1.0.0',
@@ -354,7 +358,7 @@ t.test('a file of a guarded directory is served only with a grant of its guard',
   t.equal(await (await get('/storage/shops/1.csv')).text(), 'content')
 })
 
-t.test('a caller who goes away frees the file', async (t) => {
+t.test('a caller who disconnects releases the file', async (t) => {
   const { storage, server } = await startStorage(t)
   await storage.put('public', 'large.bin', Buffer.alloc(20_000_000))
   await new Promise<void>((resolve) => {

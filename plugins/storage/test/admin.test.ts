@@ -14,7 +14,7 @@ async function startDisks(t: Parameters<typeof startStorage>[0], settings: Param
   return { ...started, call }
 }
 
-t.test('A15 operators see each disk, whether it can be written to and what it holds', async (t) => {
+t.test('A15 operators see each disk, whether it is writable and what it contains', async (t) => {
   const full = {
     ...memoryDisk('private'),
     verify: () => Promise.reject(Object.assign(new Error('/secret/place is full'), { code: 'ENOSPC' })),
@@ -43,7 +43,7 @@ t.test('A15 operators see each disk, whether it can be written to and what it ho
   t.hasStrict(await call(`${path}/none`), { code: '404', data: { reason: 'storage.disk-unknown' } })
 })
 
-t.test('a look at a disk of many files ends, and says that it has not counted all', async (t) => {
+t.test('counting the files of a large disk stops, and the result says that it is incomplete', async (t) => {
   let listed = 0
   const endless = {
     ...memoryDisk('private'),
@@ -56,7 +56,7 @@ t.test('a look at a disk of many files ends, and says that it has not counted al
   t.equal(listed, 10_001)
 })
 
-t.test('a disk that never answers is failing at the end of its time', async (t) => {
+t.test('a disk that never responds fails at the deadline', async (t) => {
   const requested = Promise.withResolvers<void>()
   const silent = {
     ...memoryDisk('private'),

@@ -42,7 +42,7 @@ function ask(serverUrl: string | undefined, path: string, headers: IncomingHttpH
 
 const ofFile = ['etag', 'last-modified', 'accept-ranges', 'content-range', 'content-disposition'] as const
 
-t.test('a file that cannot be read is a failure, which no cache keeps', async (t) => {
+t.test('a file that cannot be read is a failure that no cache stores', async (t) => {
   const lines: unknown[] = []
   const logger = { debug() {}, info() {}, warn() {}, error: (...line: unknown[]) => void lines.push(line) }
   const quiet = { ...logger, child: () => quiet }
@@ -86,7 +86,7 @@ t.test('a file that cannot be read is a failure, which no cache keeps', async (t
 })
 
 t.test(
-  'a file that cannot be opened because too many files are open is unavailable, which no cache keeps',
+  'a file that cannot be opened because too many files are open is unavailable, and no cache stores this',
   async (t) => {
     const { storage, server } = await startStorage(t)
     await storage.put('public', 'cat.png', 'meow!')
@@ -105,7 +105,7 @@ t.test(
   },
 )
 
-t.test('what a disk of others fails with is a failure too, and its files are let go', async (t) => {
+t.test('an error of a third-party disk is also a failure, and its files are released', async (t) => {
   const memory = memoryDisk('private')
   memory.files.set('a.txt', Buffer.from('content'))
   let content: () => Readable = () => Readable.from(['content'], { objectMode: false })
@@ -167,7 +167,7 @@ t.test('what a disk of others fails with is a failure too, and its files are let
   t.equal(closed, 2, 'what is held and not read is closed')
 })
 
-t.test('parts and preconditions are those of RFC 9110', async (t) => {
+t.test('ranges and preconditions follow RFC 9110', async (t) => {
   const { storage, server, root, clock } = await startStorage(t)
   clock.shiftWallClock(Date.now() - clock.now())
   const text = 'abcdefghij'
@@ -240,7 +240,7 @@ t.test('parts and preconditions are those of RFC 9110', async (t) => {
   t.equal(await brief({ range: 'bytes=0-' }), '416 ')
 })
 
-t.test('who reads while a file is replaced gets the old one or the new one, whole', async (t) => {
+t.test('reading a file while it is replaced returns the complete old or new file', async (t) => {
   const { storage, server, root } = await startStorage(t)
   const version = (round: number) => (round % 2 ? 'a' : 'b').repeat(100_000 + (round % 2))
   await storage.put('public', 'a.txt', version(0))

@@ -56,7 +56,7 @@ t.test('files are written, read, listed and deleted', async (t) => {
   t.same(drafts(root, 'local'), [], 'nothing half-written stays')
 })
 
-t.test('a file is written whole or not at all', async (t) => {
+t.test('a file is written completely or not at all', async (t) => {
   const { storage, root } = await startStorage(t)
   await storage.put('local', 'report.txt', 'old')
   const content = () => readFileSync(join(root, 'local/report.txt'), 'utf8')
@@ -87,7 +87,7 @@ t.test('a file is written whole or not at all', async (t) => {
   t.same(drafts(root, 'local'), [])
 })
 
-t.test('files that are too large are refused and leave nothing', async (t) => {
+t.test('files that are too large are rejected and leave nothing', async (t) => {
   const { storage, root } = await startStorage(t, { config: { 'platform.storage.max-file-size': '1KiB' } })
   await storage.put('local', 'a', Buffer.alloc(1024))
   const tooLarge = { code: '400', reason: 'storage.file-too-large', message: /1024 bytes/ }
@@ -130,7 +130,7 @@ function age(file: string, seconds: number): void {
 const sweep = ({ running }: Pick<Awaited<ReturnType<typeof startStorage>>, 'running'>) =>
   running.scheduledTasks.find(({ name }) => name === 'storage.sweep')?.run(new AbortController().signal)
 
-t.test('what a killed writer leaves goes without a restart, as soon as its lease is over', async (t) => {
+t.test('files of a killed writer are removed without a restart when its lease expires', async (t) => {
   const root = ownDirectory(t)
   const first = await startStorage(t, { root })
   await first.storage.put('local', 'report.txt', 'old')
@@ -164,49 +164,46 @@ t.test('what a killed writer leaves goes without a restart, as soon as its lease
   await t.resolves(Promise.resolve(sweep(await startStorage(t))), 'a disk that was never written to has none')
 })
 
-t.test(
-  'a writer whose content comes slowly shows that it lives, and one that does not learns what became of it',
-  async (t) => {
-    const started = await startStorage(t)
-    const { storage, root, clock } = started
-    const slow = () => {
-      const rest = Promise.withResolvers<void>()
-      const content = async function* () {
-        yield 'first, '
-        await rest.promise
-        yield 'last'
-      }
-      return { rest, written: storage.put('local', 'slow.txt', content()) }
+t.test('a slow writer renews its lease, and a writer that lost its lease gets an error', async (t) => {
+  const started = await startStorage(t)
+  const { storage, root, clock } = started
+  const slow = () => {
+    const rest = Promise.withResolvers<void>()
+    const content = async function* () {
+      yield 'first, '
+      await rest.promise
+      yield 'last'
     }
-    const sizes = () =>
-      existsSync(join(root, 'local/.drafts'))
-        ? drafts(root, 'local').map((name) => statSync(join(root, 'local/.drafts', name)).size)
-        : []
-    const ageAll = async () => {
-      await until(() => sizes().includes('first, '.length), 'the draft has its first part')
-      for (const name of drafts(root, 'local')) age(join(root, 'local/.drafts', name), 121)
-    }
-    const patient = slow()
-    await ageAll()
-    await clock.advance(10_000)
-    await until(() => drafts(root, 'local').some((name) => name.endsWith('.beat')), 'the draft has its mark')
-    await sweep(started)
-    patient.rest.resolve()
-    t.match(await patient.written, { size: 11 })
-    t.same(drafts(root, 'local'), [], 'its signs of life go with its draft')
+    return { rest, written: storage.put('local', 'slow.txt', content()) }
+  }
+  const sizes = () =>
+    existsSync(join(root, 'local/.drafts'))
+      ? drafts(root, 'local').map((name) => statSync(join(root, 'local/.drafts', name)).size)
+      : []
+  const ageAll = async () => {
+    await until(() => sizes().includes('first, '.length), 'the draft has its first part')
+    for (const name of drafts(root, 'local')) age(join(root, 'local/.drafts', name), 121)
+  }
+  const patient = slow()
+  await ageAll()
+  await clock.advance(10_000)
+  await until(() => drafts(root, 'local').some((name) => name.endsWith('.beat')), 'the draft has its mark')
+  await sweep(started)
+  patient.rest.resolve()
+  t.match(await patient.written, { size: 11 })
+  t.same(drafts(root, 'local'), [], 'its signs of life go with its draft')
 
-    const stopped = slow()
-    await ageAll()
-    await sweep(started)
-    t.same(drafts(root, 'local'), [])
-    stopped.rest.resolve()
-    await rejectsWith(t, stopped.written, { code: 'PLINTH_STORAGE_DRAFT_LOST' })
-    t.equal(await text((await storage.open('local', 'slow.txt')).content), 'first, last', 'what was there stays')
-    t.same(drafts(root, 'local'), [])
-  },
-)
+  const stopped = slow()
+  await ageAll()
+  await sweep(started)
+  t.same(drafts(root, 'local'), [])
+  stopped.rest.resolve()
+  await rejectsWith(t, stopped.written, { code: 'PLINTH_STORAGE_DRAFT_LOST' })
+  t.equal(await text((await storage.open('local', 'slow.txt')).content), 'first, last', 'what was there stays')
+  t.same(drafts(root, 'local'), [])
+})
 
-t.test('disks can be switched off, and unknown ones are refused', async (t) => {
+t.test('disks can be disabled, and unknown disks are rejected', async (t) => {
   const { storage, get } = await startStorage(t, { config: { 'platform.storage.disks.public.enabled': false } })
   const off = { code: '503', reason: 'storage.disk-disabled' }
   await rejectsWith(t, storage.put('public', 'a', 'x'), off)
@@ -225,7 +222,7 @@ t.test('disks can be switched off, and unknown ones are refused', async (t) => {
   })
 })
 
-t.test('disks of others take part under their names', async (t) => {
+t.test('disks of third parties are used by their names', async (t) => {
   const disk = memoryDisk('private')
   const settings = { 'platform.storage.local-disk': 'memory' }
   const { storage, get } = await startStorage(t, { plugins: [diskPlugin('memory', disk)], config: settings })
@@ -251,7 +248,7 @@ t.test('disks of others take part under their names', async (t) => {
   t.equal(await second.storage.resolveUrl('memory', 'a', { expiresInMs: 7 }), 'https://files.example/a?7')
 })
 
-t.test('a start with disks that cannot be is refused with what to do', async (t) => {
+t.test('a start with unusable disks is rejected with a fix', async (t) => {
   const start = (name: string, visibility: Disk['visibility'], config: Record<string, string>) =>
     startStorage(t, { plugins: [diskPlugin(name, memoryDisk(visibility))], config })
   const publicDisk = 'platform.storage.public-disk'
@@ -276,7 +273,7 @@ t.test('a start with disks that cannot be is refused with what to do', async (t)
   })
 })
 
-t.test('health and probe tell whether files can be written', async (t) => {
+t.test('health check and probe report whether files can be written', async (t) => {
   const { storage, root, get } = await startStorage(t)
   t.equal((await get('/health/ready')).status, 200)
   await storage.probe('public', AbortSignal.timeout(120_000))
@@ -292,7 +289,7 @@ t.test('health and probe tell whether files can be written', async (t) => {
   t.ok(existsSync(root))
 })
 
-t.test('the product starts although its directory cannot be made', async (t) => {
+t.test('the product starts although its directory cannot be created', async (t) => {
   const root = ownDirectory(t)
   writeFileSync(join(root, 'file'), '')
   const { storage, get } = await startStorage(t, { root: join(root, 'file/storage') })
@@ -303,7 +300,7 @@ t.test('the product starts although its directory cannot be made', async (t) => 
   t.equal(failure?.code, 'PLINTH_STORAGE_DISK_DIRECTORY')
 })
 
-t.test('the directory is beside the product file, and no server is needed', async (t) => {
+t.test('the directory is next to the product file, and no server is needed', async (t) => {
   const root = ownDirectory(t)
   const product = { ...defineProduct({ name: 'test', plugins: [storagePlugin] }), root }
   const running = await startForTest(product)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { ownDirectory, startStorage } from './fixtures/product.ts'
 
-t.test('a public file and a signed address live as long as the keys say', async (t) => {
+t.test('public files and signed addresses are valid as long as configured', async (t) => {
   const observe = async (config: KeyValues) => {
     const { storage, get, clock } = await startStorage(t, { config })
     await storage.put('public', 'cat.png', 'meow!')
@@ -20,7 +20,7 @@ t.test('a public file and a signed address live as long as the keys say', async 
   t.equal(lifetime?.after.lifetimeMs, 90_000)
 })
 
-t.test('a disk that is switched off stores nothing', async (t) => {
+t.test('a disabled disk stores nothing', async (t) => {
   const outcomes = await assertKeyEffect(t, 'platform.storage.disks.{local,public}.enabled', {
     changed: false,
     observe: async (config, key) => {
@@ -36,7 +36,7 @@ t.test('a disk that is switched off stores nothing', async (t) => {
   for (const { before, after } of outcomes) t.same([before, after], ['stored', '503 storage.disk-disabled'])
 })
 
-t.test('a file is stored up to the largest size', async (t) => {
+t.test('a file is stored up to the maximum size', async (t) => {
   const [outcomes] = await assertKeyEffect(t, 'platform.storage.max-file-size', {
     changed: '1KiB',
     observe: async (config) => {
@@ -72,7 +72,7 @@ t.test('files are stored in the directory', async (t) => {
   )
 })
 
-t.test('addresses begin with the configured one, and are signed with the key', async (t) => {
+t.test('addresses begin with the configured address, and are signed with the key', async (t) => {
   const addressOf = (disk: string) => async (config: KeyValues) => {
     const { storage } = await startStorage(t, { config })
     return (await storage.resolveUrl(disk, 'a.png')).split('?')[0]
@@ -107,7 +107,7 @@ t.test('addresses begin with the configured one, and are signed with the key', a
   t.match(isServed, { before: true, after: false })
 })
 
-t.test('other disks take the place of the usual ones', async (t) => {
+t.test('other disks can replace the default disks', async (t) => {
   const observe = async (config: KeyValues, key: string) => {
     const isPublic = key.endsWith('public-disk')
     const disk = diskPlugin('memory', memoryDisk(isPublic ? 'public' : 'private'))

@@ -121,16 +121,19 @@ for (const { title, options, fill } of fileSystems) {
   })
 }
 
-t.test('too many open files, and errors of other disks, are unavailable; faults of a disk are not', async (t) => {
-  const faulty = { ...memoryDisk('private'), code: 'EMFILE' }
-  faulty.write = () => Promise.reject(Object.assign(new Error('failed'), { code: faulty.code }))
-  const { put, running } = await start(t, ownDirectory(t), { plugins: [diskPlugin('acme', faulty)] })
-  for (const code of ['EMFILE', 'ENFILE', 'EDQUOT']) {
-    faulty.code = code
-    t.same(await put('acme'), unavailable, code)
-    const error = { code: 'PLINTH_STORAGE_DISK_UNAVAILABLE' }
-    await rejectsWith(t, running.service(storage).put('acme', 'a.txt', 'x'), error, code)
-  }
-  faulty.code = 'ACME_BUG'
-  t.hasStrict(await put('acme'), { status: 200, code: '500' })
-})
+t.test(
+  'too many open files, and errors of other disks, are unavailable; programming errors of a disk are not',
+  async (t) => {
+    const faulty = { ...memoryDisk('private'), code: 'EMFILE' }
+    faulty.write = () => Promise.reject(Object.assign(new Error('failed'), { code: faulty.code }))
+    const { put, running } = await start(t, ownDirectory(t), { plugins: [diskPlugin('acme', faulty)] })
+    for (const code of ['EMFILE', 'ENFILE', 'EDQUOT']) {
+      faulty.code = code
+      t.same(await put('acme'), unavailable, code)
+      const error = { code: 'PLINTH_STORAGE_DISK_UNAVAILABLE' }
+      await rejectsWith(t, running.service(storage).put('acme', 'a.txt', 'x'), error, code)
+    }
+    faulty.code = 'ACME_BUG'
+    t.hasStrict(await put('acme'), { status: 200, code: '500' })
+  },
+)

@@ -78,7 +78,7 @@ async function cpuOf<T>(work: () => Promise<T>): Promise<{ readonly result: T; r
 const unknownKeys = (count: number) =>
   Array.from({ length: count }, (_, index) => `platform.sample.${'limti-'.repeat(28)}${index}`)
 
-t.test('what a caller may send decides not how long a preview, a save or an import takes', async (t) => {
+t.test('input of callers does not decide how long a preview, a save or an import takes', async (t) => {
   const { call } = await start(t)
   const set = (key: string, value: unknown) => ({ key, action: 'set', value })
 
@@ -132,7 +132,7 @@ t.test('what a caller may send decides not how long a preview, a save or an impo
   t.match(nested, [{ field: 'platform.sample.tags', rule: 'maxLength', message: /within each other/ }])
 })
 
-t.test('R-106 what looks at or changes many keys has a lower quota than the default', async (t) => {
+t.test('R-106 operations that read or change many keys have a lower quota than the default', async (t) => {
   const { running } = await start(t)
   const limited = running
     .service(httpRef)
@@ -141,7 +141,7 @@ t.test('R-106 what looks at or changes many keys has a lower quota than the defa
   t.same(limited.sort(), ['GET export', 'POST changes/preview', 'POST import', 'POST rollback', 'POST verifications'])
 })
 
-t.test('C-026 every route is an admin route with a permission of its own', async (t) => {
+t.test('C-026 every route is an admin route with its own permission', async (t) => {
   const { call, running } = await start(t)
   const routes = running.service(httpRef).routes.filter(({ plugin }) => plugin === 'system-config.admin')
   t.same(
@@ -219,7 +219,7 @@ t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets
   })
 })
 
-t.test('C-020 save: dry run, all faults at once, conflict, history with the caller and the trace', async (t) => {
+t.test('C-020 save: dry run, all errors at once, conflict, history with the caller and the trace id', async (t) => {
   const { call } = await start(t)
   const change = { key: limit, action: 'set', value: 20, expectedVersion: 0 }
   const mode = { key: 'platform.sample.mode', action: 'set', value: 'fast' }
@@ -301,7 +301,7 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
   t.match((await call('GET', 'instances')).data, { version: 3, items: [{ roles: ['web', 'worker'] }] })
 })
 
-t.test('the answer for a key tells whether its stored value counts', async (t) => {
+t.test('the response for a key shows whether its stored value applies', async (t) => {
   const { call } = await start(t, { [limit]: '7' })
   const changes = [
     { key: limit, action: 'set', value: 20 },
@@ -326,7 +326,7 @@ t.test('the answer for a key tells whether its stored value counts', async (t) =
   t.match((await call('GET', 'keys/platform.sample.window')).data, { value: '2m', shadowed: false, source: 'database' })
 })
 
-t.test('verify, export, import with its difference, and no secret in any answer', async (t) => {
+t.test('verify, export, import with its difference, and no secret in any response', async (t) => {
   const { call } = await start(t)
   const responses: string[] = []
   const keep = async (...request: Parameters<typeof call>) => {
@@ -380,7 +380,7 @@ t.test('verify, export, import with its difference, and no secret in any answer'
   }
 })
 
-t.test('C-020 a database that does not answer is a clear failure', async (t) => {
+t.test('C-020 a database that does not respond is a clear failure', async (t) => {
   const { call, running } = await start(t)
   const service = running.service(database)
   service.fork = () => {
@@ -421,7 +421,7 @@ t.test('C-021 with the identity plugin: a token, a permission, and the name of t
   const { items } = await running.service(configCentre).history({}, { size: 5, offset: 0, count: 'exact' })
   t.match(items, [{ actor: 'root', after: 3 }])
 
-  await t.test('what was changed is in the audit trail, and the history knows the user under any name', async (t) => {
+  await t.test('changes are in the audit, and the history shows the user under any name', async (t) => {
     const headers = await tokenOf('root')
     const get = async (path: string) => (await inject({ method: 'GET', url: path, headers })).json().data
     const me = await get('/api/v1/iam/users/me')
@@ -495,7 +495,7 @@ t.test('no dry run and no save confirms a guessed secret', async (t) => {
 })
 
 t.test(
-  'a rejected value is explained in the language of the request, and an unknown key with the near one',
+  'a rejected value is explained in the language of the request, and an unknown key with the nearest known key',
   async (t) => {
     const { call } = await start(t)
     const changes = (key: string, value: unknown) => ({ changes: [{ key, action: 'set', value }] })

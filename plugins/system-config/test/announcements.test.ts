@@ -65,11 +65,13 @@ async function everyWayOfChange(t: Test, db: TestDatabase, driver: Readonly<Reco
   t.pass('state of a plugin')
 }
 
-onEachDatabase(t, 'K-008 what one instance stores is in force on another at once, over the database', (t, db) =>
-  everyWayOfChange(t, db, {}),
+onEachDatabase(
+  t,
+  'K-008 a value that one instance stores applies on another immediately, through the database',
+  (t, db) => everyWayOfChange(t, db, {}),
 )
 
-t.test('K-008 what one instance stores is in force on another, over Redis', { skip: skipRedis }, async (t) => {
+t.test('K-008 a value that one instance stores applies on another, through Redis', { skip: skipRedis }, async (t) => {
   onEachDatabase(t, 'at once', async (t, db) => {
     const redis = redisSpace()
     t.teardown(() => redis.drop())
@@ -77,7 +79,7 @@ t.test('K-008 what one instance stores is in force on another, over Redis', { sk
   })
 })
 
-t.test('K-008 a command in another process is heard of over Redis', { skip: skipRedis }, async (t) => {
+t.test('K-008 other processes learn about a command through Redis', { skip: skipRedis }, async (t) => {
   const redis = redisSpace()
   t.teardown(() => redis.drop())
   const db = await createDatabase('sqlite')
@@ -98,7 +100,7 @@ t.test('K-008 a command in another process is heard of over Redis', { skip: skip
   await until(() => server.limits.at(-1) === 77, 'the value of the command is in force')
 })
 
-t.test('secrets that are encrypted anew are read again, though no value changed', async (t) => {
+t.test('secrets that are encrypted again are read again, although no value changed', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const a = await instanceOn(t, db, {})
@@ -116,7 +118,7 @@ t.test('secrets that are encrypted anew are read again, though no value changed'
   t.equal(b.centre.version, 1)
 })
 
-t.test('a store that is down costs the announcement, not the save', async (t) => {
+t.test('if the shared store is down, the save succeeds without an announcement', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let requested = 0

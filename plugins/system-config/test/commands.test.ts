@@ -109,7 +109,7 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
 const program = join(import.meta.dirname, '..', '..', '..', 'kernel', 'src', 'cli', 'main.ts')
 const fixtures = join(import.meta.dirname, 'fixtures', 'products.ts')
 
-t.test('the program shows the commands in their groups, and takes a secret from standard input', async (t) => {
+t.test('the program lists the commands in groups, and reads a secret from standard input', async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'plinth-config-'))
   t.teardown(() => rmSync(data, { recursive: true, force: true }))
   const config = { 'platform.database.sqlite.file': join(data, 'test.sqlite') }

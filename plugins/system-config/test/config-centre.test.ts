@@ -39,7 +39,7 @@ onEachDatabase(t, 'change sets create the tables that the entities declare', asy
   t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
 })
 
-onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at the next start', async (t, db) => {
+onEachDatabase(t, 'K-008 a stored live value applies immediately, a restart value at the next start', async (t, db) => {
   const first = await startOn(t, db, { environment: { PLATFORM_SAMPLE_MODE: 'slow' } })
   const plan = await first.centre.preview([set('limit', 20), set('mode', 'fast'), set('tags', 'x'), set('limt', 1)])
   assertMembers(t, plan.effects, [
@@ -92,7 +92,7 @@ onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at 
   t.same(shadowed.running.service(sample).limits, [7])
 })
 
-onSqlite(t, 'every fault of every key is reported at once and nothing is saved', async (t, db) => {
+onSqlite(t, 'every error of every key is reported at once and nothing is saved', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   const faulty = [
     set('limit', 0),
@@ -146,7 +146,7 @@ onSqlite(t, 'every fault of every key is reported at once and nothing is saved',
 
 onEachDatabase(
   t,
-  'two instances see a live change within one interval; a refusal keeps the old value and shows',
+  'two instances see a live change within one interval; a rejection keeps the old value and is shown',
   async (t, db) => {
     const [a, b] = [await startOn(t, db), await startOn(t, db)]
     const there = b.running.service(sample)
@@ -199,7 +199,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'parallel edits: of two operators one wins, and saves of all instances have one order',
+  'concurrent edits: one of two operators succeeds, and saves of all instances have one order',
   async (t, db) => {
     const [a, b] = [await startOn(t, db), await startOn(t, db)]
     const attempts = await Promise.allSettled([
@@ -229,7 +229,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'what no two values may say together is not stored by two who save at once', async (t, db) => {
+onEachDatabase(t, 'two concurrent saves cannot store values that are invalid together', async (t, db) => {
   const [enabled, mode] = ['platform.pair.enabled', 'platform.pair.mode'] as const
   const pair = definePlugin({
     id: 'test.pair',
@@ -263,7 +263,7 @@ onEachDatabase(t, 'what no two values may say together is not stored by two who 
   t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'], 'nor on one instance')
 })
 
-onEachDatabase(t, 'history says who, when and why; a rollback is a new version', async (t, db) => {
+onEachDatabase(t, 'the history contains user, time and reason; a rollback is a new version', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   await centre.save([set('limit', 20), set('window', '5m')], { ...by, reason: '因为'.repeat(150) })
   await centre.save([set('limit', 30), reset('window'), set('secret', 'right-1')], { actor: { name: 'bob' } })
@@ -310,7 +310,7 @@ onEachDatabase(t, 'history says who, when and why; a rollback is a new version',
 
 onSqlite(
   t,
-  'values of unloaded plugins are kept and shown, deprecated keys count for their replacement',
+  'values of missing plugins are kept and shown, and deprecated keys apply to their replacement',
   async (t, db) => {
     const first = await startOn(t, db)
     await first.centre.save([set('limit', 20), set('old-window', '7m'), set('secret', 'right-secret')], by)
@@ -344,7 +344,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing half saved', async (t, db) => {
+onEachDatabase(t, 'a database failure in the middle of a save changes nothing', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   await centre.save([set('limit', 20)], by)
   const service = running.service(database)
@@ -370,7 +370,7 @@ onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing 
   t.match(await centre.save([set('limit', 30, 1)], by), { version: 2 }, 'and the next save works')
 })
 
-t.test('an outage of the database is one short line for each operation', async (t) => {
+t.test('an outage of the database is one short log line per operation', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const lines: string[] = []
@@ -397,7 +397,7 @@ t.test('an outage of the database is one short line for each operation', async (
   )
 })
 
-t.test('K-008 search: words in both languages and filters, all of which must fit', async (t) => {
+t.test('K-008 search: words in both languages and filters, all of which must match', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { centre } = await startOn(t, db, { environment: { PLATFORM_SAMPLE_WINDOW: '3m' } })
@@ -422,7 +422,7 @@ t.test('K-008 search: words in both languages and filters, all of which must fit
   t.hasStrict(await failure(centre.get('platform.nothing')), { code: '404', reason: 'system-config.key-unknown' })
 })
 
-t.test('a plugin that the early one needs is set up before all others, whatever the order of the list', async (t) => {
+t.test('plugins that the configuration plugin needs are set up first, whatever the order of the list', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const needy = definePlugin({

@@ -52,42 +52,46 @@ const outcomes = ({ effects }: { readonly effects: readonly { key: string; outco
   effects.map((effect) => [effect.key, effect.outcome])
 const stored = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key)
 
-onEachDatabase(t, 'a change of the destination without the secret unsets the secret, and says so', async (t, db) => {
-  const { centre, read } = await start(t, db)
-  await centre.save([set(host, 'a.example'), set(password, 'secret-a'), set(hook, 'https://a.example/x')], by)
-  await centre.save([set(token, 'token-a')], by)
-  t.same([read(password), read(token)], ['secret-a', 'token-a'])
+onEachDatabase(
+  t,
+  'a change of the destination without the secret removes the secret, and reports it',
+  async (t, db) => {
+    const { centre, read } = await start(t, db)
+    await centre.save([set(host, 'a.example'), set(password, 'secret-a'), set(hook, 'https://a.example/x')], by)
+    await centre.save([set(token, 'token-a')], by)
+    t.same([read(password), read(token)], ['secret-a', 'token-a'])
 
-  const plan = await centre.preview([set(host, 'b.example')])
-  t.same(outcomes(plan), [
-    [host, 'applied'],
-    [password, 'unset'],
-  ])
-  t.match(plan.effects[1], { before: /\*/, after: undefined, reason: /platform\.mailer\.host changes/ })
-  t.same([read(password), (await stored(centre)).length], ['secret-a', 4], 'a preview changes nothing')
+    const plan = await centre.preview([set(host, 'b.example')])
+    t.same(outcomes(plan), [
+      [host, 'applied'],
+      [password, 'unset'],
+    ])
+    t.match(plan.effects[1], { before: /\*/, after: undefined, reason: /platform\.mailer\.host changes/ })
+    t.same([read(password), (await stored(centre)).length], ['secret-a', 4], 'a preview changes nothing')
 
-  audits.length = 0
-  const saved = await centre.save([set(host, 'b.example'), set(hook, 'https://b.example/y')], by)
-  t.same(outcomes(saved).slice(2), [
-    [token, 'unset'],
-    [password, 'unset'],
-  ])
-  t.same([read(host), read(password), read(token)], ['b.example', '', ''])
-  t.same(await stored(centre), [hook, host])
-  t.match(audits, [
-    { action: 'configuration.save', summary: { set: [host, hook], reset: [], unset: [token, password] } },
-  ])
-  const { items } = await centre.history({ key: password }, { size: 1, offset: 0, count: 'none' })
-  t.match(items, [{ version: saved.version, after: undefined }])
+    audits.length = 0
+    const saved = await centre.save([set(host, 'b.example'), set(hook, 'https://b.example/y')], by)
+    t.same(outcomes(saved).slice(2), [
+      [token, 'unset'],
+      [password, 'unset'],
+    ])
+    t.same([read(host), read(password), read(token)], ['b.example', '', ''])
+    t.same(await stored(centre), [hook, host])
+    t.match(audits, [
+      { action: 'configuration.save', summary: { set: [host, hook], reset: [], unset: [token, password] } },
+    ])
+    const { items } = await centre.history({ key: password }, { size: 1, offset: 0, count: 'none' })
+    t.match(items, [{ version: saved.version, after: undefined }])
 
-  await centre.save([set(host, 'c.example'), set(password, 'secret-c')], by)
-  t.equal(read(password), 'secret-c', 'together with its secret a destination can change')
-  const removed = await centre.save([{ key: host, action: 'reset' }], by)
-  t.same(outcomes(removed), [
-    [host, 'applied'],
-    [password, 'unset'],
-  ])
-})
+    await centre.save([set(host, 'c.example'), set(password, 'secret-c')], by)
+    t.equal(read(password), 'secret-c', 'together with its secret a destination can change')
+    const removed = await centre.save([{ key: host, action: 'reset' }], by)
+    t.same(outcomes(removed), [
+      [host, 'applied'],
+      [password, 'unset'],
+    ])
+  },
+)
 
 onEachDatabase(t, 'a rollback restores a secret only with the destination that it was entered for', async (t, db) => {
   const { centre, read } = await start(t, db)
@@ -110,7 +114,7 @@ onEachDatabase(t, 'a rollback restores a secret only with the destination that i
   t.equal(read(password), 'secret-b')
 })
 
-onEachDatabase(t, 'an import obeys the rule of destinations', async (t, db) => {
+onEachDatabase(t, 'an import obeys the rule for destinations', async (t, db) => {
   const { centre, read } = await start(t, db)
   const document = (values: Record<string, string>) => ({ format: 'plinth-config/1', values }) as const
   await centre.save([set(host, 'a.example'), set(password, 'secret-a')], by)
@@ -143,7 +147,7 @@ onSqlite(t, 'a secret of the environment applies while its destination is not st
   t.equal(read(password), 'secret-of-process')
 })
 
-onSqlite(t, 'a destination of the command line takes a stored secret away for that process', async (t, db) => {
+onSqlite(t, 'a destination on the command line disables a stored secret for that process', async (t, db) => {
   const first = await start(t, db)
   await first.centre.save([set(host, 'a.example'), set(password, 'secret-a')], by)
   const other = await start(t, db, { set: { [host]: 'b.example' } })
@@ -157,7 +161,7 @@ onSqlite(t, 'a destination of the command line takes a stored secret away for th
   t.equal(first.read(password), 'secret-a', 'the other process goes on')
 })
 
-onEachDatabase(t, 'at the upgrade a stored secret is bound to the destination in effect', async (t, db) => {
+onEachDatabase(t, 'during the upgrade a stored secret is bound to its current destination', async (t, db) => {
   const masterKey = newMasterKey()
   const config = { 'platform.system-config.master-key': masterKey.bytes.toString('base64') }
   const lines: string[] = []

@@ -35,7 +35,7 @@ t.test('an instance polls for changes at the interval', async (t) => {
   t.match(polls, { before: false, after: true })
 })
 
-t.test('secrets are sealed with the master key', async (t) => {
+t.test('secrets are encrypted with the master key', async (t) => {
   const [one, other] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
   const withKey = (key: string) => ({ environment: { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: key } })
   const [outcomes] = await assertKeyEffect(t, 'platform.system-config.master-key', {

@@ -58,7 +58,7 @@ onSqlite(t, 'an export of 5,000 values is imported as a whole, whatever is store
   t.strictSame(sorted((await centre.export()).values), sorted(samples[1]))
 })
 
-onEachDatabase(t, 'a change reads the rows that it concerns, however many are stored', async (t, db) => {
+onEachDatabase(t, 'a change reads only the affected rows, however many are stored', async (t, db) => {
   const { running, centre } = await startOn(t, db, { plugins })
   const other = await startOn(t, db, { plugins })
   const values = Object.fromEntries(names.map((name) => [name, 'x']))

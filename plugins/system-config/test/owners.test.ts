@@ -71,62 +71,69 @@ async function problemsOf(work: Promise<unknown>): Promise<readonly KeyProblem[]
 }
 const stored = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key.split('.').at(-1))
 
-onSqlite(t, 'what its owner refuses is not stored, by no road, nor anything with it', async (t, db) => {
-  const owner = judge()
-  const { centre } = await startOn(t, db, { plugins: [owner.plugin] })
-  owner.banned.add(13).add('nowhere').add('guess')
+onSqlite(
+  t,
+  'a value that its owner rejects is never stored, and neither are the values saved with it',
+  async (t, db) => {
+    const owner = judge()
+    const { centre } = await startOn(t, db, { plugins: [owner.plugin] })
+    owner.banned.add(13).add('nowhere').add('guess')
 
-  const changes = [set('rate', 7), set('level', 13), set('backend', 'nowhere'), set('password', 'guess')]
-  const plan = await centre.preview(changes)
-  t.match(plan.faults, [
-    {
-      field: 'platform.judge.backend',
-      rule: 'refused',
-      message: /refused by its plugin: nowhere is out of the question/,
-    },
-  ])
-  t.equal(plan.faults.length, 1, 'a look asks no owner of a secret, and calls no listener')
-  t.same(
-    plan.effects.map((effect) => effect.key.split('.').at(-1)),
-    ['rate', 'level', 'password'],
-  )
-  t.same([owner.asked, owner.rates, owner.levels], [['nowhere'], [], []])
+    const changes = [set('rate', 7), set('level', 13), set('backend', 'nowhere'), set('password', 'guess')]
+    const plan = await centre.preview(changes)
+    t.match(plan.faults, [
+      {
+        field: 'platform.judge.backend',
+        rule: 'refused',
+        message: /refused by its plugin: nowhere is out of the question/,
+      },
+    ])
+    t.equal(plan.faults.length, 1, 'a look asks no owner of a secret, and calls no listener')
+    t.same(
+      plan.effects.map((effect) => effect.key.split('.').at(-1)),
+      ['rate', 'level', 'password'],
+    )
+    t.same([owner.asked, owner.rates, owner.levels], [['nowhere'], [], []])
 
-  const fields = async (asked: readonly ConfigChange[], options = {}) =>
-    (await problemsOf(centre.save(asked, { ...by, ...options }))).map(({ field, rule }) => `${rule} ${field}`)
-  t.same(await fields(changes), ['refused platform.judge.backend', 'refused platform.judge.password'])
-  t.same(
-    await fields([set('old-backend', 'nowhere')]),
-    ['refused platform.judge.old-backend'],
-    'it speaks for the new key',
-  )
-  t.same(owner.rates, [], 'verifiers come first')
-  t.same(await fields([set('rate', 7), set('backend', 'here'), set('level', 13)]), ['refused platform.judge.level'])
-  t.same(owner.rates, [7, 1], 'who had taken a value has the old one back')
-  t.same(
-    await fields([set('level', 13)], { verify: false }),
-    ['refused platform.judge.level'],
-    'a listener always decides',
-  )
-  const document = {
-    format: 'plinth-config/1' as const,
-    values: { 'platform.judge.level': 13, 'platform.judge.rate': 7 },
-  }
-  t.match(await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [{ field: 'platform.judge.level' }])
-  t.same([centre.version, await stored(centre)], [0, []])
+    const fields = async (asked: readonly ConfigChange[], options = {}) =>
+      (await problemsOf(centre.save(asked, { ...by, ...options }))).map(({ field, rule }) => `${rule} ${field}`)
+    t.same(await fields(changes), ['refused platform.judge.backend', 'refused platform.judge.password'])
+    t.same(
+      await fields([set('old-backend', 'nowhere')]),
+      ['refused platform.judge.old-backend'],
+      'it speaks for the new key',
+    )
+    t.same(owner.rates, [], 'verifiers come first')
+    t.same(await fields([set('rate', 7), set('backend', 'here'), set('level', 13)]), ['refused platform.judge.level'])
+    t.same(owner.rates, [7, 1], 'who had taken a value has the old one back')
+    t.same(
+      await fields([set('level', 13)], { verify: false }),
+      ['refused platform.judge.level'],
+      'a listener always decides',
+    )
+    const document = {
+      format: 'plinth-config/1' as const,
+      values: { 'platform.judge.level': 13, 'platform.judge.rate': 7 },
+    }
+    t.match(await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [{ field: 'platform.judge.level' }])
+    t.same([centre.version, await stored(centre)], [0, []])
 
-  await centre.save([set('level', 5), set('backend', 'here')], by)
-  await centre.save([set('level', 6), set('backend', 'there')], by)
-  t.same(owner.levels, [5, 6], 'a listener gets a value that is stored once')
-  owner.banned.add(5)
-  t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.level', rule: 'refused' }])
-  owner.banned.add('here')
-  t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.backend', rule: 'refused' }])
-  t.equal(centre.version, 2)
-  t.match(await centre.get('platform.judge.level'), { stored: { value: 6 }, explanation: { effective: { value: 6 } } })
-})
+    await centre.save([set('level', 5), set('backend', 'here')], by)
+    await centre.save([set('level', 6), set('backend', 'there')], by)
+    t.same(owner.levels, [5, 6], 'a listener gets a value that is stored once')
+    owner.banned.add(5)
+    t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.level', rule: 'refused' }])
+    owner.banned.add('here')
+    t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.backend', rule: 'refused' }])
+    t.equal(centre.version, 2)
+    t.match(await centre.get('platform.judge.level'), {
+      stored: { value: 6 },
+      explanation: { effective: { value: 6 } },
+    })
+  },
+)
 
-onEachDatabase(t, 'of writers that meet, all instances end with the value of the winner', async (t, db) => {
+onEachDatabase(t, 'after concurrent saves, all instances have the value of the successful one', async (t, db) => {
   const [one, two] = [judge(), judge()]
   const [a, b] = [await startOn(t, db, { plugins: [one.plugin] }), await startOn(t, db, { plugins: [two.plugin] })]
   for (let round = 0; round < 5; round++) {
@@ -150,7 +157,7 @@ onEachDatabase(t, 'of writers that meet, all instances end with the value of the
 
 onSqlite(
   t,
-  'a key of one process is never stored for all; what an earlier version stored is ignored',
+  'a key of a single process is never stored for all; a value of an earlier version is ignored',
   async (t, db) => {
     const lines: { level: number; key?: string; fix?: string; msg: string }[] = []
     const logger: Logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
@@ -189,7 +196,7 @@ onSqlite(
   },
 )
 
-t.test('a product starts with the row of an earlier version, and says which one', async (t) => {
+t.test('a product starts with a stored row of an earlier version, and reports the row', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   await startPlanted(t, db)

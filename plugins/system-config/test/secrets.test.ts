@@ -40,7 +40,7 @@ async function rejection(work: Promise<unknown>): Promise<BusinessError> {
   throw error ?? new Error('It should have been refused.')
 }
 
-onEachDatabase(t, 'K-009 planted secrets are nowhere, in clear or in base64', async (t, db) => {
+onEachDatabase(t, 'K-009 planted secrets appear nowhere, neither in plain text nor in base64', async (t, db) => {
   const secrets = ['planted-first-secret', 'planted-second-secret', 'wrong-planted-secret', 'planted-token-secret']
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
@@ -87,7 +87,7 @@ onEachDatabase(t, 'K-009 planted secrets are nowhere, in clear or in base64', as
   t.equal(await inForce(running), 'planted-second-secret', 'the owner reads it')
 })
 
-onSqlite(t, 'a secret is proven by its plugin before it is stored', async (t, db) => {
+onSqlite(t, 'a secret is verified by its plugin before it is stored', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   t.same(await centre.verify(secretKey, 'right-secret'), { outcome: 'verified' })
   t.same(await centre.verify(secretKey, 'wrong-secret'), { outcome: 'refused', reason: 'the service refuses ******' })
@@ -102,7 +102,7 @@ onSqlite(t, 'a secret is proven by its plugin before it is stored', async (t, db
   t.hasStrict(await rejection(centre.verify('platform.nothing', 'x')), { code: '404' })
 })
 
-onEachDatabase(t, 'whoever may replace a secret may ask whether a value is the stored one', async (t, db) => {
+onEachDatabase(t, 'a user who may replace a secret may check whether a value equals the stored one', async (t, db) => {
   const { centre } = await startOn(t, db)
   const token = 'platform.sample.token'
   const ask = (key: string, value: JsonValue) => centre.isStoredSecret(key, value, operator)
@@ -152,7 +152,7 @@ onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps o
 
 onEachDatabase(
   t,
-  'a rotation that was cut short leaves every secret readable and is finished by the next',
+  'an interrupted rotation leaves every secret readable, and the next rotation completes it',
   async (t, db) => {
     const { centre, running } = await startOn(t, db)
     await centre.save([put('first-secret')], by)
@@ -179,7 +179,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'a long history is encrypted anew in small steps: saves go on in between, and a crash costs nothing',
+  'a long history is re-encrypted in small steps: saves continue in between, and a crash costs nothing',
   async (t, db) => {
     const { centre, running } = await startOn(t, db)
     await centre.save([put('first-secret')], by)
@@ -279,40 +279,44 @@ onSqlite(t, 'a preview does not tell whether a guessed secret is the right one',
   }
 })
 
-onSqlite(t, 'K-009 sensitive values are bounded, alone and together, before anything is stored', async (t, db) => {
-  const names = Array.from({ length: 17 }, (_, index) => `platform.vault.secret-${index}`)
-  const declaration = key.string({ title: 'Secret', sensitive: true, reload: 'live' })
-  const vault = definePlugin({
-    id: 'test.vault',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    config: Object.fromEntries(names.map((name) => [name, declaration])),
-  })
-  const { centre, running } = await startOn(t, db, { plugins: [samplePlugin, vault] })
-  const long = put('x'.repeat(maxValueLength + 1), names[0])
-  const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
-  t.match((await centre.preview([long])).faults, [tooLong])
-  t.match(await rejection(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
-  t.hasStrict(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
+onSqlite(
+  t,
+  'K-009 the size of sensitive values is limited, alone and together, before anything is stored',
+  async (t, db) => {
+    const names = Array.from({ length: 17 }, (_, index) => `platform.vault.secret-${index}`)
+    const declaration = key.string({ title: 'Secret', sensitive: true, reload: 'live' })
+    const vault = definePlugin({
+      id: 'test.vault',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      config: Object.fromEntries(names.map((name) => [name, declaration])),
+    })
+    const { centre, running } = await startOn(t, db, { plugins: [samplePlugin, vault] })
+    const long = put('x'.repeat(maxValueLength + 1), names[0])
+    const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
+    t.match((await centre.preview([long])).faults, [tooLong])
+    t.match(await rejection(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
+    t.hasStrict(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
 
-  const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(maxValueLength), name))
-  const tooMuch = {
-    field: names[16],
-    rule: 'maxLength',
-    message: /must leave all sensitive values of its source within/,
-  }
-  t.match((await centre.preview(full)).faults, [tooMuch])
-  t.match(await rejection(centre.save(full, by)), { data: { errors: [tooMuch] } })
-  t.equal(centre.version, 0, 'nothing was stored')
-  await centre.save(full.slice(0, 16), by)
-  t.match(await rejection(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
-  t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
-  const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
-  await centre.save(swap, by)
-  t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(maxValueLength))
-})
+    const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(maxValueLength), name))
+    const tooMuch = {
+      field: names[16],
+      rule: 'maxLength',
+      message: /must leave all sensitive values of its source within/,
+    }
+    t.match((await centre.preview(full)).faults, [tooMuch])
+    t.match(await rejection(centre.save(full, by)), { data: { errors: [tooMuch] } })
+    t.equal(centre.version, 0, 'nothing was stored')
+    await centre.save(full.slice(0, 16), by)
+    t.match(await rejection(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
+    t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
+    const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
+    await centre.save(swap, by)
+    t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(maxValueLength))
+  },
+)
 
-onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the file is not needed', async (t, db) => {
+onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the key file is not needed', async (t, db) => {
   const [one, two] = [randomBytes(32).toString('hex'), randomBytes(32).toString('base64')]
   const variable = (value: string) => ({ environment: { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: value } })
   const first = await startOn(t, db, variable(one))
@@ -329,7 +333,7 @@ onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the file is n
   t.hasStrict(await rejection(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })
 })
 
-onSqlite(t, 'the key file belongs to its owner alone; a wider mode is warned of once', async (t, db) => {
+onSqlite(t, 'the key file is private to its owner; a wider mode causes one warning', async (t, db) => {
   const first = await startOn(t, db)
   await first.centre.save([put('first-secret')], by)
   t.equal(statSync(keyFileOf(db)).mode & 0o777, 0o600)
@@ -346,7 +350,7 @@ onSqlite(t, 'the key file belongs to its owner alone; a wider mode is warned of 
   t.equal(lines.filter((line) => line.includes('chmod 600')).length, 1)
 })
 
-t.test('an encrypted value is bound to its key: altered, swapped or foreign, it does not decrypt', async (t) => {
+t.test('an encrypted value is bound to its key: a changed, swapped or foreign value is not decrypted', async (t) => {
   const key = newMasterKey()
   const sealed = encrypt(key, 'platform.a', 'secret text 文')
   t.equal(decrypt(key, 'platform.a', sealed), 'secret text 文')

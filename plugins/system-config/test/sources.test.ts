@@ -13,7 +13,7 @@ import { operator, productOn, startOn } from './fixtures/products.ts'
 const by = { actor: operator }
 const limit = 'platform.sample.limit'
 
-onEachDatabase(t, 'K-008 N-065 each source wins over all weaker ones, and the answer names it', async (t, db) => {
+onEachDatabase(t, 'K-008 N-065 each source overrides all weaker ones, and the response names it', async (t, db) => {
   const directory = mkdtempSync(join(tmpdir(), 'plinth-sources-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const envFile = join(directory, '.env')
@@ -113,7 +113,7 @@ t.test('K-008 resolution equals a naive model over random sources, whatever was 
 })
 
 t.test(
-  'export and import: another installation gets the same values, secrets excepted, and a second import changes nothing',
+  'export and import: another installation gets the same values except secrets, and a second import changes nothing',
   async (t) => {
     const [source, target] = [await sqlite(t), await sqlite(t)]
     const change = fc.oneof(
@@ -159,7 +159,7 @@ t.test(
   },
 )
 
-t.test('a rollback brings back exactly the values of any version, whatever happened since', async (t) => {
+t.test('a rollback restores exactly the values of any version, whatever happened since', async (t) => {
   const step = fc.record({
     limit: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
     window: fc.option(fc.constantFrom('1s', '2s'), { nil: undefined }),

@@ -52,7 +52,7 @@ async function rejection(work: Promise<unknown>): Promise<{ reason: string | und
 }
 const notEditable = { reason: 'system-config.invalid', rules: ['not-editable'] }
 
-onEachDatabase(t, 'I-007 state is written by its plugin alone and counts on every instance', async (t, db) => {
+onEachDatabase(t, 'I-007 only its plugin writes state, and the state applies on every instance', async (t, db) => {
   const [a, b] = [await startOn(t, db, { plugins }), await startOn(t, db, { plugins })]
   assertMembers(t, await a.centre.saveState('test.setup', [set(installed, true, 0)], by), {
     version: 1,
@@ -78,7 +78,7 @@ onEachDatabase(t, 'I-007 state is written by its plugin alone and counts on ever
   t.equal(a.centre.version, 1, 'all or none')
 })
 
-onEachDatabase(t, 'I-007 of many instances that set state at once, one wins', async (t, db) => {
+onEachDatabase(t, 'I-007 if many instances set state at the same time, one succeeds', async (t, db) => {
   const [a, b] = [await startOn(t, db, { plugins }), await startOn(t, db, { plugins })]
   const tries = Array.from({ length: 8 }, (_, index) => {
     const { centre } = index % 2 === 0 ? a : b
@@ -91,37 +91,41 @@ onEachDatabase(t, 'I-007 of many instances that set state at once, one wins', as
   }
 })
 
-onSqlite(t, 'I-007 nothing else writes state: save, reset, import, rollback, not even as an orphan', async (t, db) => {
-  const { centre, running } = await startOn(t, db, { plugins })
-  await centre.save([set('platform.sample.limit', 20)], by)
-  await centre.saveState('test.setup', [set(installed, true)], by)
-  const attacks = async (under: ConfigCentre, reported: typeof notEditable) => {
-    const document = { format: 'plinth-config/1', values: { [installed]: false } } as const
-    const options = { ...by, verify: false }
-    t.same(await rejection(under.save([set(installed, false)], options)), reported)
-    t.same(await rejection(under.save([reset(installed)], options)), reported)
-    t.same(await rejection(under.import(document, { ...options, mode: 'merge' })), reported)
-    t.same(await rejection(under.rollback(1, { ...options, keys: [installed] })), reported)
-    const preview = await under.preview([set(installed, false), reset(installed)])
-    t.same(
-      preview.faults.map(({ rule }) => rule),
-      ['not-editable', 'duplicate'],
-    )
-  }
-  await attacks(centre, notEditable)
-  t.match(await centre.rollback(0, by), { version: 3, effects: [{ key: 'platform.sample.limit' }] }, 'it stays')
-  t.equal((await centre.import({ format: 'plinth-config/1', values: {} }, { ...by, mode: 'replace' })).version, 3)
-  t.same((await centre.export()).values, {})
-  t.same(running.service(setup).seen, [false, true])
+onSqlite(
+  t,
+  'I-007 no other operation writes state: save, reset, import, rollback, not even as an orphan',
+  async (t, db) => {
+    const { centre, running } = await startOn(t, db, { plugins })
+    await centre.save([set('platform.sample.limit', 20)], by)
+    await centre.saveState('test.setup', [set(installed, true)], by)
+    const attacks = async (under: ConfigCentre, reported: typeof notEditable) => {
+      const document = { format: 'plinth-config/1', values: { [installed]: false } } as const
+      const options = { ...by, verify: false }
+      t.same(await rejection(under.save([set(installed, false)], options)), reported)
+      t.same(await rejection(under.save([reset(installed)], options)), reported)
+      t.same(await rejection(under.import(document, { ...options, mode: 'merge' })), reported)
+      t.same(await rejection(under.rollback(1, { ...options, keys: [installed] })), reported)
+      const preview = await under.preview([set(installed, false), reset(installed)])
+      t.same(
+        preview.faults.map(({ rule }) => rule),
+        ['not-editable', 'duplicate'],
+      )
+    }
+    await attacks(centre, notEditable)
+    t.match(await centre.rollback(0, by), { version: 3, effects: [{ key: 'platform.sample.limit' }] }, 'it stays')
+    t.equal((await centre.import({ format: 'plinth-config/1', values: {} }, { ...by, mode: 'replace' })).version, 3)
+    t.same((await centre.export()).values, {})
+    t.same(running.service(setup).seen, [false, true])
 
-  const without = await startOn(t, db)
-  t.match(await without.centre.get(installed), { declaration: undefined, stored: { value: true } })
-  await attacks(without.centre, notEditable)
-  await centre.saveState('test.setup', [reset(installed)], by)
-  t.same(running.service(setup).seen, [false, true, false])
-})
+    const without = await startOn(t, db)
+    t.match(await without.centre.get(installed), { declaration: undefined, stored: { value: true } })
+    await attacks(without.centre, notEditable)
+    await centre.saveState('test.setup', [reset(installed)], by)
+    t.same(running.service(setup).seen, [false, true, false])
+  },
+)
 
-onSqlite(t, 'A14 a key that is locked and no state is never taken from the database', async (t, db) => {
+onSqlite(t, 'A14 a locked key that is not state is never read from the database', async (t, db) => {
   const { centre, running } = await startOn(t, db, { plugins })
   const storage = running.service(database)
   await centre.saveState('test.setup', [set(installed, true)], by)

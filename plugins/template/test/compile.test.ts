@@ -25,7 +25,7 @@ const programOf = async (fields: Parameters<typeof source>[0]) => {
   return compiled
 }
 
-t.test('output without escaping is refused in every part, with the place', async (t) => {
+t.test('unescaped output is rejected in every part, with its position', async (t) => {
   for (const raw of ['{{{x}}}', '{{&x}}', '{{{ lookup a "b" }}}', '{{~{x}~}}']) {
     t.match(await problemOf({ content: `one\n  two ${raw}` }), {
       field: 'content',
@@ -43,7 +43,7 @@ t.test('output without escaping is refused in every part, with the place', async
   })
 })
 
-t.test('only the listed helpers, with the values that they take', async (t) => {
+t.test('only the listed helpers are allowed, with the arguments that they accept', async (t) => {
   const rejected: readonly (readonly [string, SourceRule])[] = [
     ['{{log x}}', 'helper-unknown'],
     ['{{#log x}}{{/log}}', 'helper-unknown'],
@@ -90,14 +90,14 @@ t.test('only the listed helpers, with the values that they take', async (t) => {
   )
 })
 
-t.test('size and depth of a source are bounded', async (t) => {
+t.test('size and depth of a source are limited', async (t) => {
   const nested = (depth: number) => `${'{{#if a}}'.repeat(depth)}x${'{{/if}}'.repeat(depth)}`
   t.equal(await problemOf({ content: nested(sourceLimits.depth) }), undefined)
   t.match(await problemOf({ content: nested(sourceLimits.depth + 1) }), { rule: 'too-deep' })
   t.match(await problemOf({ content: '{{a}}'.repeat(sourceLimits.placeholders + 1) }), { rule: 'too-many' })
 })
 
-t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t) => {
+t.test('in HTML a value is in text or in quotes, and nowhere else', async (t) => {
   const allowed = [
     '<p class="{{a}}">{{a}}</p>',
     '<p title=\'a {{a}} b\' {{#if a}}class="x"{{/if}}>x</p>',
@@ -175,7 +175,7 @@ t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t
 const mjml = (body: string, head = '') =>
   `<mjml>\n<mj-head>${head}</mj-head>\n<mj-body><mj-section><mj-column>\n${body}\n</mj-column></mj-section></mj-body></mjml>`
 
-t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML holds to the same rules', async (t) => {
+t.test('MJML is compiled in strict mode, its placeholders are kept, and the HTML obeys the same rules', async (t) => {
   const { html, variables } = await programOf({
     html: mjml(
       '<mj-text>Hello {{name}}</mj-text><mj-button href="{{safeUrl link}}">{{#if deal}}{{deal}}{{else}}Go{{/if}}</mj-button>' +
@@ -216,49 +216,46 @@ t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML 
   }
 })
 
-t.test('the variables of a template are what it needs: no helpers, items, names or conditions', async (t) => {
-  const variablesOf = async (content: string, html?: string) =>
-    (await programOf(omitUndefined({ content, html }))).variables
-  const cases: readonly (readonly [string, readonly string[]])[] = [
-    ['{{b}} {{a}} {{b}} {{a.c}} {{this.d}} {{./e}} {{[odd name]}}', ['b', 'a', 'a.c', 'd', 'e', 'odd name']],
-    [
-      '{{#each items}}{{name}} {{this}} {{@index}} {{@key}} {{../outer}} {{@root.top}}{{/each}}',
-      ['items', 'outer', 'top'],
-    ],
-    ['{{#each items as |item at|}}{{item.name}} {{at}} {{this.item}} {{other}}{{/each}}', ['items']],
-    ['{{#with user as |one|}}{{name}} {{one.name}}{{../city}}{{/with}}', ['user', 'city']],
-    ['{{#if deal}}{{deal}} {{deal.end}} {{shop}}{{else}}{{deal}}{{price}}{{/if}}', ['shop', 'deal', 'price']],
-    ['{{#unless deal}}{{price}}{{else}}{{deal}}{{/unless}}', ['price']],
-    ['{{#if a}}x{{else if b}}{{b}}{{c}}{{/if}}{{b}}', ['c', 'b']],
-    ['{{lookup map key}} {{safeUrl (lookup urls "home")}}', ['map', 'key', 'urls']],
-    ['{{this}} {{.}} plain', []],
-  ]
-  for (const [text, variables] of cases) t.same(await variablesOf(text), variables, text)
-  t.same(await variablesOf('{{b}}', '<p>{{a}}{{b}}</p>'), ['b', 'a'], 'of all parts')
-})
-
 t.test(
-  'a mail that was written as MJML loads only what its author wrote, in the language of the template',
+  'the variables of a template are the values that it needs, without helpers, loop items, names or conditions',
   async (t) => {
-    const textsOf = async (fields: Fields) => {
-      const { html } = await programOf({ htmlFormat: 'mjml', ...fields })
-      return html?.filter((step) => typeof step === 'string').join('') ?? ''
-    }
-    const fonts = ['Open Sans', 'Droid Sans', 'Lato', 'Roboto', 'Ubuntu']
-    const body = fonts.map((font) => `<mj-text font-family="${font}, Arial">x</mj-text>`).join('')
-    const loaded = (html: string) => html.match(/(?:href|src)="[^"]*"|url\([^)]*\)/gi)
-    t.equal(loaded(await textsOf({ html: mjml(`<mj-text>x</mj-text>${body}`) })), null)
-    const font = 'https://fonts.example.com/own.css'
-    const own = mjml('<mj-text font-family="Own">x</mj-text>', `<mj-font name="Own" href="${font}" />`)
-    t.same(new Set(loaded(await textsOf({ html: own }))), new Set([`href="${font}"`, `url(${font})`]))
-
-    const languages = async (fields: Fields) => new Set((await textsOf(fields)).match(/lang="[^"]*"/g))
-    const html = mjml('<mj-text>x</mj-text>')
-    t.same(await languages({ html, locale: 'zh-CN' }), new Set(['lang="zh-CN"']))
-    t.same(
-      await languages({ html: html.replace('<mjml>', '<mjml lang="de">'), locale: 'zh-CN' }),
-      new Set(['lang="de"']),
-    )
-    t.same(await languages({ html }), new Set(['lang="und"']), 'a preview without a language')
+    const variablesOf = async (content: string, html?: string) =>
+      (await programOf(omitUndefined({ content, html }))).variables
+    const cases: readonly (readonly [string, readonly string[]])[] = [
+      ['{{b}} {{a}} {{b}} {{a.c}} {{this.d}} {{./e}} {{[odd name]}}', ['b', 'a', 'a.c', 'd', 'e', 'odd name']],
+      [
+        '{{#each items}}{{name}} {{this}} {{@index}} {{@key}} {{../outer}} {{@root.top}}{{/each}}',
+        ['items', 'outer', 'top'],
+      ],
+      ['{{#each items as |item at|}}{{item.name}} {{at}} {{this.item}} {{other}}{{/each}}', ['items']],
+      ['{{#with user as |one|}}{{name}} {{one.name}}{{../city}}{{/with}}', ['user', 'city']],
+      ['{{#if deal}}{{deal}} {{deal.end}} {{shop}}{{else}}{{deal}}{{price}}{{/if}}', ['shop', 'deal', 'price']],
+      ['{{#unless deal}}{{price}}{{else}}{{deal}}{{/unless}}', ['price']],
+      ['{{#if a}}x{{else if b}}{{b}}{{c}}{{/if}}{{b}}', ['c', 'b']],
+      ['{{lookup map key}} {{safeUrl (lookup urls "home")}}', ['map', 'key', 'urls']],
+      ['{{this}} {{.}} plain', []],
+    ]
+    for (const [text, variables] of cases) t.same(await variablesOf(text), variables, text)
+    t.same(await variablesOf('{{b}}', '<p>{{a}}{{b}}</p>'), ['b', 'a'], 'of all parts')
   },
 )
+
+t.test('a mail written in MJML loads only what its author wrote, in the language of the template', async (t) => {
+  const textsOf = async (fields: Fields) => {
+    const { html } = await programOf({ htmlFormat: 'mjml', ...fields })
+    return html?.filter((step) => typeof step === 'string').join('') ?? ''
+  }
+  const fonts = ['Open Sans', 'Droid Sans', 'Lato', 'Roboto', 'Ubuntu']
+  const body = fonts.map((font) => `<mj-text font-family="${font}, Arial">x</mj-text>`).join('')
+  const loaded = (html: string) => html.match(/(?:href|src)="[^"]*"|url\([^)]*\)/gi)
+  t.equal(loaded(await textsOf({ html: mjml(`<mj-text>x</mj-text>${body}`) })), null)
+  const font = 'https://fonts.example.com/own.css'
+  const own = mjml('<mj-text font-family="Own">x</mj-text>', `<mj-font name="Own" href="${font}" />`)
+  t.same(new Set(loaded(await textsOf({ html: own }))), new Set([`href="${font}"`, `url(${font})`]))
+
+  const languages = async (fields: Fields) => new Set((await textsOf(fields)).match(/lang="[^"]*"/g))
+  const html = mjml('<mj-text>x</mj-text>')
+  t.same(await languages({ html, locale: 'zh-CN' }), new Set(['lang="zh-CN"']))
+  t.same(await languages({ html: html.replace('<mjml>', '<mjml lang="de">'), locale: 'zh-CN' }), new Set(['lang="de"']))
+  t.same(await languages({ html }), new Set(['lang="und"']), 'a preview without a language')
+})

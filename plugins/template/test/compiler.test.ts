@@ -23,7 +23,7 @@ const rejectionOf = (work: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-t.test('what takes longer than its deadline ends there, and the next one is not held up', async (t) => {
+t.test('a compilation that exceeds its deadline ends, and does not delay the next one', async (t) => {
   const clock = manualClock(0)
   const compiler = new Compiler(clock, () => 10_000)
   t.teardown(() => compiler.stop())
@@ -34,7 +34,7 @@ t.test('what takes longer than its deadline ends there, and the next one is not 
   t.match(await next, { variables: ['name'] })
 })
 
-t.test('a large template does not hold the event loop', async (t) => {
+t.test('a large template does not block the event loop', async (t) => {
   const compiler = new Compiler(manualClock(0), () => 60_000)
   t.teardown(() => compiler.stop())
   await compiler.compile(source('x'))
@@ -50,7 +50,7 @@ t.test('a large template does not hold the event loop', async (t) => {
   t.ok(here < everywhere / 2, `${here.toFixed(0)} of ${everywhere.toFixed(0)} ms of processor are of the event loop`)
 })
 
-t.test('many elements with raw text cost as much as many others', async (t) => {
+t.test('many elements with raw text cost as much as many other elements', async (t) => {
   const compiler = new Compiler(manualClock(0), () => 600_000)
   t.teardown(() => compiler.stop())
   await compiler.preview(htmlSource('<p>x</p>'))
@@ -65,7 +65,7 @@ t.test('many elements with raw text cost as much as many others', async (t) => {
     t.ok((await costOf(element)) < 20 * usual, `the cost of ${element} grows with the length, not with its square`)
 })
 
-t.test('no more wait than the queue holds, and a refused source leaves the thread to the next', async (t) => {
+t.test('only the queue length may wait, and a rejected source releases the thread for the next one', async (t) => {
   const compiler = new Compiler(manualClock(0), () => 60_000)
   t.teardown(() => compiler.stop())
   const looks = Array.from({ length: 4 }, (_, index) =>
@@ -79,7 +79,7 @@ t.test('no more wait than the queue holds, and a refused source leaves the threa
   t.same(rest, Array(7).fill('compiled'))
 })
 
-t.test('a thread that nobody needs ends, and a stop ends what is under way', async (t) => {
+t.test('an unused thread ends, and a stop ends the running compilation', async (t) => {
   let threads = 0
   const countThread = () => {
     threads += 1

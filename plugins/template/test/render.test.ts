@@ -72,7 +72,7 @@ const template = fc.letrec<{ part: string }>((tie) => ({
   ),
 })).part
 
-t.test('what is rendered is what Handlebars renders', async (t) => {
+t.test('the rendered output equals that of Handlebars', async (t) => {
   fc.assert(
     fc.property(template, variables, (source, values) => {
       assert.equal(render(source, values), byHandlebars(source, values))
@@ -114,7 +114,7 @@ t.test('what is rendered is what Handlebars renders', async (t) => {
   for (const [source, values] of cases) t.equal(render(source, values), byHandlebars(source, values), source)
 })
 
-t.test('no path reaches a prototype, a function or anything that was not given', async (t) => {
+t.test('no path reaches a prototype, a function or an object that was not passed', async (t) => {
   const reaching = [
     'constructor.name',
     '__proto__',
@@ -138,7 +138,7 @@ function rejectionOf(variables: Variables): unknown {
   }
 }
 
-t.test('only JSON goes in', async (t) => {
+t.test('only JSON values are accepted', async (t) => {
   class Account {
     name = 'Ada'
     get secret() {
@@ -176,7 +176,7 @@ t.test('only JSON goes in', async (t) => {
   )
 })
 
-t.test('safeUrl lets addresses through that only lead somewhere', async (t) => {
+t.test('safeUrl accepts only addresses that navigate somewhere', async (t) => {
   const cases = [
     ['https://a.b/c?d=1&e=2', 'https://a.b/c?d=1&e=2'],
     ['http://a.b', 'http://a.b/'],
@@ -203,7 +203,7 @@ t.test('safeUrl lets addresses through that only lead somewhere', async (t) => {
   t.equal(render('{{safeUrl u}}{{safeUrl list}}', {}), '##')
 })
 
-t.test('work and output are bounded, whatever is given', async (t) => {
+t.test('work and output are limited, whatever is passed', async (t) => {
   const list = Array.from({ length: 9_000 }, () => 1)
   const tooMuch = { name: 'RenderedTooMuch' }
   const slow = (source: string, variables: Variables) => {

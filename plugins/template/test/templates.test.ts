@@ -8,7 +8,7 @@ import { path, startTemplates } from './fixtures/product.ts'
 onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t: Test, db) => {
   const { save, templates, call, running, server, clock } = await startTemplates(t, db)
 
-  await t.test('N-020 N-021 N-022 code, channel and language decide', async (t) => {
+  await t.test('N-020 N-021 N-022 code, channel and language select the template', async (t) => {
     const make = (channel: string, locale: string) =>
       save({ code: 'order.paid', channel, locale, content: `${channel} ${locale} {{name}}` })
     const found = async (channel: string, locale?: string, code = 'order.paid') =>
@@ -36,7 +36,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     t.equal(await found('mail', 'en', 'off'), undefined, 'one that is not in use')
   })
 
-  await t.test('N-016 N-024 subject and text are not escaped, HTML is, and what is missing is named', async (t) => {
+  await t.test('N-016 N-024 subject and text are not escaped, HTML is, and missing variables are listed', async (t) => {
     // Characters that mail programs and terminals interpret as a line break or a command, in addition to CR and LF.
     await save({ code: 'control', subject: 'a{{x}}b' })
     for (const control of ['\u0000', '\t', '\u000b', '\u001b', '\u007f', '\u0085', '\u2028', '\u2029']) {
@@ -86,7 +86,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
   })
 
-  await t.test('what a template renders follows each change at once', async (t) => {
+  await t.test('rendering uses a changed template immediately', async (t) => {
     const { id, updatedAt } = await save({ code: 'news', content: 'one' })
     clock.shiftWallClock(60_000)
     const rendered = async () => (await templates.render({ code: 'news', channel: 'mail', variables: {} }))?.content
@@ -103,29 +103,32 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     t.equal(await rendered(), undefined)
   })
 
-  await t.test('E-15: a change says from which version it starts, and a conflict says what stands there', async (t) => {
-    const { id } = await save({ code: 'versions' })
-    const put = (version: number) => call('PUT', `${path}/${id}`, { subject: 's', content: 'c', version })
-    const conflict = {
-      code: '409',
-      data: { reason: 'template.version-conflict', currentVersion: 2, updatedBy: 'admin', updatedAt: String },
-    }
-    t.hasStrict(await call('PUT', `${path}/${id}`, { subject: 's', content: 'c' }), { code: '400' })
-    const responses = await Promise.all([put(1), put(1)])
-    t.same(responses.map(({ code }) => code).toSorted(), ['200', '409'], 'of two at once one wins')
-    t.match(
-      responses.find(({ code }) => code === '409'),
-      conflict,
-    )
-    t.match(await put(1), conflict)
-    t.match(await call('DELETE', `${path}/${id}?version=1`), conflict)
-    t.hasStrict(await call('DELETE', `${path}/${id}?version=2`), { code: '200', data: null })
-    t.hasStrict(await call('DELETE', `${path}/${id}`), { code: '404', data: { reason: 'template.unknown' } })
-    t.hasStrict(await put(2), { code: '404' })
-    t.hasStrict(await call('GET', `${path}/${id}`), { code: '404' })
-  })
+  await t.test(
+    'E-15: a change contains the version on which it is based, and a conflict shows the current version',
+    async (t) => {
+      const { id } = await save({ code: 'versions' })
+      const put = (version: number) => call('PUT', `${path}/${id}`, { subject: 's', content: 'c', version })
+      const conflict = {
+        code: '409',
+        data: { reason: 'template.version-conflict', currentVersion: 2, updatedBy: 'admin', updatedAt: String },
+      }
+      t.hasStrict(await call('PUT', `${path}/${id}`, { subject: 's', content: 'c' }), { code: '400' })
+      const responses = await Promise.all([put(1), put(1)])
+      t.same(responses.map(({ code }) => code).toSorted(), ['200', '409'], 'of two at once one wins')
+      t.match(
+        responses.find(({ code }) => code === '409'),
+        conflict,
+      )
+      t.match(await put(1), conflict)
+      t.match(await call('DELETE', `${path}/${id}?version=1`), conflict)
+      t.hasStrict(await call('DELETE', `${path}/${id}?version=2`), { code: '200', data: null })
+      t.hasStrict(await call('DELETE', `${path}/${id}`), { code: '404', data: { reason: 'template.unknown' } })
+      t.hasStrict(await put(2), { code: '404' })
+      t.hasStrict(await call('GET', `${path}/${id}`), { code: '404' })
+    },
+  )
 
-  await t.test('what is refused is not stored', async (t) => {
+  await t.test('a rejected template is not stored', async (t) => {
     const create = (template: object, locale?: string) =>
       call('POST', path, { code: 'bad', channel: 'all', locale: 'en', subject: 's', content: 'c', ...template }, locale)
     t.match(await create({ html: '<a href="{{x}}">', htmlFormat: 'html' }, 'zh-CN'), {
@@ -157,7 +160,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
   })
 
-  await t.test('what is not saved is shown as it would be, with the variables that it uses', async (t) => {
+  await t.test('an unsaved template can be previewed, with its variables', async (t) => {
     const preview = (body: object, locale?: string) => call('POST', `${path}/preview`, body, locale)
     const source = {
       subject: 'Hello {{name}}',
@@ -206,7 +209,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     )
   })
 
-  await t.test('the list filters, and has no bodies', async (t) => {
+  await t.test('the list has filters, and no bodies', async (t) => {
     const html =
       '<mjml><mj-body><mj-section><mj-column><mj-text>{{who}}</mj-text></mj-column></mj-section></mj-body></mjml>'
     const { id } = await save({
@@ -259,7 +262,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     t.hasStrict((await server.inject(path)).json(), { code: '401' }, 'nobody reads them without an account')
   })
 
-  await t.test('each filter of the list and each lookup is a walk of an index', async (t) => {
+  await t.test('each filter of the list and each lookup is a range scan of an index', async (t) => {
     const sql = running.service(database)
     const watched = watchStatements(sql, 'message_template')
     const expected: readonly (readonly [string, string])[] = [

@@ -39,7 +39,7 @@ async function startServer(t: Test, answer: (response: ServerResponse) => void) 
 }
 
 t.test(
-  'who may only set up chains reads no secret and no file, and signs in as nobody',
+  'an operator who may only set up chains can read no secret and no file, and cannot sign in as another user',
   { timeout: 600_000 },
   async (t) => {
     const db = await createDatabase('sqlite')

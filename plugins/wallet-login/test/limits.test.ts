@@ -12,7 +12,7 @@ const garbage = `0x${'11'.repeat(65)}`
 const rejected = '401 wallet-login.challenge-refused'
 const exceeded = '429 rate-limit.exceeded'
 
-onEachDatabase(t, 'strangers of other networks do not keep a wallet from signing in', async (t, db) => {
+onEachDatabase(t, 'callers of other networks cannot keep a wallet from signing in', async (t, db) => {
   const { call, signIn } = await startWalletLogin(t, db)
   const ask = (from: string) =>
     call('POST', '/api/v1/auth/wallet/challenge', { body: { chainType: 'evm', address: anna.address }, from })
@@ -26,7 +26,7 @@ onEachDatabase(t, 'strangers of other networks do not keep a wallet from signing
   t.equal((await signIn(anna)).code, '200', 'the owner signs in from another network')
 })
 
-t.test('failed proofs are limited by network and wallet together, and a proof that holds ends the count', async (t) => {
+t.test('failed proofs are limited by network and wallet together, and a valid proof resets the count', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { call, signIn, challenge, clock } = await startWalletLogin(t, db, {

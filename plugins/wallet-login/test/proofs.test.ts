@@ -55,7 +55,7 @@ async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], conf
   return { ...product, admin, byContract, reasons, grant, nameChain, chain: created.data }
 }
 
-onEachDatabase(t, 'a contract never opens an account whose wallet has signed with its key', async (t, db) => {
+onEachDatabase(t, 'a contract never opens an account whose wallet has signed with its own key', async (t, db) => {
   const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
   const { call, signIn, byContract, reasons, grant } = await start(t, db, nodes)
   const own = (await call('GET', me, { token: (await signIn(anna)).data.accessToken })).data
@@ -68,7 +68,7 @@ onEachDatabase(t, 'a contract never opens an account whose wallet has signed wit
 
 onEachDatabase(
   t,
-  'an identity of an earlier release, without a stored proof, counts as proven by key',
+  'an identity of an earlier release, without a stored proof, counts as proven by a key',
   async (t, db) => {
     const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
     const { accounts, byContract, reasons, signIn } = await start(t, db, nodes)
@@ -114,7 +114,7 @@ onEachDatabase(
   },
 )
 
-t.test('where a chain has one provider its contract wallets open only accounts without permissions', async (t) => {
+t.test('on a chain with one provider, contract wallets open only accounts without permissions', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const node = await startStubNode(t, chainId, { eth_call: agreement })
@@ -141,7 +141,7 @@ t.test('sessions that a contract opened end when the key of the address signs in
   t.equal((await call('GET', me, { token: (await signIn(anna)).data.accessToken })).code, '200')
 })
 
-t.test('of two providers that disagree about a contract wallet none opens an account', async (t) => {
+t.test('if two providers disagree about a contract wallet, no account is opened', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const nodes = [await startStubNode(t, chainId, { eth_call: agreement }), await startStubNode(t, chainId)]

@@ -80,7 +80,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'W-016 a name that is taken is given to nobody else: the account has a generated one',
+  'W-016 a name that is taken is given to nobody else: the account gets a generated name',
   async (t, db) => {
     const { call, signIn, accounts } = await startWalletLogin(t, db)
     const other = await accounts.create({ username: annaAddress, password: 'correct horse battery' }, system)
@@ -94,7 +94,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'W-011 W-012 W-013 W-025 a challenge is good for one login of one wallet until it expires; every other proof has one answer, and the audit says what it was',
+  'W-011 W-012 W-013 W-025 a challenge is valid for one login of one wallet until it expires; all other proofs get one response, and the audit has the reason',
   async (t, db) => {
     const { call, challenge, login, clock, adminToken } = await startWalletLogin(t, db, { config: unlimited })
     const admin = await adminToken()
@@ -139,25 +139,29 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'W-011 one signature sent to two instances many times at once opens one session', async (t, db) => {
-  const one = await startWalletLogin(t, db, { config: unlimited })
-  const other = await startWalletLogin(t, db, { config: unlimited, clock: one.clock })
-  for (let round = 0; round < 3; round++) {
-    const { challengeId, message } = (await one.challenge(anna.address)).data
-    const body = { challengeId, address: anna.address, signature: await anna.signMessage({ message }) }
-    const responses = await Promise.all([one, other, one, other, one, other].map((instance) => instance.login(body)))
-    t.strictSame(responses.map(outcome).sort(), ['200', ...Array(5).fill(rejected)])
-  }
-  const firsts = await Promise.all([one, other].map((instance) => instance.signIn(bert)))
-  const ids = await Promise.all(
-    firsts.map(async ({ data }) => (await one.call('GET', me, { token: data.accessToken })).data.id),
-  )
-  t.equal(new Set(ids).size, 1, 'two first logins at once make one account')
-})
+onEachDatabase(
+  t,
+  'W-011 one signature that is sent to two instances many times concurrently opens one session',
+  async (t, db) => {
+    const one = await startWalletLogin(t, db, { config: unlimited })
+    const other = await startWalletLogin(t, db, { config: unlimited, clock: one.clock })
+    for (let round = 0; round < 3; round++) {
+      const { challengeId, message } = (await one.challenge(anna.address)).data
+      const body = { challengeId, address: anna.address, signature: await anna.signMessage({ message }) }
+      const responses = await Promise.all([one, other, one, other, one, other].map((instance) => instance.login(body)))
+      t.strictSame(responses.map(outcome).sort(), ['200', ...Array(5).fill(rejected)])
+    }
+    const firsts = await Promise.all([one, other].map((instance) => instance.signIn(bert)))
+    const ids = await Promise.all(
+      firsts.map(async ({ data }) => (await one.call('GET', me, { token: data.accessToken })).data.id),
+    )
+    t.equal(new Set(ids).size, 1, 'two first logins at once make one account')
+  },
+)
 
 onEachDatabase(
   t,
-  'W-019 W-020 W-021 A3 a user is renamed to an address only when it is bound to them, by themselves and by an administrator',
+  'W-019 W-020 W-021 A3 a user can be renamed to an address only if it is bound to them, by themselves and by an administrator',
   async (t, db) => {
     const { call, signIn, adminToken, accounts } = await startWalletLogin(t, db)
     const admin = await adminToken()
@@ -188,7 +192,7 @@ onEachDatabase(
   },
 )
 
-t.test('E13 W-014 the session of a wallet as a cookie is the one that a password opens', async (t) => {
+t.test('E13 W-014 the cookie session of a wallet is the same as that of a password', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { call, challenge, login, adminToken } = await startWalletLogin(t, db)
@@ -243,7 +247,7 @@ t.test('E13 W-014 the session of a wallet as a cookie is the one that a password
   t.equal(outcome(await call('GET', me, { headers: { cookie } })), '401 iam.token-invalid')
 })
 
-t.test('where one chain is wanted a wallet on another is told which, before it signs', async (t) => {
+t.test('if a chain is required, a wallet on another chain gets its name before it signs', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { challenge } = await startWalletLogin(t, db, {
@@ -259,7 +263,7 @@ t.test('where one chain is wanted a wallet on another is told which, before it s
     t.match(parseSiweMessage((await challenge(anna.address, requested)).data.message), { chainId: 137 })
 })
 
-t.test('challenges are limited per network, and the configuration names domain, chain and words', async (t) => {
+t.test('challenges are limited per network, and the configuration sets domain, chain and statement', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { call, challenge, clock } = await startWalletLogin(t, db, {
@@ -302,7 +306,7 @@ const vectors: readonly {
   readonly expected: string
 }[] = JSON.parse(readFileSync(new URL('fixtures/siwe-vectors.json', import.meta.url), 'utf8'))
 
-t.test('W-001 W-010 every vector of Sign-In with Ethereum against the message that this server stores', async (t) => {
+t.test('W-001 W-010 every test vector of Sign-In with Ethereum against the stored message', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { running } = await startWalletLogin(t, db)
@@ -336,54 +340,50 @@ t.test('W-001 W-010 every vector of Sign-In with Ethereum against the message th
   }
 })
 
-onSqlite(
-  t,
-  'W-018 the challenge needs no verifier, and the verifier alone decides about a signature',
-  async (t, db) => {
-    const requested: PersonalSignature[] = []
-    let valid = false
-    const verify = (signed: PersonalSignature): VerificationResult => {
-      requested.push(signed)
-      const { address } = signed
-      return valid ? { valid, address, method: 'ecrecover' } : { valid, address, reason: 'signature-mismatch' }
-    }
-    const notAsked = () => {
-      throw new Error('typed data is not signed')
-    }
-    const verifier = definePlugin({
-      id: 'verifier',
-      version: '1.0.0',
-      kernel: '^1.0.0',
-      provides: [walletVerifier],
-      setup: ({ provide }) =>
-        provide(walletVerifier, {
-          backend: 'javascript',
-          verifyPersonal: verify,
-          verifyPersonalOnChain: async (_, signed) => verify(signed),
-          verifyTypedData: notAsked,
-          verifyTypedDataOnChain: notAsked,
-        }),
-    })
-    const { challenge, login } = await startWalletLogin(t, db, { verifier, config: unlimited })
-    for (const [decision, expected] of [
-      [false, rejected],
-      [true, '200'],
-    ] as const) {
-      valid = decision
-      requested.length = 0
-      const { challengeId, message } = (await challenge(anna.address)).data
-      t.equal(parseSiweMessage(message).address, anna.address)
-      t.same(requested, [], 'a challenge is made without the verifier')
-      // This is not a real signature, because only the replaced verifier decides.
-      const signature = `0x${'ab'.repeat(65)}`
-      t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
-      assertMembers(t, requested, [{ message, signature }])
-      t.equal(requested.length, 1)
-    }
-  },
-)
+onSqlite(t, 'W-018 the challenge needs no verifier, and only the verifier decides about a signature', async (t, db) => {
+  const requested: PersonalSignature[] = []
+  let valid = false
+  const verify = (signed: PersonalSignature): VerificationResult => {
+    requested.push(signed)
+    const { address } = signed
+    return valid ? { valid, address, method: 'ecrecover' } : { valid, address, reason: 'signature-mismatch' }
+  }
+  const notAsked = () => {
+    throw new Error('typed data is not signed')
+  }
+  const verifier = definePlugin({
+    id: 'verifier',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    provides: [walletVerifier],
+    setup: ({ provide }) =>
+      provide(walletVerifier, {
+        backend: 'javascript',
+        verifyPersonal: verify,
+        verifyPersonalOnChain: async (_, signed) => verify(signed),
+        verifyTypedData: notAsked,
+        verifyTypedDataOnChain: notAsked,
+      }),
+  })
+  const { challenge, login } = await startWalletLogin(t, db, { verifier, config: unlimited })
+  for (const [decision, expected] of [
+    [false, rejected],
+    [true, '200'],
+  ] as const) {
+    valid = decision
+    requested.length = 0
+    const { challengeId, message } = (await challenge(anna.address)).data
+    t.equal(parseSiweMessage(message).address, anna.address)
+    t.same(requested, [], 'a challenge is made without the verifier')
+    // This is not a real signature, because only the replaced verifier decides.
+    const signature = `0x${'ab'.repeat(65)}`
+    t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
+    assertMembers(t, requested, [{ message, signature }])
+    t.equal(requested.length, 1)
+  }
+})
 
-t.test('W-027 W-030 the sources hold no key and sign nothing', async (t) => {
+t.test('W-027 W-030 the sources contain no key and sign nothing', async (t) => {
   const root = join(import.meta.dirname, '../src')
   const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   t.ok(sources.length > 5)
@@ -391,7 +391,7 @@ t.test('W-027 W-030 the sources hold no key and sign nothing', async (t) => {
     t.notMatch(readFileSync(join(root, name), 'utf8'), /secp256k1|private_?key|mnemonic|createHmac/i, name)
 })
 
-t.test('C-040 a challenge that an earlier release stored is taken all the same', async (t) => {
+t.test('C-040 a challenge that an earlier release stored is accepted', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { running, login, clock } = await startWalletLogin(t, db)
@@ -405,7 +405,7 @@ t.test('C-040 a challenge that an earlier release stored is taken all the same',
 })
 
 t.test(
-  'W-015 a wallet that is a contract signs in where its chain lets it, for that chain alone',
+  'W-015 a contract wallet signs in if its chain allows it, for that chain only',
   { skip: skipAnvil, timeout: 600_000 },
   async (t) => {
     const [chain, db] = [await startAnvil(), await createDatabase('sqlite')]

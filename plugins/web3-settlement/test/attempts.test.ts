@@ -17,7 +17,7 @@ const auto = 'platform.money.web3.settlement.review.auto'
 const auditTask = 'money.web3.payment-settlement.audit'
 const retryTask = 'money.web3.payment-settlement.retry'
 
-onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as attempts', async (t: Test, at) => {
+onEachDatabase(t, 'a rejected settlement is shown on its review, in lists and as an attempt', async (t: Test, at) => {
   const { paidOrder, save, settle, call, db, clock } = await startSettlement(t, at)
   const closed = await paidOrder()
   const { data: review } = await save(closed.outTradeNo)
@@ -63,7 +63,7 @@ onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as 
   t.hasStrict(await call('GET', `${reviewPath}/7/attempts`), { code: '404' })
 })
 
-onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still be settled', async (t: Test, at) => {
+onSqlite(t, 'exhausted retries and a mismatch are shown, and the review can still be settled', async (t: Test, at) => {
   const config = { 'platform.money.web3.settlement.retry.max-attempts': 1 }
   const { paidOrder, save, settle, call, world, clock, runTask } = await startSettlement(t, at, { config })
   const order = await paidOrder()
@@ -110,7 +110,7 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
 
 onSqlite(
   t,
-  'a change of the confirmations of a chain strands no open review, and old reviews keep their rule',
+  'a change of the confirmations of a chain blocks no open review, and old reviews keep their rule',
   async (t: Test, at) => {
     const { paidOrder, save, settle, world, db, rows, call } = await startSettlement(t, at)
     const [order, old] = [await paidOrder(), await paidOrder()]
@@ -146,7 +146,7 @@ onSqlite(
   },
 )
 
-onSqlite(t, 'the age of an answer counts from the answer, however long the chain was asked', async (t: Test, at) => {
+onSqlite(t, 'the age of a response starts with the response, however long the request took', async (t: Test, at) => {
   const { paidOrder, save, settle, world, clock } = await startSettlement(t, at)
   const order = await paidOrder()
   const hash = String(order.transactionHash)
@@ -159,7 +159,7 @@ onSqlite(t, 'the age of an answer counts from the answer, however long the chain
   t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
 })
 
-onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t: Test, at) => {
+onSqlite(t, 'S-077 a response that is older than 10 s settles nothing', async (t: Test, at) => {
   const { paidOrder, save, settle, statusOf, clock, db } = await startSettlement(t, at)
   const query = db.query.bind(db)
   const monotonic = clock.monotonic.bind(clock)
@@ -189,7 +189,7 @@ onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t:
   })
 })
 
-onSqlite(t, 'nothing is approved automatically when the saver of the review is disabled', async (t: Test, at) => {
+onSqlite(t, 'nothing is approved automatically if the author of the review is disabled', async (t: Test, at) => {
   const product = await startSettlement(t, at)
   const { paidOrder, save, operator, call, clock, db, statusOf, login, log, reported, running } = product
   const saver = await operator('saver', `${own}-review-log:create`)
@@ -213,7 +213,7 @@ onSqlite(t, 'nothing is approved automatically when the saver of the review is d
   t.hasStrict((await product.settle(review.id)).data, { outcome: 'settled' }, 'a person may settle it')
 })
 
-onSqlite(t, 'a second person settles where the product says so', async (t: Test, at) => {
+onSqlite(t, 'a second person settles if the product requires it', async (t: Test, at) => {
   const config = { 'platform.money.web3.settlement.review.four-eyes': true }
   const product = await startSettlement(t, at, { config })
   const { paidOrder, save, settle, operator, call, clock, login } = product
@@ -232,11 +232,11 @@ onSqlite(t, 'a second person settles where the product says so', async (t: Test,
   })
 })
 
-onSqlite(t, 'a timeout that leaves no time to look is rejected', async (t: Test, at) => {
+onSqlite(t, 'a timeout that leaves no time to review is rejected', async (t: Test, at) => {
   await t.rejects(startSettlement(t, at, { config: { [`${auto}.timeout`]: '1s' } }))
 })
 
-onSqlite(t, 'an order that was paid in the meantime is no failed settlement', async (t: Test, at) => {
+onSqlite(t, 'an order that was paid in the meantime is not a failed settlement', async (t: Test, at) => {
   const { paidOrder, save, settle, call, clock, log, reported } = await startSettlement(t, at)
   const order = await paidOrder()
   const reviews = [(await save(order.outTradeNo)).data, (await save(order.outTradeNo)).data]
@@ -254,7 +254,7 @@ onSqlite(t, 'an order that was paid in the meantime is no failed settlement', as
 
 onSqlite(
   t,
-  'a settled payment that a reorganisation moved is a low risk, until somebody has seen it',
+  'a settled payment that a reorganisation moved is a low risk until an operator has seen it',
   async (t: Test, at) => {
     const { paidOrder, save, settle, world, db, call, runTask, count } = await startSettlement(t, at)
     const order = await paidOrder()
@@ -291,7 +291,7 @@ onSqlite(
 
 onEachDatabase(
   t,
-  'an audit looks at fresh payments first, at the others slowly, and ends at final ones',
+  'an audit checks recent payments first, others slowly, and stops at final ones',
   async (t: Test, at) => {
     const config = {
       'platform.money.web3.settlement.audit.limit': 5,

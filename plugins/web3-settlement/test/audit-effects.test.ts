@@ -39,7 +39,7 @@ const auditOf =
     return rows.map(({ out_trade_no }) => out_trade_no).join(' ')
   }
 
-t.test('the audit looks at the orders that the keys describe', async (t) => {
+t.test('the audit checks the configured orders', async (t) => {
   const proofs = [
     await assertKeyEffect(t, 'platform.money.web3.settlement.audit.enabled', { changed: false, observe: auditOf({}) }),
     await assertKeyEffect(t, 'platform.money.web3.settlement.audit.chain-name', {
@@ -96,7 +96,7 @@ t.test('the audit looks at the orders that the keys describe', async (t) => {
   t.match(requested, { before: 3, after: 2 })
 })
 
-t.test('operators are told of a risk that the audit finds', async (t) => {
+t.test('operators are notified of a risk that the audit finds', async (t) => {
   const observe = async (config: KeyValues) => {
     const product = await start(config)
     await settledOrder(product)

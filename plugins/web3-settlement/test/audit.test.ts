@@ -127,7 +127,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'S-058 two audits at the same moment write one log of each risk', async (t: Test, at) => {
+onEachDatabase(t, 'S-058 two concurrent audits write one log for each risk', async (t: Test, at) => {
   const world = new World()
   const one = await startSettlement(t, at, { world })
   const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
@@ -157,7 +157,7 @@ onEachDatabase(t, 'S-058 two audits at the same moment write one log of each ris
 
 onEachDatabase(
   t,
-  'S-005 S-058 S-059 S-072 the scheduled audit writes down what is at risk, once, and tells it',
+  'S-005 S-058 S-059 S-072 the scheduled audit records each risk once and publishes it',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
     const { clock, runTask, rows, call, log, reported } = product
@@ -200,7 +200,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'S-023 S-058 an audit reads its orders once and writes what it found in one go, however many there are',
+  'S-023 S-058 an audit reads its orders once and writes its results together, however many there are',
   async (t: Test, at) => {
     const product = await startSettlement(t, at, { config: { [`${audit}.limit`]: 120 } })
     const { db, world, runTask, count } = product
@@ -233,7 +233,7 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'S-059 S-060 the settings of the audit say which orders, how many and how deep', async (t: Test, at) => {
+onSqlite(t, 'S-059 S-060 the settings of the audit select which orders, how many and how deep', async (t: Test, at) => {
   let isFirst = true
   const run = async (
     config: NonNullable<SettlementSettings['config']>,
@@ -323,7 +323,7 @@ onSqlite(t, 'S-059 S-060 the settings of the audit say which orders, how many an
 
 onEachDatabase(
   t,
-  'S-062 S-063 S-064 S-065 S-067 S-068 S-069 S-070 S-071 operators look again, are advised and close what they dealt with',
+  'S-062 S-063 S-064 S-065 S-067 S-068 S-069 S-070 S-071 operators check again, get advice and close handled risks',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
     const { call, runTask, world } = product
@@ -480,7 +480,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'logs past their retention are removed, and the summary with them', async (t: Test, at) => {
+onEachDatabase(t, 'logs are removed after their retention, together with the summary', async (t: Test, at) => {
   const config = { 'platform.money.web3.settlement.retention': '30d' }
   const product = await startSettlement(t, at, { config })
   const { db, clock, call, runTask, count } = product

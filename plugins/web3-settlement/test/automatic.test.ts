@@ -53,7 +53,7 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'S-045 an overdue review is rejected where the product says so', async (t: Test, at) => {
+onSqlite(t, 'S-045 an overdue review is rejected if configured', async (t: Test, at) => {
   const config = { [`${auto}.action`]: 'auto-reject' }
   const { paidOrder, save, settle, call, clock, statusOf, rows } = await startSettlement(t, at, { config })
   const { outTradeNo } = await paidOrder()
@@ -69,28 +69,32 @@ onSqlite(t, 'S-045 an overdue review is rejected where the product says so', asy
   t.hasStrict(await settle(review.id), { code: '409', data: { reason: 'approval.state-not-allowed' } })
 })
 
-onSqlite(t, 'S-046 S-047 an approval alone executes nothing, and a run handles so many', async (t: Test, at) => {
-  const config = {
-    [`${auto}.execute-approved`]: false,
-    [`${auto}.limit`]: 2,
-    [`${auto}.timeout`]: '10m',
-  }
-  const { paidOrder, save, call, clock, count, runTask } = await startSettlement(t, at, { config })
-  for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
-  clock.shiftWallClock(11 * minute)
-  const first = (await call('POST', `${reviewPath}/auto-handle-expired`)).data
-  t.match(first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
-  t.equal(first.items.length, 2)
-  t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1 })
-  clock.shiftWallClock(11 * minute)
-  await runTask(retryTask)
-  t.equal(await count('money_payment_transaction'), 0)
-  t.equal(await count('web3_payment_callback_log'), 0)
-  const { data } = await call('GET', `${reviewPath}?retryable=true`)
-  t.equal(data.total, 3, 'an operator may settle them')
-})
+onSqlite(
+  t,
+  'S-046 S-047 an approval alone executes nothing, and a run handles a limited number',
+  async (t: Test, at) => {
+    const config = {
+      [`${auto}.execute-approved`]: false,
+      [`${auto}.limit`]: 2,
+      [`${auto}.timeout`]: '10m',
+    }
+    const { paidOrder, save, call, clock, count, runTask } = await startSettlement(t, at, { config })
+    for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
+    clock.shiftWallClock(11 * minute)
+    const first = (await call('POST', `${reviewPath}/auto-handle-expired`)).data
+    t.match(first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
+    t.equal(first.items.length, 2)
+    t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1 })
+    clock.shiftWallClock(11 * minute)
+    await runTask(retryTask)
+    t.equal(await count('money_payment_transaction'), 0)
+    t.equal(await count('web3_payment_callback_log'), 0)
+    const { data } = await call('GET', `${reviewPath}?retryable=true`)
+    t.equal(data.total, 3, 'an operator may settle them')
+  },
+)
 
-onSqlite(t, 'the handling of overdue reviews can be switched off', async (t: Test, at) => {
+onSqlite(t, 'the handling of overdue reviews can be disabled', async (t: Test, at) => {
   const config = { [`${auto}.enabled`]: false }
   const { paidOrder, save, call, clock } = await startSettlement(t, at, { config })
   await save((await paidOrder()).outTradeNo)
@@ -98,90 +102,86 @@ onSqlite(t, 'the handling of overdue reviews can be switched off', async (t: Tes
   t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 })
 })
 
-onSqlite(
-  t,
-  'S-048 S-074 S-075 what was not settled by itself is told, and nothing secret with it',
-  async (t: Test, at) => {
-    const { paidOrder, save, call, clock, world, log, mail, reported, rows } = await startSettlement(t, at)
-    const { outTradeNo, transactionHash } = await paidOrder()
-    await save(outTradeNo)
-    world.answers.set(String(transactionHash), () => {
-      throw new Error('connect ECONNREFUSED https://mainnet.example/v3/0123456789abcdef')
-    })
-    clock.shiftWallClock(31 * minute)
-    const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-    assertMembers(t, data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
-    await reported()
-    t.equal(log.sent.length, 1)
-    t.equal(mail.sent.length, 0)
-    t.equal(log.sent[0]?.subject, 'Web3 payment settlement failed')
-    const notice = JSON.stringify(log.sent)
-    for (const part of [
-      outTradeNo,
-      'local',
-      String(transactionHash),
-      'rpc-query-failed',
-      'https://explorer.example/tx/',
-    ]) {
-      t.ok(notice.includes(part), `the notice names ${part}`)
-    }
-    const kept = JSON.stringify([
-      notice,
-      data,
-      await rows('select reasons, plan_snapshot from web3_settlement_review_log'),
-    ])
-    t.notMatch(kept, /mainnet\.example|0123456789abcdef|ECONNREFUSED/)
-  },
-)
-
-onSqlite(t, 'S-049 a notice goes where the settings say, to whom they say', async (t: Test, at) => {
-  const config = {
-    [`${auto}.failure-notification.channels`]: ['mail'],
-    [`${auto}.failure-notification.subject`]: 'Look here',
-    [`${auto}.failure-notification.recipient-type`]: 'email',
-    [`${auto}.failure-notification.recipient-value`]: 'ops@example.org',
-  }
-  const { paidOrder, save, call, clock, world, log, mail, reported } = await startSettlement(t, at, { config })
+onSqlite(t, 'S-048 S-074 S-075 a failed automatic settlement is reported, without secrets', async (t: Test, at) => {
+  const { paidOrder, save, call, clock, world, log, mail, reported, rows } = await startSettlement(t, at)
   const { outTradeNo, transactionHash } = await paidOrder()
   await save(outTradeNo)
-  world.answers.set(String(transactionHash), undefined)
+  world.answers.set(String(transactionHash), () => {
+    throw new Error('connect ECONNREFUSED https://mainnet.example/v3/0123456789abcdef')
+  })
   clock.shiftWallClock(31 * minute)
-  await call('POST', `${reviewPath}/auto-handle-expired`)
+  const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
+  assertMembers(t, data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
   await reported()
-  t.equal(log.sent.length, 0)
-  t.match(mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
+  t.equal(log.sent.length, 1)
+  t.equal(mail.sent.length, 0)
+  t.equal(log.sent[0]?.subject, 'Web3 payment settlement failed')
+  const notice = JSON.stringify(log.sent)
+  for (const part of [
+    outTradeNo,
+    'local',
+    String(transactionHash),
+    'rpc-query-failed',
+    'https://explorer.example/tx/',
+  ]) {
+    t.ok(notice.includes(part), `the notice names ${part}`)
+  }
+  const kept = JSON.stringify([
+    notice,
+    data,
+    await rows('select reasons, plan_snapshot from web3_settlement_review_log'),
+  ])
+  t.notMatch(kept, /mainnet\.example|0123456789abcdef|ECONNREFUSED/)
 })
 
 onSqlite(
   t,
-  'S-049 no notice where it is switched off, and none by a channel that is not loaded',
+  'S-049 a notice is sent through the configured channels to the configured recipients',
   async (t: Test, at) => {
-    for (const [config, expected] of [
-      [{ [`${auto}.failure-notification.enabled`]: false }, 0],
-      [{ [`${auto}.failure-notification.channels`]: ['pigeon'] }, 1],
-    ] as const) {
-      const isFirst = expected === 0
-      const { paidOrder, save, call, clock, log, reported, lines, db } = await startSettlement(t, at, {
-        config,
-        isFirst,
-      })
-      if (!isFirst)
-        for (const table of ['money_payment_order', 'web3_settlement_review_log'])
-          await db.execute(`delete from ${table}`)
-      const { outTradeNo } = await paidOrder({ chainName: 'unknown' })
-      await save(outTradeNo)
-      clock.shiftWallClock(31 * minute)
-      t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
-      await reported()
-      t.equal(log.sent.length, 0)
-      t.equal(lines.filter((line) => line.includes('could not be sent')).length, expected)
+    const config = {
+      [`${auto}.failure-notification.channels`]: ['mail'],
+      [`${auto}.failure-notification.subject`]: 'Look here',
+      [`${auto}.failure-notification.recipient-type`]: 'email',
+      [`${auto}.failure-notification.recipient-value`]: 'ops@example.org',
     }
+    const { paidOrder, save, call, clock, world, log, mail, reported } = await startSettlement(t, at, { config })
+    const { outTradeNo, transactionHash } = await paidOrder()
+    await save(outTradeNo)
+    world.answers.set(String(transactionHash), undefined)
+    clock.shiftWallClock(31 * minute)
+    await call('POST', `${reviewPath}/auto-handle-expired`)
+    await reported()
+    t.equal(log.sent.length, 0)
+    t.match(mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
   },
 )
 
+onSqlite(t, 'S-049 no notice is sent if notices are disabled or the channel is not loaded', async (t: Test, at) => {
+  for (const [config, expected] of [
+    [{ [`${auto}.failure-notification.enabled`]: false }, 0],
+    [{ [`${auto}.failure-notification.channels`]: ['pigeon'] }, 1],
+  ] as const) {
+    const isFirst = expected === 0
+    const { paidOrder, save, call, clock, log, reported, lines, db } = await startSettlement(t, at, {
+      config,
+      isFirst,
+    })
+    if (!isFirst)
+      for (const table of ['money_payment_order', 'web3_settlement_review_log'])
+        await db.execute(`delete from ${table}`)
+    const { outTradeNo } = await paidOrder({ chainName: 'unknown' })
+    await save(outTradeNo)
+    clock.shiftWallClock(31 * minute)
+    t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
+    await reported()
+    t.equal(log.sent.length, 0)
+    t.equal(lines.filter((line) => line.includes('could not be sent')).length, expected)
+  }
+})
+
 onEachDatabase(
   t,
-  'S-051 S-081 retries by themselves are counted for each order and fingerprint, and end',
+  'S-051 S-081 automatic retries are counted for each order and fingerprint, and end',
   async (t: Test, at) => {
     const { paidOrder, save, settle, clock, world, rows, runTask, call, log, reported } = await startSettlement(t, at, {
       config: { [`${retry}.max-attempts`]: 2 },
@@ -231,7 +231,7 @@ onEachDatabase(
 
 onSqlite(
   t,
-  'S-051 nothing is retried where retries are switched off, nor what time does not mend',
+  'S-051 nothing is retried if retries are disabled or if time does not solve the problem',
   async (t: Test, at) => {
     const config = { [`${retry}.enabled`]: false }
     const { paidOrder, save, settle, clock, world, rows, runTask } = await startSettlement(t, at, { config })
@@ -282,7 +282,7 @@ onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry
   for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await one.count(table), 7, table)
 })
 
-onEachDatabase(t, 'S-051 a retry settles nothing that was rejected since its turn was taken', async (t: Test, at) => {
+onEachDatabase(t, 'S-051 a retry settles nothing that was rejected after it was claimed', async (t: Test, at) => {
   const config = { [`${auto}.action`]: 'auto-reject' }
   const world = new World()
   const one = await startSettlement(t, at, { world, config })
@@ -315,39 +315,46 @@ onEachDatabase(t, 'S-051 a retry settles nothing that was rejected since its tur
   t.hasStrict((await one.call('GET', `${reviewPath}/${review.id}`)).data, { status: 'rejected', retryAt: null })
 })
 
-onEachDatabase(t, 'S-051 what another instance has retried since it was found due waits again', async (t: Test, at) => {
-  const world = new World()
-  const one = await startSettlement(t, at, { world })
-  const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
-  const hashes: string[] = []
-  for (let index = 0; index < 2; index++) {
-    const { outTradeNo, transactionHash } = await one.paidOrder()
-    hashes.push(String(transactionHash))
-    const { data: review } = await one.save(outTradeNo)
-    world.answers.set(String(transactionHash), { error: 'timeout' })
-    await one.settle(review.id)
-    one.clock.shiftWallClock(1_000)
-  }
-  one.clock.shiftWallClock(6 * minute)
-  const isAsked = Promise.withResolvers<void>()
-  const answers = Promise.withResolvers<void>()
-  world.answers.set(String(hashes[0]), async () => {
-    isAsked.resolve()
-    await answers.promise
-    return { error: 'timeout' }
-  })
-  const slow = other.runTask(retryTask)
-  await isAsked.promise
-  await one.runTask(retryTask)
-  answers.resolve()
-  await slow
-  t.match(await one.rows('select attempts from web3_settlement_retry order by id'), [{ attempts: 1 }, { attempts: 1 }])
-  t.equal((await one.rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length, 2)
-})
+onEachDatabase(
+  t,
+  'S-051 a review that another instance has retried in the meantime waits again',
+  async (t: Test, at) => {
+    const world = new World()
+    const one = await startSettlement(t, at, { world })
+    const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
+    const hashes: string[] = []
+    for (let index = 0; index < 2; index++) {
+      const { outTradeNo, transactionHash } = await one.paidOrder()
+      hashes.push(String(transactionHash))
+      const { data: review } = await one.save(outTradeNo)
+      world.answers.set(String(transactionHash), { error: 'timeout' })
+      await one.settle(review.id)
+      one.clock.shiftWallClock(1_000)
+    }
+    one.clock.shiftWallClock(6 * minute)
+    const isAsked = Promise.withResolvers<void>()
+    const answers = Promise.withResolvers<void>()
+    world.answers.set(String(hashes[0]), async () => {
+      isAsked.resolve()
+      await answers.promise
+      return { error: 'timeout' }
+    })
+    const slow = other.runTask(retryTask)
+    await isAsked.promise
+    await one.runTask(retryTask)
+    answers.resolve()
+    await slow
+    t.match(await one.rows('select attempts from web3_settlement_retry order by id'), [
+      { attempts: 1 },
+      { attempts: 1 },
+    ])
+    t.equal((await one.rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length, 2)
+  },
+)
 
 onSqlite(
   t,
-  'S-052 the list shows what can be tried again, by the fingerprint that the order has now',
+  'S-052 the list shows the reviews that can be retried, by the current fingerprint of the order',
   async (t: Test, at) => {
     const { paidOrder, save, settle, call, world, db } = await startSettlement(t, at)
     const orders: Awaited<ReturnType<typeof paidOrder>>[] = []
@@ -391,7 +398,7 @@ onSqlite(
 
 onSqlite(
   t,
-  'S-050 S-061 the tasks are registered at start, under the names and delays of the document',
+  'S-050 S-061 the tasks are registered at the start, with the names and delays of the document',
   async (t: Test, at) => {
     const { running } = await startSettlement(t, at, { plugins: [schedulerPlugin] })
     const tasks = running.service(scheduler)
@@ -401,7 +408,7 @@ onSqlite(
   },
 )
 
-onSqlite(t, 'S-050 S-061 tasks bear the names that the product gives them', async (t: Test, at) => {
+onSqlite(t, 'S-050 S-061 tasks have the names that the product configures', async (t: Test, at) => {
   const config = {
     [`${auto}.task-name`]: 'reviews',
     [`${retry}.task-name`]: 'retries',

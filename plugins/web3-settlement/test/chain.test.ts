@@ -104,7 +104,7 @@ async function start(t: Test) {
 const skip = skipAnvil
 
 t.test(
-  'S-007 S-008 S-010 S-014 S-025 a payment is watched from unknown to settled on a real chain',
+  'S-007 S-008 S-010 S-014 S-025 a payment is followed from unknown to settled on a real chain',
   { skip, timeout: 600_000 },
   async (t) => {
     const { order, confirm, chain, token, buyer, save, settle, statusOf } = await start(t)
@@ -142,7 +142,7 @@ t.test(
 )
 
 t.test(
-  'S-009 S-012 S-024 S-089 S-090 S-091 payments that are none, or not this one, on a real chain',
+  'S-009 S-012 S-024 S-089 S-090 S-091 invalid payments and other payments on a real chain',
   { skip, timeout: 600_000 },
   async (t) => {
     const { order, confirm, chain, token, buyer, save, settle } = await start(t)
@@ -196,7 +196,7 @@ t.test(
   },
 )
 
-t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, timeout: 600_000 }, async (t) => {
+t.test('S-015 S-023 S-036 S-057 payments that a reorganisation removes', { skip, timeout: 600_000 }, async (t) => {
   const { order, chain, token, buyer, save, settle, statusOf, call, runTask, reported, log, count } = await start(t)
   const empty = await chain.snapshot()
   const dropped = await order(await token.transfer(buyer, shop, price))
@@ -244,7 +244,7 @@ t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, t
 })
 
 t.test(
-  'S-017 S-026 S-080 a payment that comes again elsewhere is settled once',
+  'S-017 S-026 S-080 a payment that appears again in another block is settled once',
   { skip, timeout: 600_000 },
   async (t) => {
     const { order, chain, token, buyer, sign, save, settle, statusOf, count, call } = await start(t)
@@ -283,7 +283,7 @@ t.test(
 )
 
 t.test(
-  'S-013 S-075 S-092 whatever goes wrong at a provider settles nothing and shows no address',
+  'S-013 S-075 S-092 no error of a provider settles anything or shows an address',
   { skip, timeout: 600_000 },
   async (t) => {
     const { order, chain, token, buyer, save, settle, statusOf, proxy, call, lines, rows, reported, log } =
@@ -333,7 +333,7 @@ t.test(
 )
 
 t.test(
-  'S-001 a chain is only read: whatever operators and tasks do, nothing is signed, sent, paid back or moved',
+  'S-001 a chain is only read: no operation or task signs, sends, refunds or moves anything',
   { skip, timeout: 600_000 },
   async (t) => {
     const { order, chain, token, buyer, account, save, settle, proxy, call, runTask, rows, confirm } = await start(t)

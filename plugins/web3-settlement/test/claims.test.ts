@@ -30,7 +30,7 @@ const overdue = async ({ clock, call }: RunningSettlement) => {
 
 onEachDatabase(
   t,
-  'a transfer that two pending orders name waits for a person, with one notice each',
+  'a transfer that two pending orders claim waits for an operator, with one notice each',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
     const { save, settle, call, statusOf, log, reported, runTask, clock } = product
@@ -77,7 +77,7 @@ onEachDatabase(
 
 onSqlite(
   t,
-  'an overdue review with such a cause stays open where overdue reviews are rejected',
+  'an overdue review of such a transfer stays open although overdue reviews are rejected',
   async (t: Test, at) => {
     const config = { 'platform.money.web3.settlement.review.auto.action': 'auto-reject' }
     const product = await startSettlement(t, at, { config })
@@ -92,7 +92,7 @@ onSqlite(
 
 onSqlite(
   t,
-  'a review that is ready when it is saved is held when another one names its transaction',
+  'a review that is ready when it is saved is held if another one names its transaction',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
     const { paidOrder, save, call } = product
@@ -110,28 +110,24 @@ onSqlite(
   },
 )
 
-onSqlite(
-  t,
-  'a person accepts the other orders that the review shows, and none that came after it',
-  async (t: Test, at) => {
-    const product = await startSettlement(t, at)
-    const { paidOrder, save, settle, call } = product
-    const { mine, other } = await contested(product)
-    const { data: review } = await save(other.outTradeNo)
-    t.match(review, { plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] } })
-    const late = await paidOrder({ transactionHash: mine.transactionHash ?? null })
-    const rejected = await settle(review.id, 'settle', undefined, true)
-    assertMembers(t, rejected.data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
-    t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, { status: 'open', state: 'review_required' })
-    const { data: next } = await save(other.outTradeNo)
-    t.same(next.plan.claimedBy, [mine.outTradeNo, late.outTradeNo])
-    t.hasStrict((await settle(next.id, 'settle', undefined, true)).data, { outcome: 'settled' })
-  },
-)
+onSqlite(t, 'an operator accepts the other orders that the review shows, and no later ones', async (t: Test, at) => {
+  const product = await startSettlement(t, at)
+  const { paidOrder, save, settle, call } = product
+  const { mine, other } = await contested(product)
+  const { data: review } = await save(other.outTradeNo)
+  t.match(review, { plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] } })
+  const late = await paidOrder({ transactionHash: mine.transactionHash ?? null })
+  const rejected = await settle(review.id, 'settle', undefined, true)
+  assertMembers(t, rejected.data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
+  t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, { status: 'open', state: 'review_required' })
+  const { data: next } = await save(other.outTradeNo)
+  t.same(next.plan.claimedBy, [mine.outTradeNo, late.outTradeNo])
+  t.hasStrict((await settle(next.id, 'settle', undefined, true)).data, { outcome: 'settled' })
+})
 
 onEachDatabase(
   t,
-  'a review lists every order that names its transaction, at most the ten newest',
+  'a review lists the orders that name its transaction, at most the ten newest',
   async (t: Test, at) => {
     const { paidOrder, save, settle } = await startSettlement(t, at)
     const first = await paidOrder()
@@ -161,7 +157,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'an order that claims late needs a new review, wherever it is among the others',
+  'an order that claims the transfer later needs a new review, whatever its position among the others',
   async (t: Test, at) => {
     const { paidOrder, save, settle, db } = await startSettlement(t, at)
     const first = await paidOrder()
@@ -199,7 +195,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'an order that takes the place of one of twelve others needs a new review, also beyond the ten newest',
+  'an order that replaces one of twelve others needs a new review, also beyond the ten newest',
   async (t: Test, at) => {
     const { paidOrder, save, settle, db } = await startSettlement(t, at)
     const first = await paidOrder()
@@ -223,7 +219,7 @@ onEachDatabase(
   },
 )
 
-t.test('no review shows other orders that are more than were read', async (t) => {
+t.test('no review shows more other orders than were read', async (t) => {
   const plan = { outTradeNo: 'mine', order: null, transfer: null }
   const claimOf = (outTradeNo: string) =>
     ({ outTradeNo, namesTransaction: true, logIndex: null, payer: null, hasEqualTerms: true }) as const
@@ -264,7 +260,7 @@ onEachDatabase(t, 'an order that claims in several ways is counted once', async 
   t.same(await seen(), [rivals.slice(-10), 13], 'all are of the same payer and name the transaction')
 })
 
-onSqlite(t, 'a transfer that is older than its order waits for a person', async (t: Test, at) => {
+onSqlite(t, 'a transfer that is older than its order waits for an operator', async (t: Test, at) => {
   const config = { 'platform.money.web3.settlement.block-time-tolerance': '2m' }
   const product = await startSettlement(t, at, { config })
   const { paidOrder, save, db, clock } = product
@@ -288,7 +284,7 @@ onSqlite(t, 'a transfer that is older than its order waits for a person', async 
 
 onEachDatabase(
   t,
-  'a transfer belongs to the order of its proven payer, also when another order names it',
+  'a transfer belongs to the order of its proven payer, also if another order claims it',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
     const { save, statusOf, running, paidOrder, call } = product
@@ -370,7 +366,7 @@ onSqlite(t, 'only an address that a key has proven is a payer without a signatur
   t.equal(await prove(byContract, payer), 'proven')
 })
 
-onSqlite(t, 'a transfer is credited automatically only to its sender, in any order of names', async (t: Test, at) => {
+onSqlite(t, 'a transfer is credited automatically only to its sender, in any order of claims', async (t: Test, at) => {
   const product = await startSettlement(t, at)
   const { db, world, running, save, statusOf, rows } = product
   const buyers = ['b1', 'b2', 'b3'].map(address)
@@ -458,7 +454,7 @@ async function colleagues({ call, operator }: RunningSettlement, acts: readonly 
   return { userId, colleague, limit }
 }
 
-onEachDatabase(t, 'a plan names no order outside the data scope of the caller', async (t: Test, at) => {
+onEachDatabase(t, 'a plan contains no order outside the data scope of the caller', async (t: Test, at) => {
   const product = await startSettlement(t, at)
   const { call, paidOrder } = product
   const { userId, colleague, limit } = await colleagues(product, ['-review-log:view', '-review-log:create'])
@@ -489,7 +485,7 @@ onEachDatabase(t, 'a plan names no order outside the data scope of the caller', 
 
 onEachDatabase(
   t,
-  'an operator accepts the other orders of a transfer only where the own data scope includes all of them',
+  'an operator can accept the other orders of a transfer only if their data scope includes all of them',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
     const { paidOrder, save, settle, statusOf, count } = product

@@ -18,7 +18,7 @@ const minute = 60_000
 
 onEachDatabase(
   t,
-  'S-027 S-028 S-029 S-030 S-032 S-080 S-086 K-018 a process is killed at each point of a settlement, and the next one finishes it',
+  'S-027 S-028 S-029 S-030 S-032 S-080 S-086 K-018 a process is killed at each point of a settlement, and the next one completes it',
   async (t, at) => {
     const sentTo = join(at.directory, 'sent')
     // This instance delivers no events, so it does not change the state that the killed processes left.

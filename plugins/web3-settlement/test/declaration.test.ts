@@ -11,7 +11,7 @@ import { reviewWorkflow, settlementWorkflow } from '../src/reviews/review-approv
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
-t.test('S-002 S-004 S-005 the records are there, with the members that the document names', async (t) => {
+t.test('S-002 S-004 S-005 the records exist, with the members that the document lists', async (t) => {
   t.equal(settlementProvider, 'web3')
   t.equal(settlementType, 'web3-settlement')
   const has = (entity: { meta: { properties: object } }, ...names: string[]) => {
@@ -22,21 +22,24 @@ t.test('S-002 S-004 S-005 the records are there, with the members that the docum
   has(CallbackRow, 'outTradeNo', 'outcome', 'eventKey')
 })
 
-t.test('S-053 S-054 the workflow has a step for each act, by states and permissions alone', async (t) => {
-  t.equal(reviewWorkflow, 'money.web3.payment-settlement.review')
-  t.same(Object.keys(settlementWorkflow.actions), [
-    'record',
-    'settle',
-    'timeout-approve',
-    'timeout-reject',
-    'auto-retry',
-  ])
-  for (const [name, rule] of Object.entries(settlementWorkflow.actions)) {
-    t.same(Object.keys(rule).sort(), ['displayName', 'from', 'permission'], name)
-  }
-})
+t.test(
+  'S-053 S-054 the workflow has a step for each action, which depends only on states and permissions',
+  async (t) => {
+    t.equal(reviewWorkflow, 'money.web3.payment-settlement.review')
+    t.same(Object.keys(settlementWorkflow.actions), [
+      'record',
+      'settle',
+      'timeout-approve',
+      'timeout-reject',
+      'auto-retry',
+    ])
+    for (const [name, rule] of Object.entries(settlementWorkflow.actions)) {
+      t.same(Object.keys(rule).sort(), ['displayName', 'from', 'permission'], name)
+    }
+  },
+)
 
-t.test('the page of the plugin says what the documents leave open', async (t) => {
+t.test('the README of the plugin covers what the documents leave open', async (t) => {
   for (const words of [
     'native coins',
     'several transfers',
@@ -52,7 +55,7 @@ t.test('the page of the plugin says what the documents leave open', async (t) =>
   }
 })
 
-t.test('S-050 S-061 S-073 the declaration carries the tasks, keys and permissions of the document', async (t) => {
+t.test('S-050 S-061 S-073 the declaration contains the tasks, keys and permissions of the document', async (t) => {
   const contract = JSON.parse(readFileSync(join(root, '../../test/contract.json'), 'utf8'))
   const keys = new Set(Object.keys(settlement.config ?? {}))
   for (const { key } of contract.configKeys) if (key.startsWith('platform.money.web3.')) t.ok(keys.has(key), key)

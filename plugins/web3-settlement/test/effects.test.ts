@@ -28,7 +28,7 @@ async function handledAfter(ms: number, count: number, config: KeyValues) {
   return { ...product, hashes, handle }
 }
 
-t.test('overdue reviews are handled as the keys say', async (t) => {
+t.test('overdue reviews are handled as configured', async (t) => {
   const observe =
     (ms: number, count = 1) =>
     async (config: KeyValues) => {
@@ -62,7 +62,7 @@ t.test('overdue reviews are handled as the keys say', async (t) => {
   t.match(timeouts, { before: { handled: 0 }, after: { handled: 1 } })
 })
 
-t.test('operators are told when an overdue review was not settled', async (t) => {
+t.test('operators are notified if an overdue review was not settled', async (t) => {
   const root = 'platform.money.web3.settlement.review.auto.failure-notification'
   const observe = async (config: KeyValues) => {
     const { handle, hashes, world, reported, log, mail } = await handledAfter(31 * minute, 1, config)
@@ -123,7 +123,7 @@ t.test('operators are told when an overdue review was not settled', async (t) =>
   t.match(recipients?.after.mail, [{ recipients: [{ address: 'other@example.org' }] }])
 })
 
-t.test('a settlement that failed is tried again as the keys say', async (t) => {
+t.test('a failed settlement is retried as configured', async (t) => {
   /** Returns the automatic attempts after the first one, in three runs of the task. */
   const observe = async (config: KeyValues) => {
     const { paidOrder, save, settle, clock, world, runTask, rows } = await start(config)
@@ -162,7 +162,7 @@ t.test('the tasks have the configured names', async (t) => {
   for (const { before, after } of found) t.same([before, after], [false, true])
 })
 
-t.test('a review waits for a person as the keys say', async (t) => {
+t.test('a review waits for a decision as configured', async (t) => {
   const [codes] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.four-eyes', {
     changed: true,
     observe: async (config) => {

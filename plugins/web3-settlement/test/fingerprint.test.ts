@@ -44,7 +44,7 @@ const reviewed: ReviewedFacts = {
 const base = reviewFingerprint(reviewed)
 
 t.test(
-  'S-017 every covered member changes the fingerprint: block, log index and each lasting mismatch among them',
+  'S-017 every covered member changes the fingerprint, including block, log index and each permanent mismatch',
   async (t) => {
     t.match(base, /^[0-9a-f]{64}$/)
     const transfer = reviewed.transfer
@@ -78,14 +78,14 @@ t.test(
   },
 )
 
-t.test('a fingerprint does not cover the required confirmations, and one of the first version does', async (t) => {
+t.test('a fingerprint does not cover the required confirmations, except in the first version', async (t) => {
   const other = { ...reviewed, requiredConfirmations: 4 }
   t.equal(reviewFingerprint(other), base)
   t.equal(reviewFingerprint(reviewed, 1), 'a85ee74831c19740c8e5d886015ada64a4159328aa7cd0fdf7e4d3da5f1b0923')
   t.not(reviewFingerprint(other, 1), reviewFingerprint(reviewed, 1))
 })
 
-t.test('S-018 the order of the reasons changes nothing, and neither does a reason that passes by itself', async (t) => {
+t.test('S-018 the order of the reasons changes nothing, and neither does a temporary reason', async (t) => {
   const with2 = reviewFingerprint({ ...reviewed, reasons: ['amount-mismatch', 'transfer-removed'] })
   t.equal(reviewFingerprint({ ...reviewed, reasons: ['transfer-removed', 'amount-mismatch'] }), with2)
   t.equal(
@@ -115,7 +115,7 @@ t.test('S-017 a review that was saved while confirming has the fingerprint of th
   )
 })
 
-t.test('S-017 letters, quantities and the order of members change nothing', async (t) => {
+t.test('S-017 upper case, notation of amounts and order of members change nothing', async (t) => {
   const { fingerprint } = planSettlement(readyCase())
   const upper = (text: string) => text.toUpperCase().replace('0X', '0x')
   const log = transferLog('0x5')
@@ -142,7 +142,7 @@ t.test('S-017 letters, quantities and the order of members change nothing', asyn
 })
 
 t.test(
-  'S-017 a block that took the place of another one, with the same number and log index, changes it',
+  'S-017 a block that replaced another one, with the same number and log index, changes the fingerprint',
   async (t) => {
     const moved = facts({
       canonicalBlockHash: hashOf('99'),

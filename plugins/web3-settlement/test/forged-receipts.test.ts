@@ -71,7 +71,7 @@ async function start(t: Test, agreement: number) {
 }
 
 t.test(
-  'a receipt that the first of two providers forged pays no order where two must agree',
+  'if two providers must agree, a receipt that the first one forged pays no order',
   { skip: skipAnvil, timeout: 600_000 },
   async (t) => {
     const { first, second, forge, plan } = await start(t, 2)
@@ -85,7 +85,7 @@ t.test(
   },
 )
 
-t.test('without agreement one provider is trusted', { skip: skipAnvil, timeout: 600_000 }, async (t) => {
+t.test('without agreement a single provider is trusted', { skip: skipAnvil, timeout: 600_000 }, async (t) => {
   const { first, forge, plan } = await start(t, 1)
   forge(first)
   t.not((await plan()).state, 'failed')

@@ -11,7 +11,7 @@ const day = 86_400_000
 
 onEachDatabase(
   t,
-  'S-027 S-082 the statements of a settlement are the same on every database and lock no row by words of its own',
+  'S-027 S-082 the statements of a settlement are the same on every database, without special lock clauses',
   async (t: Test, at) => {
     const { paidOrder, save, settle, db, call, clock, runTask } = await startSettlement(t, at)
     const tables = ['money_payment_order', 'money_payment_transaction', 'web3_settlement_review_log']
@@ -40,7 +40,7 @@ onEachDatabase(
 
 onSqlite(
   t,
-  'S-022 S-083 S-085 no route of the plugin makes an order paid that the executor refuses, and all answer in the envelope',
+  'S-022 S-083 S-085 no route of the plugin settles an order that the executor rejects, and all use the envelope',
   async (t: Test, at) => {
     const { paidOrder, save, statusOf, call, count, running, db, runTask, world } = await startSettlement(t, at)
     const settled = await paidOrder()
@@ -103,7 +103,7 @@ onSqlite(
 
 onSqlite(
   t,
-  'S-024 S-084 nothing is settled by rules: without a review a payment waits, whatever its amount and however long',
+  'S-024 S-084 nothing is settled by rules: without a review a payment waits, whatever its amount and age',
   async (t: Test, at) => {
     const { paidOrder, save, settle, statusOf, count, clock, running, call, login } = await startSettlement(t, at)
     const { outTradeNo } = await paidOrder()
@@ -130,28 +130,24 @@ onSqlite(
   },
 )
 
-onSqlite(
-  t,
-  'S-021 S-024 a second payment of a paid order is taken by nobody and paid back by nobody',
-  async (t: Test, at) => {
-    const { paidOrder, save, settle, rows, world, reported, count } = await startSettlement(t, at)
-    const { outTradeNo } = await paidOrder()
-    await settle((await save(outTradeNo)).data.id)
-    const again = hashNumber(77)
-    world.answers.set(again, paidBy(again))
-    const { data: late } = await save(outTradeNo, { transactionHash: again })
-    assertMembers(t, late, { state: 'blocked', reasons: ['local-order-already-paid'] })
-    t.hasStrict((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
-    await reported()
-    assertMembers(t, await rows('select status, refunded_amount, version from money_payment_order'), [
-      { status: 'success', refunded_amount: 0, version: 2 },
-    ])
-    t.match(await rows('select type from money_payment_transaction'), [{ type: 'web3-settlement' }])
-    t.equal(await count('test_effect'), 1)
-  },
-)
+onSqlite(t, 'S-021 S-024 a second payment of a paid order is neither accepted nor refunded', async (t: Test, at) => {
+  const { paidOrder, save, settle, rows, world, reported, count } = await startSettlement(t, at)
+  const { outTradeNo } = await paidOrder()
+  await settle((await save(outTradeNo)).data.id)
+  const again = hashNumber(77)
+  world.answers.set(again, paidBy(again))
+  const { data: late } = await save(outTradeNo, { transactionHash: again })
+  assertMembers(t, late, { state: 'blocked', reasons: ['local-order-already-paid'] })
+  t.hasStrict((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
+  await reported()
+  assertMembers(t, await rows('select status, refunded_amount, version from money_payment_order'), [
+    { status: 'success', refunded_amount: 0, version: 2 },
+  ])
+  t.match(await rows('select type from money_payment_transaction'), [{ type: 'web3-settlement' }])
+  t.equal(await count('test_effect'), 1)
+})
 
-onSqlite(t, 'S-031 what a scene is for is done by its handler, and by nothing else', async (t: Test, at) => {
+onSqlite(t, 'S-031 only the handler of a scene delivers what was paid', async (t: Test, at) => {
   const { paidOrder, save, settle, statusOf, count, world } = await startSettlement(t, at)
   const seen: unknown[] = []
   world.handlers.set('gift', async ({ outTradeNo, status }) => void seen.push([outTradeNo, status]))
@@ -164,7 +160,7 @@ onSqlite(t, 'S-031 what a scene is for is done by its handler, and by nothing el
 
 onSqlite(
   t,
-  'S-014 S-016 a candidate goes from any state to any other, as the facts of the moment say',
+  'S-014 S-016 a candidate changes from any state to any other, as the current data requires',
   async (t: Test, at) => {
     const { paidOrder, world, call } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
@@ -191,7 +187,7 @@ onSqlite(
   },
 )
 
-onSqlite(t, 'what handles many reviews, orders or audit logs has a quota', async (t: Test, at) => {
+onSqlite(t, 'operations on many reviews, orders or audit logs have a quota', async (t: Test, at) => {
   const { running } = await startSettlement(t, at)
   const limited = running.service(http).routes.flatMap(({ method, path, annotations }) => {
     const limit = annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined

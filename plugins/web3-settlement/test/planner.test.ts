@@ -30,19 +30,22 @@ t.test(
   },
 )
 
-t.test('S-006 the states are exactly those of the document, and a plan never says settling or settled', async (t) => {
-  t.same(
-    [...candidateStates],
-    ['pending', 'confirming', 'review_required', 'ready', 'settling', 'settled', 'blocked', 'failed'],
-  )
-  const seen = new Set(scenarios.map(({ input }) => planSettlement(input).state))
-  t.same(
-    candidateStates.filter((state) => !seen.has(state)),
-    ['settling', 'settled'],
-  )
-})
+t.test(
+  'S-006 the states are exactly those of the document, and a plan never returns settling or settled',
+  async (t) => {
+    t.same(
+      [...candidateStates],
+      ['pending', 'confirming', 'review_required', 'ready', 'settling', 'settled', 'blocked', 'failed'],
+    )
+    const seen = new Set(scenarios.map(({ input }) => planSettlement(input).state))
+    t.same(
+      candidateStates.filter((state) => !seen.has(state)),
+      ['settling', 'settled'],
+    )
+  },
+)
 
-t.test('S-076 the plan knows every reason that is found before execution', async (t) => {
+t.test('S-076 the plan contains every reason that can be found before execution', async (t) => {
   t.equal(blockingReasons.length, 21)
   const planned = new Set(preChecks.map(({ reason }) => reason))
   t.same(
@@ -52,7 +55,7 @@ t.test('S-076 the plan knows every reason that is found before execution', async
   )
 })
 
-t.test('S-077 with any single pre-check left out, a scenario goes wrong', async (t) => {
+t.test('S-077 if any single check is omitted, a scenario fails', async (t) => {
   const differs = (checks: Parameters<typeof planSettlement>[1]) =>
     scenarios.some(({ input, state, reasons = [], causes = [] }) => {
       const found = outcomeOf(planSettlement(input, checks))
@@ -88,7 +91,7 @@ t.test('S-003 amounts are integers of any size', async (t) => {
 })
 
 t.test(
-  'S-014 S-079 a node with fewer blocks takes the candidate back to confirming, by the number of its chain',
+  'S-014 S-079 a node with fewer blocks returns the candidate to confirming, by the block number of the chain',
   async (t) => {
     const at = (head: number, requiredConfirmations: number) =>
       planSettlement(readyCase({ chain: chain({ requiredConfirmations }), facts: facts({ head }) }))
@@ -102,7 +105,7 @@ t.test(
 )
 
 t.test(
-  'S-009 the nearest transfer is named, with all that is wrong with it; the event key is that of its log',
+  'S-009 the nearest transfer is reported with all its mismatches; the event key is that of its log',
   async (t) => {
     const plan = planSettlement(
       readyCase({

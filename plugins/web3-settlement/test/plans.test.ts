@@ -18,7 +18,7 @@ const minute = 60_000
 
 onEachDatabase(
   t,
-  'S-052 S-067 lists and tasks of the settlement walk an index, whatever is filtered',
+  'S-052 S-067 lists and tasks of the settlement use an index with every filter',
   async (t: Test, at) => {
     const { paidOrder, save, settle, call, db, clock, world, runTask, reported } = await startSettlement(t, at)
     const first = await paidOrder()

@@ -155,7 +155,7 @@ const walk = fc
 
 onSqlite(
   t,
-  'S-016 S-017 S-023 S-026 S-057 S-080 whatever a chain does, an order is settled by a payment that has its confirmations, and once',
+  'S-016 S-017 S-023 S-026 S-057 S-080 whatever happens on a chain, an order is settled once, by a confirmed payment',
   async (t: Test, at) => {
     const { world, call, rows, paidOrder, save, settle, statusOf } = await startSettlement(t, at)
     let settlements = 0

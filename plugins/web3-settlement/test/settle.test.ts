@@ -8,7 +8,7 @@ import { hashOf, receiver, stranger, token, transferLog } from './fixtures/ready
 
 onEachDatabase(
   t,
-  'S-004 S-010 S-025 S-027 S-028 S-029 S-032 S-074 S-086 a reviewed payment is settled in one transaction, and told',
+  'S-004 S-010 S-025 S-027 S-028 S-029 S-032 S-074 S-086 a reviewed payment is settled in one transaction and announced',
   async (t: Test, at) => {
     const { paidOrder, save, settle, statusOf, rows, count, world, call, log, reported } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
@@ -59,7 +59,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'S-021 S-033 S-034 S-037 S-038 S-039 S-093 what is paid or closed is skipped, and nothing of it is written',
+  'S-021 S-033 S-034 S-037 S-038 S-039 S-093 paid and closed orders are skipped, and nothing is written',
   async (t: Test, at) => {
     const { paidOrder, save, settle, statusOf, count, db } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
@@ -97,7 +97,7 @@ onEachDatabase(
 
 onSqlite(
   t,
-  'S-026 S-036 S-094 what changed since the review is not settled, and all of it is told',
+  'S-026 S-036 S-094 a payment that changed since the review is not settled, and all changes are reported',
   async (t: Test, at) => {
     const { paidOrder, save, settle, statusOf, world, count, call } = await startSettlement(t, at)
     const moved = await paidOrder()
@@ -162,7 +162,7 @@ onSqlite(
 
 onSqlite(
   t,
-  'S-019 S-022 S-087 S-088 S-089 S-090 S-091 every reason reaches the caller, and no order is touched',
+  'S-019 S-022 S-087 S-088 S-089 S-090 S-091 every reason reaches the caller, and no order changes',
   async (t: Test, at) => {
     const { paidOrder, save, statusOf, world, call, count, db } = await startSettlement(t, at)
     const confirm = async (outTradeNo: string, body: object = {}) =>
@@ -218,7 +218,7 @@ onSqlite(
 
 onEachDatabase(
   t,
-  'S-011 S-020 S-030 S-031 S-092 a handler that fails or is not there leaves nothing behind',
+  'S-011 S-020 S-030 S-031 S-092 a failing or missing handler leaves nothing behind',
   async (t: Test, at) => {
     const { paidOrder, save, settle, statusOf, count, world, call, lines } = await startSettlement(t, at)
     const orphan = await paidOrder({ scene: 'nobody' })
@@ -254,7 +254,7 @@ onEachDatabase(
 
 onEachDatabase(
   t,
-  'S-027 S-035 S-080 S-081 of two instances one settles, whatever they settle from',
+  'S-027 S-035 S-080 S-081 one of two instances settles, whatever states they see',
   async (t: Test, at) => {
     const world = new World()
     const one = await startSettlement(t, at, { world })
@@ -298,7 +298,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'S-080 a transfer whose log got another index is not used twice', async (t: Test, at) => {
+onEachDatabase(t, 'S-080 a transfer whose log gets another index is not used twice', async (t: Test, at) => {
   const { paidOrder, save, settle, statusOf, world, count } = await startSettlement(t, at)
   const first = await paidOrder()
   const hash = String(first.transactionHash)
@@ -317,7 +317,7 @@ onEachDatabase(t, 'S-080 a transfer whose log got another index is not used twic
 
 onEachDatabase(
   t,
-  'S-040 S-041 S-042 a batch runs in the order of ids, and one that fails stops no other',
+  'S-040 S-041 S-042 a batch runs in the order of ids, and a failure does not stop the others',
   async (t: Test, at) => {
     const { paidOrder, save, call, world, clock } = await startSettlement(t, at)
     const ids: number[] = []
@@ -349,49 +349,57 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'S-055 S-073 each act needs its permission, and keeps what was held then', async (t: Test, at) => {
-  const { operator, paidOrder, save, settle, call, rows } = await startSettlement(t, at)
-  const base = 'money:web3:payment-settlement'
-  await operator('viewer', `${base}-review-log:view`)
-  const maker = await operator('maker', `${base}-review-log:create`, `${base}-review-log:view`)
-  await operator('executor', `${base}:execute`)
-  await operator('auditor', `${base}-audit-log:view`)
-  const { outTradeNo } = await paidOrder()
-  t.equal((await save(outTradeNo, {}, 'viewer')).code, '403')
-  const { data: review } = await save(outTradeNo, {}, 'maker')
-  t.match(review, { actorUserId: maker, permissions: [`${base}-review-log:view`, `${base}-review-log:create`] })
-  for (const who of ['viewer', 'maker', 'auditor']) {
-    t.equal((await settle(review.id, 'settle', who)).code, '403', who)
-    t.equal((await settle(review.id, 'retry', who)).code, '403', who)
-    t.equal((await call('POST', `${reviewPath}/retry-batch`, { ids: [review.id] }, who)).code, '403', who)
-  }
-  t.equal((await call('GET', reviewPath, undefined, 'auditor')).code, '403')
-  t.equal((await call('GET', `${admin}/payment-settlement-audit-logs`, undefined, 'viewer')).code, '403')
-  t.equal((await call('POST', `${reviewPath}/auto-handle-expired`, undefined, 'executor')).code, '403')
-  t.equal((await call('GET', reviewPath, undefined, 'viewer')).code, '200')
-  t.hasStrict((await settle(review.id, 'settle', 'executor')).data, { outcome: 'settled' })
-  t.match(await rows('select action, result from approval_instance order by id'), [
-    { action: 'record', result: 'approved' },
-    { action: 'settle', result: 'approved' },
-  ])
-  const actions = (await rows('select action from iam_audit order by id')).map(({ action }) => action)
-  t.ok(actions.includes('web3-settlement-review.save') && actions.includes('web3-settlement-review.settle'))
-})
+onSqlite(
+  t,
+  'S-055 S-073 each action needs its permission, and stores the permissions of that time',
+  async (t: Test, at) => {
+    const { operator, paidOrder, save, settle, call, rows } = await startSettlement(t, at)
+    const base = 'money:web3:payment-settlement'
+    await operator('viewer', `${base}-review-log:view`)
+    const maker = await operator('maker', `${base}-review-log:create`, `${base}-review-log:view`)
+    await operator('executor', `${base}:execute`)
+    await operator('auditor', `${base}-audit-log:view`)
+    const { outTradeNo } = await paidOrder()
+    t.equal((await save(outTradeNo, {}, 'viewer')).code, '403')
+    const { data: review } = await save(outTradeNo, {}, 'maker')
+    t.match(review, { actorUserId: maker, permissions: [`${base}-review-log:view`, `${base}-review-log:create`] })
+    for (const who of ['viewer', 'maker', 'auditor']) {
+      t.equal((await settle(review.id, 'settle', who)).code, '403', who)
+      t.equal((await settle(review.id, 'retry', who)).code, '403', who)
+      t.equal((await call('POST', `${reviewPath}/retry-batch`, { ids: [review.id] }, who)).code, '403', who)
+    }
+    t.equal((await call('GET', reviewPath, undefined, 'auditor')).code, '403')
+    t.equal((await call('GET', `${admin}/payment-settlement-audit-logs`, undefined, 'viewer')).code, '403')
+    t.equal((await call('POST', `${reviewPath}/auto-handle-expired`, undefined, 'executor')).code, '403')
+    t.equal((await call('GET', reviewPath, undefined, 'viewer')).code, '200')
+    t.hasStrict((await settle(review.id, 'settle', 'executor')).data, { outcome: 'settled' })
+    t.match(await rows('select action, result from approval_instance order by id'), [
+      { action: 'record', result: 'approved' },
+      { action: 'settle', result: 'approved' },
+    ])
+    const actions = (await rows('select action from iam_audit order by id')).map(({ action }) => action)
+    t.ok(actions.includes('web3-settlement-review.save') && actions.includes('web3-settlement-review.settle'))
+  },
+)
 
-onSqlite(t, 'S-002 S-003 an order of a large amount and addresses in other letters is settled', async (t: Test, at) => {
-  const { db, save, settle, statusOf, world } = await startSettlement(t, at)
-  const amount = 10n ** 30n
-  const transactionHash = hashOf('ab')
-  const upper = (text: string) => text.toUpperCase().replace('0X', '0x')
-  await createOrder(db, {
-    outTradeNo: 'large',
-    provider: 'web3',
-    transactionHash,
-    amountRaw: String(amount),
-    tokenContract: upper(token),
-    receiver: upper(receiver),
-  })
-  world.answers.set(transactionHash, paidBy(transactionHash, {}, [transferLog(1, { value: amount })]))
-  t.hasStrict((await settle((await save('large')).data.id)).data, { outcome: 'settled' })
-  t.equal(await statusOf('large'), 'success')
-})
+onSqlite(
+  t,
+  'S-002 S-003 an order with a large amount and addresses in another case is settled',
+  async (t: Test, at) => {
+    const { db, save, settle, statusOf, world } = await startSettlement(t, at)
+    const amount = 10n ** 30n
+    const transactionHash = hashOf('ab')
+    const upper = (text: string) => text.toUpperCase().replace('0X', '0x')
+    await createOrder(db, {
+      outTradeNo: 'large',
+      provider: 'web3',
+      transactionHash,
+      amountRaw: String(amount),
+      tokenContract: upper(token),
+      receiver: upper(receiver),
+    })
+    world.answers.set(transactionHash, paidBy(transactionHash, {}, [transferLog(1, { value: amount })]))
+    t.hasStrict((await settle((await save('large')).data.id)).data, { outcome: 'settled' })
+    t.equal(await statusOf('large'), 'success')
+  },
+)

@@ -17,7 +17,7 @@ function forge(proxy: FaultProxy, hash: string, example: object): void {
     method === 'eth_getTransactionReceipt' && params[0] === hash ? { ...(result as object), ...example } : result
 }
 
-onChain('a receipt that one provider forged is no fact where two must agree', async (t, db) => {
+onChain('a receipt that one provider forged is not used if two must agree', async (t, db) => {
   const product = await startProviders(t, db, { config: two })
   const { chains, chain, create, provider, first, second, third, call, token: admin } = product
   const { data } = await create('local', { providers: [provider('first', first), provider('second', second)] })
@@ -38,7 +38,7 @@ onChain('a receipt that one provider forged is no fact where two must agree', as
   t.hasStrict(await factsOf(), { receipt: { status: 'success' } }, 'two that lie alike are believed')
 })
 
-onChain('the heights of facts that several agree about are the lowest of them', async (t, db) => {
+onChain('data on which several providers agree has the lowest of their block heights', async (t, db) => {
   const { chains, chain, create, provider, first, second } = await startProviders(t, db, { config: two })
   const providers = [provider('first', first), provider('second', second)]
   await create('local', { providers, finality: 'safe', maxHeadLagBlocks: 1000 })
@@ -60,7 +60,7 @@ onChain('the heights of facts that several agree about are the lowest of them', 
   t.match(await chains.facts('local', { transactionHash: unknown }), { receipt: null, head: real })
 })
 
-onChain('a chain with fewer providers than must agree gives no facts', async (t, db) => {
+onChain('a chain with too few providers for the agreement returns no data', async (t, db) => {
   const { chains, create, provider, first, running } = await startProviders(t, db)
   await create('local', { providers: [provider('first', first)] })
   const [facts] = await assertKeyEffect(t, 'platform.web3.rpc.agreement', {
@@ -75,7 +75,7 @@ onChain('a chain with fewer providers than must agree gives no facts', async (t,
   t.match(facts, { before: 'facts', after: 'rpc-query-failed: first unconfirmed' })
 })
 
-onChain('stored providers with one address agree as one provider', async (t, db) => {
+onChain('stored providers with the same address count as one provider', async (t, db) => {
   const { chains, chain, create, provider, first, second, running } = await startProviders(t, db)
   await create('local', { providers: [provider('first', first)] })
   const [, buyer = '0x'] = chain.accounts

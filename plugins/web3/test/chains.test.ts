@@ -12,7 +12,7 @@ import { admin, failed, observed, onChain, shop, startProviders, unknown } from 
 
 onEachDatabase(
   t,
-  'A26 W-030 chains are set up by administrators; addresses of providers are sealed and never shown',
+  'A26 W-030 administrators set up chains; addresses of providers are encrypted and never shown',
   async (t, db) => {
     const lines: string[] = []
     const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
@@ -152,7 +152,7 @@ onEachDatabase(
   },
 )
 
-onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, confirmed', async (t, db) => {
+onChain('data of a real chain: unknown, waiting, mined, two transfers, failed, confirmed', async (t, db) => {
   const { chains, chain, create, provider, first } = await startProviders(t, db)
   t.equal((await create('local', { providers: [provider('first', first)] })).code, '200')
   const [, buyer = '0x'] = chain.accounts
@@ -198,28 +198,25 @@ onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, 
   )
 })
 
-onChain(
-  'reorganisations: a receipt that is gone, and one in another block than is now at its height',
-  async (t, db) => {
-    const { chains, chain, create, provider, first } = await startProviders(t, db)
-    await create('local', { providers: [provider('first', first)] })
-    const [, buyer = '0x'] = chain.accounts
-    const token = await deployToken(chain)
-    await token.mint(buyer, 1000n)
-    const hash = await token.transfer(buyer, shop, 5n)
-    const before = observed(await chains.facts('local', { transactionHash: hash }))
-    first.fault = 'other-block'
-    const moved = observed(await chains.facts('local', { transactionHash: hash }))
-    t.not(moved.canonicalBlockHash, moved.receipt?.blockHash)
-    first.fault = 'removed-logs'
-    t.equal(observed(await chains.facts('local', { transactionHash: hash })).receipt?.logs[0]?.removed, true)
-    first.fault = undefined
-    await chain.reorganise(1)
-    t.match(await chains.facts('local', { transactionHash: hash }), { receipt: null, head: before.head })
-  },
-)
+onChain('reorganisations: a receipt that disappeared, and one whose block was replaced', async (t, db) => {
+  const { chains, chain, create, provider, first } = await startProviders(t, db)
+  await create('local', { providers: [provider('first', first)] })
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 1000n)
+  const hash = await token.transfer(buyer, shop, 5n)
+  const before = observed(await chains.facts('local', { transactionHash: hash }))
+  first.fault = 'other-block'
+  const moved = observed(await chains.facts('local', { transactionHash: hash }))
+  t.not(moved.canonicalBlockHash, moved.receipt?.blockHash)
+  first.fault = 'removed-logs'
+  t.equal(observed(await chains.facts('local', { transactionHash: hash })).receipt?.logs[0]?.removed, true)
+  first.fault = undefined
+  await chain.reorganise(1)
+  t.match(await chains.facts('local', { transactionHash: hash }), { receipt: null, head: before.head })
+})
 
-onChain('finality: the blocks that the node calls safe and finalized, asked only where they count', async (t, db) => {
+onChain('finality: the blocks that the node calls safe and finalized, requested only if needed', async (t, db) => {
   const { chains, chain, create, provider, first, call, token } = await startProviders(t, db)
   const { data } = await create('local', { providers: [provider('first', first)], finality: 'safe' })
   await chain.mine(10)
@@ -262,7 +259,7 @@ const problems: Readonly<Record<string, string>> = {
 }
 
 onChain(
-  'every fault of a provider: no fact comes of it, the next provider is asked, and no address is told',
+  'every failure of a provider: its data is not used, the next provider is called, and no address is shown',
   async (t, db) => {
     const config = {
       'platform.web3.rpc.deadline': '4s',
@@ -336,7 +333,7 @@ onChain(
   },
 )
 
-onChain('a provider that fails is left alone, and tried again by one call', async (t, db) => {
+onChain('a failed provider is paused, and tried again by one call', async (t, db) => {
   const config = { 'platform.web3.rpc.breaker.failures': 2, 'platform.web3.rpc.breaker.pause': '10m' }
   const clock = manualClock()
   const { chains, create, provider, first, second, lines, call, token } = await startProviders(t, db, {
@@ -375,7 +372,7 @@ onChain('a provider that fails is left alone, and tried again by one call', asyn
   t.equal(first.requests.length, 1, 'an administrator who asks gets an answer of now')
 })
 
-onChain('a provider far behind the others gives no facts', async (t, db) => {
+onChain('a provider far behind the others returns no data', async (t, db) => {
   const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
   const { data } = await create('local', {
     providers: [provider('first', first), provider('second', second)],
@@ -387,7 +384,7 @@ onChain('a provider far behind the others gives no facts', async (t, db) => {
   t.match(await chains.facts('local', { transactionHash: unknown }), { providerId: 'second', head: 100 })
 })
 
-onChain('many transactions travel in few requests', async (t, db) => {
+onChain('many transactions are requested in few calls', async (t, db) => {
   const { chains, chain, create, provider, first, running } = await startProviders(t, db)
   await create('local', { providers: [provider('first', first)] })
   const [, buyer = '0x'] = chain.accounts
@@ -411,7 +408,7 @@ onChain('many transactions travel in few requests', async (t, db) => {
   await running.stop('restarts')
 })
 
-onChain('without batches each call is alone, and an answer that is too long is asked for in halves', async (t, db) => {
+onChain('without batches each call is separate, and a range with a too long response is halved', async (t, db) => {
   const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '4s' }
   const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })
@@ -423,7 +420,7 @@ onChain('without batches each call is alone, and an answer that is too long is a
   await chain.mine()
 })
 
-onChain('one receipt that is longer than is read costs no other its facts', async (t, db) => {
+onChain('a receipt that is too long does not affect the data of others', async (t, db) => {
   const config = { 'platform.web3.rpc.max-response-size': '16KiB' }
   const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })
@@ -440,18 +437,15 @@ onChain('one receipt that is longer than is read costs no other its facts', asyn
   t.equal(failed(facts.get(large)), 'rpc-query-failed: first answer-too-large')
 })
 
-t.test(
-  'an explorer has transactions, addresses and blocks below one address over https, or none is known',
-  async (t) => {
-    for (const [explorerTransactionUrl, base] of [
-      ['https://basescan.org/tx/{hash}', 'https://basescan.org'],
-      ['https://explorer.example/base/mainnet/tx/{hash}', 'https://explorer.example/base/mainnet'],
-      ['http://explorer.example/tx/{hash}', null],
-      ['https://explorer.example/tx/{hash}?tab=logs', null],
-      ['https://explorer.example/transactions/{hash}', null],
-      ['https://explorer.example/?chain=1/tx/{hash}', null],
-      [null, null],
-    ] as const)
-      t.equal(explorerBase({ explorerTransactionUrl }), base, String(explorerTransactionUrl))
-  },
-)
+t.test('an explorer has transactions, addresses and blocks below one https address, or is not used', async (t) => {
+  for (const [explorerTransactionUrl, base] of [
+    ['https://basescan.org/tx/{hash}', 'https://basescan.org'],
+    ['https://explorer.example/base/mainnet/tx/{hash}', 'https://explorer.example/base/mainnet'],
+    ['http://explorer.example/tx/{hash}', null],
+    ['https://explorer.example/tx/{hash}?tab=logs', null],
+    ['https://explorer.example/transactions/{hash}', null],
+    ['https://explorer.example/?chain=1/tx/{hash}', null],
+    [null, null],
+  ] as const)
+    t.equal(explorerBase({ explorerTransactionUrl }), base, String(explorerTransactionUrl))
+})

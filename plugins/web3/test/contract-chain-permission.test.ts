@@ -11,7 +11,7 @@ const password = 'correct horse battery staple'
 const provider = (id: string, path = '') => ({ id, url: `http://127.0.0.1:8545/${path}` })
 const rejected = '403 web3.contract-wallets-protected'
 
-onEachDatabase(t, 'providers of the chain of contract wallets change with a permission of its own', async (t, db) => {
+onEachDatabase(t, 'providers of the chain for contract wallets need a separate permission to change', async (t, db) => {
   const product = await startWeb3(t, db, {
     ports: [8545],
     config: { 'platform.web3.contract-wallets.chain': 'main' },

@@ -69,7 +69,7 @@ async function startWallets(t: Test, db: TestDatabase, settings: WalletSettings 
 
 const calls = ({ requests }: FaultProxy) => requests.flat().filter((method) => method === 'eth_call').length
 
-onChain('contract wallets are off by default: no chain is asked, and only a key signs', async (t, db) => {
+onChain('contract wallets are disabled by default: no chain is called, and only a key can sign', async (t, db) => {
   const { chain, first, second, verify, running } = await startWallets(t, db)
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
@@ -87,7 +87,7 @@ onChain('contract wallets are off by default: no chain is asked, and only a key 
   t.match(results, { before: { valid: false }, after: { valid: true, method: 'eip-1271' } })
 })
 
-onChain('where they are on, the contract at the address decides over exactly what was signed', async (t, db) => {
+onChain('if enabled, the contract at the address decides about exactly the signed message', async (t, db) => {
   const product = await startWallets(t, db, { config: on })
   const { chain, first, second, third, verify, verifier, forget } = product
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
@@ -153,7 +153,7 @@ onChain('where they are on, the contract at the address decides over exactly wha
   t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch' }, 'a disabled chain decides nothing')
 })
 
-onChain('only the exact answer of a contract that exists counts', async (t, db) => {
+onChain('only the exact response of an existing contract is accepted', async (t, db) => {
   const { chain, first, second, verify, forget } = await startWallets(t, db, { config: on })
   const empty = `0x${'e0'.repeat(20)}`
   const token = await deployToken(chain)
@@ -191,7 +191,7 @@ onChain('only the exact answer of a contract that exists counts', async (t, db) 
   t.same([calls(first), calls(second)], [1, 1], 'contracts of strangers do not get a provider left alone')
 })
 
-onChain('a provider that fails is followed by the next one; nobody who answers is no answer', async (t, db) => {
+onChain('a failed provider is followed by the next one; no response is not a result', async (t, db) => {
   const { chain, first, second, third, verify } = await startWallets(t, db, {
     config: { ...on, 'platform.web3.rpc.breaker.failures': 100 },
   })
@@ -221,7 +221,7 @@ onChain('a provider that fails is followed by the next one; nobody who answers i
   t.hasStrict(await verify(wallet), { valid: false, reason: 'contract-unanswered', method: undefined })
 })
 
-onChain('of several providers two must say that a contract agrees', async (t, db) => {
+onChain('with several providers, two must report that a contract agrees', async (t, db) => {
   const { chain, first, second, third, verify } = await startWallets(t, db, { config: on })
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   const yes = ({ method }: { method: string }, result: unknown) => (method === 'eth_call' ? agreement : result)
@@ -242,7 +242,7 @@ onChain('of several providers two must say that a contract agrees', async (t, db
   t.match(await verify(wallet), { valid: true, agreedProviders: 2 })
 })
 
-onChain('a chain with one provider tells that one provider has answered', async (t, db) => {
+onChain('on a chain with one provider, the result says that only one has responded', async (t, db) => {
   const { chain, verify, call, token, id, first, second } = await startWallets(t, db, { config: on, providers: 1 })
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   t.match(await verify(wallet), { valid: true, agreedProviders: 1 })
@@ -251,7 +251,7 @@ onChain('a chain with one provider tells that one provider has answered', async 
   t.match(await verify(wallet), { valid: true, agreedProviders: 2 })
 })
 
-onChain('providers that hang are given up at the deadline', async (t, db) => {
+onChain('hanging providers are cancelled at the deadline', async (t, db) => {
   const { chain, first, second, third, verify } = await startWallets(t, db, { config: on, deadline: '200ms' })
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   first.fault = 'hang'
@@ -260,7 +260,7 @@ onChain('providers that hang are given up at the deadline', async (t, db) => {
   t.hasStrict(await verify(wallet), { valid: false, reason: 'contract-unanswered' })
 })
 
-t.test('few are asked at the same time: settlement needs the nodes too', async (t) => {
+t.test('few calls run at the same time, because settlement needs the nodes too', async (t) => {
   const chain: Chain = {
     name: 'local',
     chainId: 1,

@@ -31,7 +31,7 @@ function unreachable() {
   return { requests, outgoing }
 }
 
-t.test('requests to a provider keep to the keys of the plugin', async (t) => {
+t.test('requests to a provider obey the configuration of the plugin', async (t) => {
   /** Reads the data of transactions five times, with pauses of 10 s, from a chain whose provider is unreachable. */
   const observe = async (config: KeyValues) => {
     const at = await createDatabase('sqlite')
@@ -65,7 +65,7 @@ t.test('requests to a provider keep to the keys of the plugin', async (t) => {
   await assertKeyEffect(t, 'platform.web3.rpc.breaker.pause', { changed: '10ms', observe })
 })
 
-t.test('addresses of providers are sealed with the key', async (t) => {
+t.test('addresses of providers are encrypted with the key', async (t) => {
   const secretKey = 'platform.web3.secret-key'
   const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const [found] = await assertKeyEffect(t, 'platform.web3.secret-key', {

@@ -15,7 +15,7 @@ const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 
 onEachDatabase(
   t,
-  'W-022 W-023 W-024 W-025 W-026 W-028 W-029 the open endpoints: signed callers get the result alone, the same every time',
+  'W-022 W-023 W-024 W-025 W-026 W-028 W-029 the open endpoints: signed callers get only the result, the same every time',
   async (t, db) => {
     const { running, call, adminToken, createApp, signed, db: data } = await startWeb3(t, db)
     const token = await adminToken()
@@ -109,7 +109,7 @@ t.test('W-022 a product without the open platform has no open endpoints, and sta
 })
 
 t.test(
-  'W-028 W-031 a typed-data signature decides nothing: what a caller must look at is told and not judged',
+  'W-028 W-031 a typed-data signature decides nothing: points for the caller to check are reported, not judged',
   async (t) => {
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())
@@ -175,7 +175,7 @@ t.test(
   },
 )
 
-t.test('W-030 the sources of web3 hold no key, sign nothing and open no session', async (t) => {
+t.test('W-030 the sources of web3 contain no key, sign nothing and open no session', async (t) => {
   const root = join(import.meta.dirname, '../src')
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const sources = files

@@ -39,7 +39,7 @@ function rewriteReceipt(proxy: FaultProxy, hash: string, change: object): void {
     method === 'eth_getTransactionReceipt' && params[0] === hash ? { ...(result as object), ...change } : result
 }
 
-onChain('a fault of one hash never switches its provider off for the others', async (t, db) => {
+onChain('an error for one hash never disables its provider for others', async (t, db) => {
   const config = { ...strict, 'platform.web3.rpc.deadline': '4s', 'platform.web3.rpc.max-response-size': '256KiB' }
   const { chains, chain, create, provider, first, call, token: adminToken } = await startProviders(t, db, { config })
   const { data } = await create('local', { providers: [provider('first', first)] })
@@ -60,7 +60,7 @@ onChain('a fault of one hash never switches its provider off for the others', as
 })
 
 onChain(
-  'a receipt whose transaction the provider does not know, or puts into another block, is no fact',
+  'a receipt whose transaction the provider does not know, or puts into another block, is not used',
   async (t, db) => {
     const { chains, chain, create, provider, first } = await startProviders(t, db)
     await create('local', { providers: [provider('first', first)] })
@@ -82,7 +82,7 @@ onChain(
   },
 )
 
-onChain('a contract that does not answer never switches its provider off for payments', async (t, db) => {
+onChain('a contract that does not respond never disables its provider for payments', async (t, db) => {
   const config = { ...strict, 'platform.web3.rpc.deadline': '4s', 'platform.web3.contract-wallets.chain': 'local' }
   const { chains, create, provider, first, running, chain } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })
@@ -119,7 +119,7 @@ function claimHead(proxy: FaultProxy, head: (real: number) => number): void {
     method === 'eth_blockNumber' ? `0x${head(Number(result)).toString(16)}` : result
 }
 
-onChain('a height that no chain can have is a fault of its provider, and the others stay good', async (t, db) => {
+onChain('an impossible block height is an error of its provider, and the others stay usable', async (t, db) => {
   const { chains, chain, create, provider, first, second } = await startProviders(t, db, { config: strict })
   await create('local', { providers: [provider('first', first), provider('second', second)], maxHeadLagBlocks: 20 })
   const [, buyer = '0x'] = chain.accounts
@@ -134,7 +134,7 @@ onChain('a height that no chain can have is a fault of its provider, and the oth
   t.equal(failed(await factsOf()), 'rpc-query-failed: first circuit-open, second head-implausible')
 })
 
-onChain('a height beyond what the others and the time allow is a fault of its provider', async (t, db) => {
+onChain('a height beyond that of the others and the elapsed time is an error of its provider', async (t, db) => {
   const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
   const providers = [provider('first', first), provider('second', second)]
   const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })
@@ -161,7 +161,7 @@ onChain('a height beyond what the others and the time allow is a fault of its pr
   t.match(await factsOf(), { providerId: 'first', head: 315 }, 'a lead within the configured lag may be true')
 })
 
-onChain('a provider that the chain has left behind is stale, by the time of its own newest block', async (t, db) => {
+onChain('a provider that is behind the chain is stale, by the time of its own newest block', async (t, db) => {
   const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
   const providers = [provider('first', first), provider('second', second)]
   const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })

@@ -57,7 +57,7 @@ for (const verifier of verifiers) {
   })
 }
 
-onSqlite(t, 'W-001 the service answers with the native backend on a machine that it was built for', async (t, db) => {
+onSqlite(t, 'W-001 the service uses the native backend on a machine that it supports', async (t, db) => {
   const { running } = await startWeb3(t, db)
   const verifier = running.service(walletVerifier)
   t.equal(verifier.backend, 'native')
@@ -70,7 +70,7 @@ onSqlite(t, 'W-001 the service answers with the native backend on a machine that
   })
 })
 
-t.test('W-033 messages of any bytes: what viem signs is valid, under both backends', async (t) => {
+t.test('W-033 messages of any bytes: signatures of viem are valid in both backends', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(
@@ -97,57 +97,49 @@ t.test('W-033 messages of any bytes: what viem signs is valid, under both backen
   )
 })
 
-t.test('W-002 typed data of any shape: the digest is that of viem, and every change of a value is seen', async (t) => {
-  await fc.assert(
-    fc.asyncProperty(typedDocument, fc.nat(), async (document, at) => {
-      const text = JSON.stringify(document)
-      const expected = viem.hashTypedData(document as never)
-      t.equal(viem.toHex(typedDataDigest(readDocument(text))), expected)
-      const signature = await anna.sign({ hash: expected })
-      const request = { address: anna.address, typedData: text, signature }
-      for (const verifier of verifiers) t.equal(verifier.verifyTypedData(request).valid, true)
-      const names = Object.keys(document.message)
-      const name = names[at % names.length] ?? ''
-      const { [name]: _, ...without } = document.message
-      for (const message of [without, { ...document.message, more: 1 }]) {
-        const changed = { ...request, typedData: JSON.stringify({ ...document, message }) }
-        t.equal(native.verifyTypedData(changed).reason, 'typed-data-malformed')
-      }
-    }),
-    { numRuns: 200 },
-  )
-})
-
 t.test(
-  'W-025 whatever is sent as signature, message or document gets an answer, the same from every backend',
+  'W-002 typed data of any shape: the digest equals that of viem, and every change of a value is detected',
   async (t) => {
-    const signature = await anna.signMessage({ message: 'hello' })
-    const near = fc
-      .tuple(fc.nat(signature.length - 1), fc.constantFrom(...'0123456789abcdefgxX \n'))
-      .map(([at, one]) => signature.slice(0, at) + one + signature.slice(at + 1))
-    const anything = fc.oneof(
-      fc.string(),
-      near,
-      fc.json(),
-      fc.constant(signature),
-      fc.constant(signature.slice(0, 130)),
-    )
-    fc.assert(
-      fc.property(anything, anything, anything, (address, content, text) => {
-        const [first, second] = verifiers.map((one) =>
-          one.verifyPersonal({ address, message: content, signature: text }),
-        )
-        t.strictSame(first, second)
-        const typed = verifiers.map((one) => one.verifyTypedData({ address, typedData: content, signature: text }))
-        t.strictSame(typed[0], typed[1])
-        t.equal(typed[0]?.valid, false)
+    await fc.assert(
+      fc.asyncProperty(typedDocument, fc.nat(), async (document, at) => {
+        const text = JSON.stringify(document)
+        const expected = viem.hashTypedData(document as never)
+        t.equal(viem.toHex(typedDataDigest(readDocument(text))), expected)
+        const signature = await anna.sign({ hash: expected })
+        const request = { address: anna.address, typedData: text, signature }
+        for (const verifier of verifiers) t.equal(verifier.verifyTypedData(request).valid, true)
+        const names = Object.keys(document.message)
+        const name = names[at % names.length] ?? ''
+        const { [name]: _, ...without } = document.message
+        for (const message of [without, { ...document.message, more: 1 }]) {
+          const changed = { ...request, typedData: JSON.stringify({ ...document, message }) }
+          t.equal(native.verifyTypedData(changed).reason, 'typed-data-malformed')
+        }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   },
 )
 
-t.test('r that is no point is malformed for both backends, not an error', async (t) => {
+t.test('W-025 any signature, message or document gets a result, the same from every backend', async (t) => {
+  const signature = await anna.signMessage({ message: 'hello' })
+  const near = fc
+    .tuple(fc.nat(signature.length - 1), fc.constantFrom(...'0123456789abcdefgxX \n'))
+    .map(([at, one]) => signature.slice(0, at) + one + signature.slice(at + 1))
+  const anything = fc.oneof(fc.string(), near, fc.json(), fc.constant(signature), fc.constant(signature.slice(0, 130)))
+  fc.assert(
+    fc.property(anything, anything, anything, (address, content, text) => {
+      const [first, second] = verifiers.map((one) => one.verifyPersonal({ address, message: content, signature: text }))
+      t.strictSame(first, second)
+      const typed = verifiers.map((one) => one.verifyTypedData({ address, typedData: content, signature: text }))
+      t.strictSame(typed[0], typed[1])
+      t.equal(typed[0]?.valid, false)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+t.test('an r that is not a point is malformed in both backends, not an error', async (t) => {
   let seen = 0
   for (let r = 1n; seen < 3 && r < 50n; r++) {
     const signature = `0x${r.toString(16).padStart(64, '0')}${'1'.padStart(64, '0')}1b`
@@ -160,7 +152,7 @@ t.test('r that is no point is malformed for both backends, not an error', async 
   t.equal(seen, 3)
 })
 
-t.test('typed data outside the bounds is refused before it costs anything', async (t) => {
+t.test('typed data beyond the limits is rejected before it costs anything', async (t) => {
   const nothing = `0x${'11'.repeat(65)}`
   const rejected = (typedData: unknown) => {
     const text = typeof typedData === 'string' ? typedData : JSON.stringify(typedData)
@@ -259,7 +251,7 @@ function longTypes() {
 }
 
 t.test(
-  'W-024 W-027 W-028 verification is a function: nothing is kept, and typed data changes no personal answer',
+  'W-024 W-027 W-028 verification is a pure function: nothing is stored, and typed data does not change results of personal messages',
   async (t) => {
     const message = 'login 1'
     const signature = await anna.signMessage({ message })
@@ -276,7 +268,7 @@ t.test(
   },
 )
 
-t.test('a message that is no text, or longer than is hashed, is malformed', async (t) => {
+t.test('a message that is not text, or too long, is malformed', async (t) => {
   const signature = await anna.signMessage({ message: 'x' })
   const reasonOf = (message: string, messageEncoding: 'utf8' | 'hex' = 'utf8') =>
     native.verifyPersonal({ address: anna.address, message, messageEncoding, signature }).reason
@@ -289,7 +281,7 @@ t.test('a message that is no text, or longer than is hashed, is malformed', asyn
   t.equal(native.verifyPersonal({ address: 'anna', message: 'x', signature }).reason, 'address-invalid')
 })
 
-t.test('the address of a key is that of viem', async (t) => {
+t.test('the address of a key equals that of viem', async (t) => {
   for (let seed = 0; seed < 20; seed++) {
     const account = privateKeyToAccount(keyOf(seed))
     t.equal(addressOfKey(viem.toBytes(account.publicKey)), account.address.toLowerCase())

@@ -21,7 +21,7 @@ const skip = skipAnvil
 const address = (digit: string) => `0x${digit.repeat(40)}` as const
 const shop = address('a')
 
-t.test('a chain with tokens: transfers, two at once, one that fails, one without topics', { skip }, async (t) => {
+t.test('a chain with tokens: transfers, two at once, a failing one, one without topics', { skip }, async (t) => {
   const chain = await startAnvil({ chainId: 1337 })
   t.teardown(() => chain.stop())
   t.equal(await chain.rpc('eth_chainId'), '0x539')
@@ -48,7 +48,7 @@ t.test('a chain with tokens: transfers, two at once, one that fails, one without
   t.equal((await receiptOf(given)).logs[0]?.topics.length, 4)
 })
 
-t.test('blocks that are dropped, and a transaction that comes again in another one', { skip }, async (t) => {
+t.test('removed blocks, and a transaction that appears again in another block', { skip }, async (t) => {
   const chain = await startAnvil()
   t.teardown(() => chain.stop())
   const [sender = '0x', buyer = '0x'] = chain.accounts
@@ -91,7 +91,7 @@ t.test('blocks that are dropped, and a transaction that comes again in another o
   t.ok(first !== null && second !== null && first.blockHash !== second.blockHash)
 })
 
-t.test('the proxy passes, and does what it is told', { skip }, async (t) => {
+t.test('the proxy forwards, and injects the configured faults', { skip }, async (t) => {
   const chain = await startAnvil()
   const proxy = await startFaultProxy(chain.url)
   t.teardown(async () => {

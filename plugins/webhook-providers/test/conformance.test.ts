@@ -17,7 +17,7 @@ function markupOf(code: string): Record<string, readonly string[]> {
 }
 
 for (const [code, options] of Object.entries(samples)) {
-  t.test(`N-050 N-051 N-053 N-054 N-055 N-056 N-057 ${code} keeps the contract of providers`, async (t) => {
+  t.test(`N-050 N-051 N-053 N-054 N-055 N-056 N-057 ${code} obeys the contract of providers`, async (t) => {
     for (const { name, run } of webhookProviderCases({ ...options, markup: markupOf(code) })) t.test(name, run)
   })
 }

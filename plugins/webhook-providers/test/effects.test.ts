@@ -9,7 +9,7 @@ const root = 'platform.notification.channels.webhook'
 const failover = { [`${root}.strategy`]: 'failover', [`${root}.providers-order`]: ['dingtalk', 'slack'] }
 const busy = { status: 503, body: '' }
 
-t.test('a message takes the provider that the keys of the channel choose', async (t) => {
+t.test('a message uses the configured provider of the channel', async (t) => {
   /** Sends two messages, 10 s apart. The first provider fails for the first message. */
   const providersWith = (config: Readonly<Record<string, JsonValue>>) => async (values: KeyValues) => {
     const [services, clock] = [await startServices(t), manualClock()]
@@ -68,7 +68,7 @@ t.test('a message is sent in the configured form', async (t) => {
   )
 })
 
-t.test('each provider has its own switch and its own endpoint', async (t) => {
+t.test('each provider has its own switch and endpoint', async (t) => {
   const services = await startServices(t)
   const observe = async (config: KeyValues, key: string) => {
     const name = key.split('.').at(-2) ?? ''
@@ -93,7 +93,7 @@ t.test('each provider has its own switch and its own endpoint', async (t) => {
   for (const { key, after } of endpoints) t.equal(after.path, 'elsewhere', key)
 })
 
-t.test('a public service is reached at its configured address', async (t) => {
+t.test('a public service is called at its configured address', async (t) => {
   const [one, other] = [await startServices(t), await startServices(t)]
   const found = await assertKeyEffect(
     t,
@@ -160,7 +160,7 @@ t.test('the secret of a provider is sent or signs the message', async (t) => {
   }
 })
 
-t.test('a provider sends the type of its key', async (t) => {
+t.test('a provider sends the configured message type', async (t) => {
   const services = await startServices(t)
   const found = await assertKeyEffect(
     t,
@@ -184,7 +184,7 @@ t.test('a provider sends the type of its key', async (t) => {
   for (const { key, before, after } of found) t.same([before.success, after.success], [true, true], key)
 })
 
-t.test('a message names its own endpoint only as the key allows', async (t) => {
+t.test('a message may name its own endpoint only if configured', async (t) => {
   const [outcome] = await assertKeyEffect(t, 'platform.notification.channels.webhook.endpoint-attribute', {
     changed: 'known-hosts',
     observe: async (config) => {
@@ -225,7 +225,7 @@ t.test('a request ends at the deadline of the channel', async (t) => {
   )
 })
 
-t.test('the limits of providers apply unless they are switched off', async (t) => {
+t.test('the limits of providers apply unless they are disabled', async (t) => {
   const [outcomes] = await assertKeyEffect(t, 'platform.notification.channels.webhook.rate-limit-enabled', {
     changed: false,
     observe: async (values) => {

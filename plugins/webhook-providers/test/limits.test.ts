@@ -62,7 +62,7 @@ const measures: Readonly<Record<string, Readonly<Record<string, Measure>>>> = {
   'google-chat': { text: ({ text }) => [[characters(text), 4096]] },
 }
 
-t.test('a text that is too long is cut to what the service takes, in its own unit', async (t) => {
+t.test('a text that is too long is cut to the maximum of the service, in its own unit', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services)
   for (const [code, types] of Object.entries(measures)) {
@@ -79,7 +79,7 @@ t.test('a text that is too long is cut to what the service takes, in its own uni
   }
 })
 
-t.test('Slack: blocks as many and as large as it takes, cut at lines or between graphemes', async (t) => {
+t.test('Slack: as many blocks of the maximum size as allowed, cut at lines or between graphemes', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services)
   const family = '👨‍👩‍👧‍👦'

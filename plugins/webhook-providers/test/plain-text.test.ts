@@ -51,7 +51,7 @@ async function start(t: Test) {
   return { providers, payload, sent }
 }
 
-t.test('N-011 each provider and message type sends text of people as the table has it', async (t) => {
+t.test('N-011 each provider and message type sends user text as listed in the table', async (t) => {
   const { providers, sent } = await start(t)
   const all = providers.flatMap(({ code, messageTypes }) => Object.keys(messageTypes).map((type) => `${code} ${type}`))
   t.same(Object.keys(rows).sort(), all.sort(), 'the table has every provider and every type')
@@ -69,7 +69,7 @@ t.test('N-011 each provider and message type sends text of people as the table h
   }
 })
 
-t.test('no limit cuts a token that was made text', async (t) => {
+t.test('no limit cuts an escaped token', async (t) => {
   const { providers, payload } = await start(t)
   for (const { code, messageTypes } of providers) {
     for (const [type, { limit }] of Object.entries(messageTypes)) {
@@ -108,7 +108,7 @@ t.test('no section of Slack begins or ends within an entity', async (t) => {
   for (const text of sections) t.match(text, /^a?(?:&amp;)+$/)
 })
 
-t.test('attributes that choose a markup decide what is text', async (t) => {
+t.test('attributes that select a markup decide what is plain text', async (t) => {
   const { payload } = await start(t)
   const content = '*a* <b>'
   const text = async (code: string, attributes: object, member: string) =>
@@ -130,7 +130,7 @@ t.test('attributes that choose a markup decide what is text', async (t) => {
   t.equal(await filled('gotify', { 'webhook.gotify.extras': extras }, 'message'), '\\*a\\* \\<b>')
 })
 
-t.test('a value is text also where it is one part of a token', async (t) => {
+t.test('a value stays plain text, also as a part of a token', async (t) => {
   const { payload } = await start(t)
   const at = async (code: string, content: string, ranges: readonly (readonly [number, number])[]) => {
     const attributes = { 'webhook.message-type': 'markdown' }
@@ -154,7 +154,7 @@ t.test('a value is text also where it is one part of a token', async (t) => {
   t.match(await at('mattermost', '# a\n# b', [[4, 7]]), '# a\n\\# b')
 })
 
-t.test('the README shows the table', async (t) => {
+t.test('the README contains the table', async (t) => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
   t.ok(readme.includes(`\`\`\`text\n${plainTextPage()}\n\`\`\``), `the README contains:\n${plainTextPage()}`)
 })

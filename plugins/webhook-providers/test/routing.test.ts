@@ -19,7 +19,7 @@ const row = (name: string, written: string | boolean | readonly string[]) =>
   ({ by: 'key', name: `${root}.${name}`, written, place: 'row 1' }) as const
 
 t.test(
-  'N-059 N-061 N-066 off until it is switched on; the default provider is DingTalk; both change while it runs',
+  'N-059 N-061 N-066 the channel is disabled by default; the default provider is DingTalk; both are live keys',
   async (t) => {
     const services = await startServices(t)
     const { send, running } = await startWebhooks(t, services, { config: { [`${root}.enabled`]: false } })
@@ -41,7 +41,7 @@ t.test(
 )
 
 t.test(
-  'N-045 N-060 N-062 attributes go before the configuration of the provider, that before the channel',
+  'N-045 N-060 N-062 attributes override the configuration of the provider, which overrides that of the channel',
   async (t) => {
     const services = await startServices(t)
     const { send, running } = await startWebhooks(t, services)
@@ -76,7 +76,7 @@ t.test(
   },
 )
 
-t.test('N-062 N-066 every setting of every provider counts while the product runs', async (t) => {
+t.test('N-062 N-066 every setting of every provider is live', async (t) => {
   const services = await startServices(t)
   const { send, running } = await startWebhooks(t, services, { providers: [] })
   const names = Object.entries(samples).flatMap(([code]) => (code === 'feishu' ? ['feishu', 'lark'] : [code]))
@@ -112,7 +112,7 @@ t.test('N-062 N-066 every setting of every provider counts while the product run
 })
 
 t.test(
-  'N-062 lark is an alias of feishu: its own settings go first, and its secret goes with its address',
+  'N-062 lark is an alias of feishu: its own settings have priority, and its secret belongs to its address',
   async (t) => {
     const services = await startServices(t)
     const { send, running } = await startWebhooks(t, services, { providers: ['feishu'] })
@@ -125,7 +125,7 @@ t.test(
   },
 )
 
-t.test('N-057 N-062 a configured secret never goes to a server that a message names', async (t) => {
+t.test('N-057 N-062 a configured secret is never sent to a server that a message names', async (t) => {
   const [services, foreign] = [await startServices(t), await startServices(t)]
   const hosts = { 'platform.outgoing-http.allowed-hosts': [services.host, foreign.host] }
   const { send, running } = await startWebhooks(t, services, { config: hosts })
@@ -155,7 +155,7 @@ t.test('N-057 N-062 a configured secret never goes to a server that a message na
   t.match(await send(through('slack')), { success: true })
 })
 
-t.test('failover and turns between providers, with attempts in the log', async (t) => {
+t.test('fail-over and rotation between providers, with attempts in the log', async (t) => {
   const services = await startServices(t)
   const clock = manualClock()
   const order = ['dingtalk', 'slack', 'discord']
@@ -210,7 +210,7 @@ t.test('failover and turns between providers, with attempts in the log', async (
   t.equal(turns[3], turns[0])
 })
 
-t.test('one endpoint gets no more than its provider takes; the rest is deferred', async (t) => {
+t.test('an endpoint gets no more messages than its provider accepts; others are deferred', async (t) => {
   const services = await startServices(t)
   const setting = {
     plugins: [rateLimit, memoryStore],
@@ -232,7 +232,7 @@ t.test('one endpoint gets no more than its provider takes; the rest is deferred'
   t.match(await send(through('dingtalk')), { success: true })
 })
 
-t.test('the limit of an endpoint is one for all instances', async (t) => {
+t.test('the limit of an endpoint is shared by all instances', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const services = await startServices(t)
@@ -252,7 +252,7 @@ t.test('the limit of an endpoint is one for all instances', async (t) => {
   t.equal(services.received.length, 20)
 })
 
-t.test('a message without any text is not sent, unless it brings the whole payload', async (t) => {
+t.test('a message without text is not sent, unless it contains the whole payload', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services)
   const nothing = { subject: ' ', content: '' }
@@ -272,84 +272,76 @@ const door = definePlugin({
   setup: ({ services }) => services.http.guard({ name: 'test.door', stage: 'access', forRoute: () => () => {} }),
 })
 
-t.test(
-  'N-047 N-128 send-metadata lists the attributes of each provider, and a form may give what it lists',
-  async (t) => {
-    const services = await startServices(t)
-    const { running } = await startWebhooks(t, services, {
-      plugins: [http, i18n, door],
-      config: { 'platform.http.port': 0, 'platform.http.response-check': true },
-    })
-    const call = async (method: 'GET' | 'POST', path: string, locale: string, payload?: object) => {
-      const url = `/api/v1/notifications/${path}`
-      const headers = { 'accept-language': locale }
-      return (await running.service(httpRef).inject({ method, url, headers, ...(payload && { payload }) })).json()
-    }
-    interface Attribute {
-      readonly name: string
-      readonly displayName: string
-      readonly sensitive: boolean
-    }
-    const metadata = async (locale: string) => {
-      const { data } = await call('GET', 'send-metadata', locale)
-      const channel = data.channels.find(({ code }: { code: string }) => code === 'webhook')
-      const providers: { code: string; displayName: string; messageTypes: string[]; attributes: Attribute[] }[] =
-        channel.providers
-      return { allowed: data.attributes as string[], providers, all: providers.flatMap(({ attributes }) => attributes) }
-    }
-    const [english, chinese] = [await metadata('en'), await metadata('zh-CN')]
-    const codes = [...running.contributions(webhookProvider).values()].flatMap(({ provider }) => [
-      provider.code,
-      ...(provider.aliases ?? []),
-    ])
-    t.same(
-      english.providers.map(({ code }) => code),
-      codes.sort(),
-      'each code and alias',
-    )
-    const of = ({ providers }: typeof english, code: string) => providers.find((provider) => provider.code === code)
-    t.match(of(english, 'ntfy'), {
-      displayName: 'ntfy',
-      messageTypes: ['text', 'markdown'],
-      attributes: [
-        { name: 'webhook.ntfy.topic', displayName: 'Topic', type: 'text', values: null, minimum: null, maximum: null },
-        { name: 'webhook.ntfy.priority', displayName: 'Priority', type: 'integer', minimum: 1, maximum: 5 },
-      ],
-    })
-    t.match(of(chinese, 'ntfy')?.attributes, [{ displayName: '主题' }, { displayName: '优先级' }])
-    t.match(of(english, 'telegram')?.attributes, [
-      { name: 'webhook.telegram.chat-id' },
-      { name: 'webhook.telegram.parse-mode', values: ['Markdown', 'MarkdownV2', 'HTML'] },
-    ])
-    t.match(of(english, 'dingtalk')?.attributes, [
-      { name: 'webhook.dingtalk.at-mobiles', type: 'list', sensitive: true },
-    ])
-    for (const { name, displayName } of english.all) t.match(displayName, /^[\x20-\x7e]+$/, `${name} in English`)
-    t.ok(
-      chinese.all.some(({ displayName }, index) => displayName !== english.all[index]?.displayName),
-      'titles in two languages',
-    )
+t.test('N-047 N-128 send-metadata lists the attributes of each provider, and a form may send them', async (t) => {
+  const services = await startServices(t)
+  const { running } = await startWebhooks(t, services, {
+    plugins: [http, i18n, door],
+    config: { 'platform.http.port': 0, 'platform.http.response-check': true },
+  })
+  const call = async (method: 'GET' | 'POST', path: string, locale: string, payload?: object) => {
+    const url = `/api/v1/notifications/${path}`
+    const headers = { 'accept-language': locale }
+    return (await running.service(httpRef).inject({ method, url, headers, ...(payload && { payload }) })).json()
+  }
+  interface Attribute {
+    readonly name: string
+    readonly displayName: string
+    readonly sensitive: boolean
+  }
+  const metadata = async (locale: string) => {
+    const { data } = await call('GET', 'send-metadata', locale)
+    const channel = data.channels.find(({ code }: { code: string }) => code === 'webhook')
+    const providers: { code: string; displayName: string; messageTypes: string[]; attributes: Attribute[] }[] =
+      channel.providers
+    return { allowed: data.attributes as string[], providers, all: providers.flatMap(({ attributes }) => attributes) }
+  }
+  const [english, chinese] = [await metadata('en'), await metadata('zh-CN')]
+  const codes = [...running.contributions(webhookProvider).values()].flatMap(({ provider }) => [
+    provider.code,
+    ...(provider.aliases ?? []),
+  ])
+  t.same(
+    english.providers.map(({ code }) => code),
+    codes.sort(),
+    'each code and alias',
+  )
+  const of = ({ providers }: typeof english, code: string) => providers.find((provider) => provider.code === code)
+  t.match(of(english, 'ntfy'), {
+    displayName: 'ntfy',
+    messageTypes: ['text', 'markdown'],
+    attributes: [
+      { name: 'webhook.ntfy.topic', displayName: 'Topic', type: 'text', values: null, minimum: null, maximum: null },
+      { name: 'webhook.ntfy.priority', displayName: 'Priority', type: 'integer', minimum: 1, maximum: 5 },
+    ],
+  })
+  t.match(of(chinese, 'ntfy')?.attributes, [{ displayName: '主题' }, { displayName: '优先级' }])
+  t.match(of(english, 'telegram')?.attributes, [
+    { name: 'webhook.telegram.chat-id' },
+    { name: 'webhook.telegram.parse-mode', values: ['Markdown', 'MarkdownV2', 'HTML'] },
+  ])
+  t.match(of(english, 'dingtalk')?.attributes, [{ name: 'webhook.dingtalk.at-mobiles', type: 'list', sensitive: true }])
+  for (const { name, displayName } of english.all) t.match(displayName, /^[\x20-\x7e]+$/, `${name} in English`)
+  t.ok(
+    chinese.all.some(({ displayName }, index) => displayName !== english.all[index]?.displayName),
+    'titles in two languages',
+  )
 
-    const send = (attributes: object) =>
-      call('POST', 'send', 'en', { channels: ['webhook'], subject: 'Hi', content: 'there', attributes })
-    for (const { name, sensitive } of english.all) {
-      t.equal(english.allowed.includes(name), !sensitive, `${name} is ${sensitive ? 'not ' : ''}for pages`)
-    }
-    t.hasStrict(
-      await send({ 'webhook.provider': 'ntfy', 'webhook.ntfy.topic': 'alarms', 'webhook.ntfy.priority': 4 }),
-      {
-        code: '200',
-      },
-    )
-    t.match(JSON.parse(services.last('ntfy')?.body ?? ''), { priority: 4 })
-    t.hasStrict(await send({ 'webhook.provider': 'dingtalk', 'webhook.dingtalk.at-mobiles': '13800138000' }), {
-      code: '400',
-      data: { reason: 'notification.attribute-refused', attribute: 'webhook.dingtalk.at-mobiles' },
-    })
-  },
-)
+  const send = (attributes: object) =>
+    call('POST', 'send', 'en', { channels: ['webhook'], subject: 'Hi', content: 'there', attributes })
+  for (const { name, sensitive } of english.all) {
+    t.equal(english.allowed.includes(name), !sensitive, `${name} is ${sensitive ? 'not ' : ''}for pages`)
+  }
+  t.hasStrict(await send({ 'webhook.provider': 'ntfy', 'webhook.ntfy.topic': 'alarms', 'webhook.ntfy.priority': 4 }), {
+    code: '200',
+  })
+  t.match(JSON.parse(services.last('ntfy')?.body ?? ''), { priority: 4 })
+  t.hasStrict(await send({ 'webhook.provider': 'dingtalk', 'webhook.dingtalk.at-mobiles': '13800138000' }), {
+    code: '400',
+    data: { reason: 'notification.attribute-refused', attribute: 'webhook.dingtalk.at-mobiles' },
+  })
+})
 
-t.test('N-056 a failure names provider, code, message and a hint, in the language of the site', async (t) => {
+t.test('N-056 a failure contains provider, code, message and a hint, in the language of the site', async (t) => {
   const services = await startServices(t)
   const failure = { body: { errcode: 310000, errmsg: 'sign not match' } }
   for (const [locale, hint] of [

@@ -10,7 +10,7 @@ import { startServices, startWebhooks, through } from './fixtures/services.ts'
  * Expected signatures, computed with node:crypto. Some were compared with openssl and with the vectors of the
  * specifications.
  */
-t.test('N-052 the signatures of the vectors', (t) => {
+t.test('N-052 the signatures of the test vectors', (t) => {
   const dingtalk = [
     ['D1', 'this is secret', 1700000000000, 'sSFWELbV2YwjdDQhWZwTcWlX5BWUx5J6TPpsZmuPii0='],
     ['D2', 'SECtest1234567890abcdef', 1577262236757, 'TNaZornzjuRWDK078tOKNl5erhg2oWMNES5xUydLxQc='],
@@ -45,7 +45,7 @@ t.test('N-052 the signatures of the vectors', (t) => {
   t.end()
 })
 
-t.test('N-052 N-058 signed by default, at the moment of sending, and again for each try', async (t) => {
+t.test('N-052 N-058 signed by default, at the time of sending, and again for each attempt', async (t) => {
   const services = await startServices(t)
   const clock = manualClock(1_700_000_000_000)
   const { send, running } = await startWebhooks(t, services, { clock })

@@ -6,7 +6,7 @@ import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
 const markdown = { 'webhook.message-type': 'markdown' }
 
-t.test('who is mentioned in Markdown stands in the text', async (t) => {
+t.test('mentioned users appear in the Markdown text', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services)
   const body = (code: string) => JSON.parse(services.last(code)?.body ?? '')
@@ -55,7 +55,7 @@ t.test('N-053 Slack and Mattermost: an empty response or "ok" is a success, othe
   }
 })
 
-t.test('a token in a query is written as the service wrote it, wherever it was copied from', async (t) => {
+t.test('a token in a query is sent as the service issued it, wherever it was copied from', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services)
   const query = async (code: string, parameter: string, more: Record<string, unknown>) => {
@@ -81,7 +81,7 @@ t.test('a token in a query is written as the service wrote it, wherever it was c
   }
 })
 
-t.test('what a sender says himself stays, and what he does not say is absent', async (t) => {
+t.test('values of the sender are kept, and missing values are omitted', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services, { clock: manualClock(1_700_000_000_000) })
   const body = async (code: string, more: Record<string, unknown> = {}, texts = {}) => {
@@ -125,29 +125,26 @@ t.test('what a sender says himself stays, and what he does not say is absent', a
   t.match(await body('pushplus', {}, { subject: '' }), { title: 'It is *out*', content: 'It is *out*' })
 })
 
-t.test(
-  'how long to wait is what the service says: seconds, parts of them, a date, a member of the answer',
-  async (t) => {
-    const services = await startServices(t)
-    const now = 1_700_000_000_000
-    const cases: readonly (readonly [code: string, answer: WebhookSample, waitMs: number])[] = [
-      ['slack', { status: 429, headers: { 'retry-after': '30' }, body: '' }, 30_000],
-      ['slack', { status: 429, headers: { 'retry-after': new Date(now + 45_000).toUTCString() }, body: '' }, 45_000],
-      ['slack', { status: 429, headers: { 'retry-after': new Date(now - 45_000).toUTCString() }, body: '' }, 0],
-      ['slack', { status: 429, headers: { 'retry-after': '9999999999' }, body: '' }, 86_400_000],
-      ['discord', { status: 429, headers: { 'retry-after': '0.65' }, body: { message: 'slow' } }, 650],
-      ['discord', { status: 429, body: { message: 'slow', retry_after: 1.25, global: false } }, 1250],
-      ['telegram', { status: 429, body: { ok: false, error_code: 429, parameters: { retry_after: 34 } } }, 34_000],
-      ['dingtalk', { body: { errcode: 130101, errmsg: 'send too fast' } }, 60_000],
-      ['wecom', { body: { errcode: 45009, errmsg: 'api freq out of limit' } }, 60_000],
-    ]
-    const { send } = await startWebhooks(t, services, { clock: manualClock(now) })
-    for (const [code, answer, retryAfterMs] of cases) {
-      services.answer(code, answer)
-      const result = await send(through(code))
-      t.hasStrict(result, { outcome: 'deferred', retryAfterMs, provider: code }, `${code}: ${JSON.stringify(answer)}`)
-    }
-    services.answer('slack', { status: 429, headers: { 'retry-after': 'soon' }, body: '' })
-    t.notOk('retryAfterMs' in (await send(through('slack'))), 'what nobody understands is no time')
-  },
-)
+t.test('the retry time comes from the service: seconds, fractions, a date, or a member of the response', async (t) => {
+  const services = await startServices(t)
+  const now = 1_700_000_000_000
+  const cases: readonly (readonly [code: string, answer: WebhookSample, waitMs: number])[] = [
+    ['slack', { status: 429, headers: { 'retry-after': '30' }, body: '' }, 30_000],
+    ['slack', { status: 429, headers: { 'retry-after': new Date(now + 45_000).toUTCString() }, body: '' }, 45_000],
+    ['slack', { status: 429, headers: { 'retry-after': new Date(now - 45_000).toUTCString() }, body: '' }, 0],
+    ['slack', { status: 429, headers: { 'retry-after': '9999999999' }, body: '' }, 86_400_000],
+    ['discord', { status: 429, headers: { 'retry-after': '0.65' }, body: { message: 'slow' } }, 650],
+    ['discord', { status: 429, body: { message: 'slow', retry_after: 1.25, global: false } }, 1250],
+    ['telegram', { status: 429, body: { ok: false, error_code: 429, parameters: { retry_after: 34 } } }, 34_000],
+    ['dingtalk', { body: { errcode: 130101, errmsg: 'send too fast' } }, 60_000],
+    ['wecom', { body: { errcode: 45009, errmsg: 'api freq out of limit' } }, 60_000],
+  ]
+  const { send } = await startWebhooks(t, services, { clock: manualClock(now) })
+  for (const [code, answer, retryAfterMs] of cases) {
+    services.answer(code, answer)
+    const result = await send(through(code))
+    t.hasStrict(result, { outcome: 'deferred', retryAfterMs, provider: code }, `${code}: ${JSON.stringify(answer)}`)
+  }
+  services.answer('slack', { status: 429, headers: { 'retry-after': 'soon' }, body: '' })
+  t.notOk('retryAfterMs' in (await send(through('slack'))), 'what nobody understands is no time')
+})

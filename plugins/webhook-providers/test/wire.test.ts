@@ -156,7 +156,7 @@ t.test('N-011 N-047 N-058 N-060 each provider on the wire, as text and as markdo
   }
 })
 
-t.test('N-048 N-049 own attributes of providers reach the service under its names and types', async (t) => {
+t.test('N-048 N-049 attributes of a provider reach the service with its names and types', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services, { clock: manualClock(now) })
   const cases: Readonly<Record<string, readonly [attributes: Record<string, unknown>, members: object][]>> = {
@@ -285,7 +285,7 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
   t.equal(services.received.length, 0, 'nothing is sent')
 })
 
-t.test('the traps of single services', async (t) => {
+t.test('the special cases of single services', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services, { clock: manualClock(now) })
   const at = (code: string, path: string, more: Record<string, unknown> = {}) =>

@@ -8,7 +8,7 @@ const timeout = 600_000
 const token = 'a token of the operator, 2026'
 
 t.test(
-  'I-197 I-199 I-200 I-201 I-202 P04 P30 P41 the whole wizard on the embedded database, every view in both languages and colours',
+  'I-197 I-199 I-200 I-201 I-202 P04 P30 P41 the whole wizard on the embedded database, every view in both languages and colour schemes',
   { skip, timeout },
   async (t) => {
     const product = await startProduct(t.testdir(), t.teardown, { PLATFORM_INSTALL_TOKEN: token })

@@ -15,7 +15,7 @@ PLATFORM_DATABASE_PASSWORD=word
 `
 
 t.test(
-  'a fresh product whose database server does not answer shows that at the field, and installs on another one',
+  'a new product whose database server does not respond shows this at the field, and is installed on another server',
   { skip, timeout: 600_000 },
   async (t) => {
     const directory = t.testdir()

@@ -83,7 +83,7 @@ const defaults = {
 }
 const proposals = { url: 'https://shop.example/ctx', language: 'zh-CN', timeZone: 'Asia/Shanghai' }
 
-t.test('I-096 I-099 the form starts with the running configuration and the proposals of the page', async (t) => {
+t.test('I-096 I-099 the form starts with the running configuration and the suggestions of the page', async (t) => {
   const values = initialValues(groups, defaults, proposals)
   t.match(values, {
     'site.name': '',
@@ -107,22 +107,25 @@ t.test('I-096 I-099 the form starts with the running configuration and the propo
   })
 })
 
-t.test('I-113 fields of a server show with its type, bring its usual port and stay unsent without it', async (t) => {
-  let values = initialValues(groups, defaults, proposals)
-  t.notOk(isVisible(named('database.host'), values))
-  t.same(formOf(groups, values)['database'], { type: 'h2' })
-  values = changed(groups, values, 'database.type', 'postgresql')
-  t.ok(isVisible(named('database.host'), values))
-  t.equal(values['database.port'], '5432')
-  values = changed(groups, values, 'database.type', 'mysql')
-  t.equal(values['database.port'], '3306')
-  values = changed(groups, changed(groups, values, 'database.port', '3307'), 'database.type', 'postgresql')
-  t.equal(values['database.port'], '3307', 'what somebody typed stays')
-  t.same(formOf(groups, values)['database'], { type: 'postgresql', host: '', port: 3307 })
-  t.same(formOf(groups, { ...values, 'database.port': '' })['database'], { type: 'postgresql', host: '', port: null })
-})
+t.test(
+  'I-113 fields of a server are shown for its type, propose its usual port and are not sent otherwise',
+  async (t) => {
+    let values = initialValues(groups, defaults, proposals)
+    t.notOk(isVisible(named('database.host'), values))
+    t.same(formOf(groups, values)['database'], { type: 'h2' })
+    values = changed(groups, values, 'database.type', 'postgresql')
+    t.ok(isVisible(named('database.host'), values))
+    t.equal(values['database.port'], '5432')
+    values = changed(groups, values, 'database.type', 'mysql')
+    t.equal(values['database.port'], '3306')
+    values = changed(groups, changed(groups, values, 'database.port', '3307'), 'database.type', 'postgresql')
+    t.equal(values['database.port'], '3307', 'what somebody typed stays')
+    t.same(formOf(groups, values)['database'], { type: 'postgresql', host: '', port: 3307 })
+    t.same(formOf(groups, { ...values, 'database.port': '' })['database'], { type: 'postgresql', host: '', port: null })
+  },
+)
 
-t.test('I-109 I-110 hints appear early and are never stricter than the definition', async (t) => {
+t.test('I-109 I-110 hints appear early and are never stricter than the rule of the server', async (t) => {
   const hint = (path: string, value: string, others = {}) => hintOf(named(path), { ...others, [path]: value })
   t.same(hint('site.name', ''), { keyword: 'required' })
   t.same(hint('site.name', 'Shop'), undefined)
@@ -137,7 +140,7 @@ t.test('I-109 I-110 hints appear early and are never stricter than the definitio
   t.same(hintOf(named('cache.enabled'), { 'cache.enabled': false }), undefined)
 })
 
-t.test('a text is as long as the server counts it', async (t) => {
+t.test('the length of a text is counted as on the server', async (t) => {
   t.same(brokenRule('\u{1F3DB}'.repeat(5), { type: 'string', maxLength: 5 }), undefined)
   t.same(brokenRule('\u{1F3DB}'.repeat(6), { type: 'string', maxLength: 5 }), { keyword: 'maxLength', limit: 5 })
 })

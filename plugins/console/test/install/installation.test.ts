@@ -97,7 +97,7 @@ t.test('I-132 I-133 the records of the current session are shown while it runs, 
   t.match(installation.snapshot(), { phase: 'finished', message: 'Installed.', records: [{ id: 3 }] })
 })
 
-t.test('I-138 a second call while it runs starts nothing', async (t) => {
+t.test('I-138 a second call during a run starts nothing', async (t) => {
   const { api, clock, installation } = begin()
   const call = Promise.withResolvers<ExecuteResult>()
   api.onExecute = () => call.promise
@@ -109,7 +109,7 @@ t.test('I-138 a second call while it runs starts nothing', async (t) => {
   await first
 })
 
-t.test('I-135 a changed connection: waits until the product has gone and come back, then executes again', async (t) => {
+t.test('I-135 a changed connection: the page waits until the product has restarted, then executes again', async (t) => {
   const { api, clock, installation, phases } = begin()
   api.onExecute = async () =>
     api.asked.length === 1 ? result({ restartRequired: true, locked: false, message: 'Restart.' }) : result({})
@@ -127,7 +127,7 @@ t.test('I-135 a changed connection: waits until the product has gone and come ba
   t.same(phases, ['running', 'restarting', 'running', 'finished'])
 })
 
-t.test('I-135 a restart too quick to be seen is found by trying', async (t) => {
+t.test('I-135 a restart that is too quick to be seen is detected by a test', async (t) => {
   const { api, clock, installation } = begin()
   api.onExecute = async () => (api.asked.length === 1 ? result({ restartRequired: true }) : result({}))
   const run = installation.run(form)
@@ -136,7 +136,7 @@ t.test('I-135 a restart too quick to be seen is found by trying', async (t) => {
   t.same(api.asked, ['execute', 'execute'])
 })
 
-t.test('I-135 a product that does not return is reported with a fix, and found again on request', async (t) => {
+t.test('I-135 a product that does not return is reported with a fix, and is found again on request', async (t) => {
   const { api, clock, installation } = begin()
   api.onExecute = async () => (api.asked.length === 1 ? result({ restartRequired: true }) : result({}))
   api.answerStatus = () => undefined
@@ -150,7 +150,7 @@ t.test('I-135 a product that does not return is reported with a fix, and found a
   await again
 })
 
-t.test('I-135 a product that requests restarts repeatedly is reported too', async (t) => {
+t.test('I-135 a product that requests restarts repeatedly is also reported', async (t) => {
   const { api, clock, installation } = begin()
   api.onExecute = async () => result({ restartRequired: true })
   const run = installation.run(form)
@@ -160,7 +160,7 @@ t.test('I-135 a product that requests restarts repeatedly is reported too', asyn
 })
 
 t.test(
-  'I-140 I-141 I-144 a new try refers to the failed session, or is a first one where nobody knows it',
+  'I-140 I-141 I-144 a new attempt refers to the failed session, or is a first attempt if no session is known',
   async (t) => {
     const { api, installation } = begin()
     const failed = record(2, 'first', 'database-migration', 'failed')
@@ -180,7 +180,7 @@ t.test(
 )
 
 t.test(
-  'I-139 a refused or limited call says why; a closed entry is told apart from a finished installation',
+  'I-139 a rejected or limited call shows the reason; a closed installer is distinguished from a complete installation',
   async (t) => {
     const { api, clock, installation } = begin()
     api.onExecute = async () => {
@@ -200,11 +200,11 @@ t.test(
   },
 )
 
-t.test('I-139 a lost answer: how it ended is read from the records and the status', async (t) => {
+t.test('I-139 a lost response: the result is read from the records and the status', async (t) => {
   const lost = async (): Promise<ExecuteResult> => {
     throw unreachable()
   }
-  t.test('it went on and finished', async (t) => {
+  t.test('it continued and finished', async (t) => {
     const { api, clock, installation } = begin()
     api.onExecute = lost
     const run = installation.run(form)
@@ -225,7 +225,7 @@ t.test('I-139 a lost answer: how it ended is read from the records and the statu
     t.ok((await until(installation, clock, 'failed', 5000)) <= 5000)
     await run
   })
-  t.test('nothing happens any more', async (t) => {
+  t.test('nothing happens afterwards', async (t) => {
     const { api, clock, installation } = begin()
     api.onExecute = lost
     api.answerStatus = () => undefined
@@ -234,18 +234,21 @@ t.test('I-139 a lost answer: how it ended is read from the records and the statu
     t.ok(waited >= 20_000)
     await run
   })
-  t.test('one answer that it is installed is not enough: a product without its database says so too', async (t) => {
-    const { api, clock, installation } = begin()
-    api.onExecute = lost
-    let asked = 0
-    api.answerStatus = () => (asked++ % 2 === 0 ? installed : open)
-    const run = installation.run(form)
-    t.ok((await until(installation, clock, 'failed', 60_000)) >= 20_000)
-    await run
-  })
+  t.test(
+    'one response that the product is installed is not enough: a product without its database sends it too',
+    async (t) => {
+      const { api, clock, installation } = begin()
+      api.onExecute = lost
+      let asked = 0
+      api.answerStatus = () => (asked++ % 2 === 0 ? installed : open)
+      const run = installation.run(form)
+      t.ok((await until(installation, clock, 'failed', 60_000)) >= 20_000)
+      await run
+    },
+  )
 })
 
-t.test('I-131 I-199 the progress of each step follows from the records', async (t) => {
+t.test('I-131 I-199 the progress of each step is computed from the records', async (t) => {
   const step = (code: string): Step => ({
     sequence: 1,
     code,

@@ -6,7 +6,7 @@ import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 const timeout = 600_000
 
 t.test(
-  'I-199 P05 P06 by keyboard alone, on a telephone, in Chinese, below a context path',
+  'I-199 P05 P06 with the keyboard alone, on a phone, in Chinese, below a context path',
   { skip, timeout },
   async (t) => {
     const product = await startProduct(t.testdir(), t.teardown, { PLATFORM_HTTP_CONTEXT_PATH: '/ctx' })

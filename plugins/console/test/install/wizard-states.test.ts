@@ -191,7 +191,7 @@ t.test(
 )
 
 t.test(
-  'I-093 a token that does not count any more leads back to the gate, and what was typed stays',
+  'I-093 an expired token leads back to the token page, and the typed input stays',
   { skip, timeout },
   async (t) => {
     let isRejected = false
@@ -220,7 +220,7 @@ t.test(
 )
 
 t.test(
-  'I-073 an entry that closes while it runs leads back to the gate, and from there to the form',
+  'I-073 an installer that closes during a run leads back to the token page, and from there to the form',
   { skip, timeout },
   async (t) => {
     let isRejected = false
@@ -245,7 +245,7 @@ t.test(
 )
 
 t.test(
-  'I-116 what failed keeps the way closed; a server that does not answer is told apart',
+  'I-116 a failed check keeps the next step disabled; a silent server is shown as another error',
   { skip, timeout },
   async (t) => {
     let turn: 'broken' | 'failed' | 'gone' | 'good' = 'failed'
@@ -286,7 +286,7 @@ t.test(
 )
 
 t.test(
-  'I-199 live progress: one polite announcement, a warning before leaving, steps as they are recorded',
+  'I-199 live progress: one polite announcement, a warning before leaving, and the steps as they are recorded',
   { skip, timeout },
   async (t) => {
     const { promise, resolve } = Promise.withResolvers<Answer>()
@@ -321,7 +321,7 @@ t.test(
 )
 
 t.test(
-  'I-139 an answer that is lost: the page finds out what became of it and does not claim more',
+  'I-139 a lost response: the page finds out the result and does not show more than it knows',
   { skip, timeout },
   async (t) => {
     let isInstalled = false
@@ -358,7 +358,7 @@ t.test('I-140 a new attempt after a failure continues the failed session', { ski
   t.equal(server.calls.filter((call) => call === 'sessions/session-1/retry').length, 1)
 })
 
-t.test('I-198 P07 P08 the address of the endpoints comes from the window alone', { skip, timeout }, async (t) => {
+t.test('I-198 P07 P08 the address of the endpoints comes only from the window', { skip, timeout }, async (t) => {
   const { page, server, wizard } = await open(
     t,
     {},
@@ -471,32 +471,36 @@ t.test(
   },
 )
 
-t.test('I-129 what a tried connection met stands at the field once the form is back', { skip, timeout }, async (t) => {
-  const rejection = 'The server refuses the password. Nothing was written.'
-  const failed = data({
-    passed: false,
-    restartRequired: false,
-    administratorReady: false,
-    locked: false,
-    message: 'It failed.',
-    failedField: 'administrator.password',
-    sessionId: 'session-1',
-    records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: rejection }],
-  })
-  const { page, wizard } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
-  await begin(wizard)
-  await wizard.heading('The installation stopped').waitFor()
-  await page.getByRole('button', { name: 'Back to the form' }).click()
-  await page.getByText(rejection).waitFor()
-  await wizard.field('administrator.password').and(page.locator(':focus')).waitFor()
-  t.equal(await wizard.field('administrator.password').getAttribute('aria-invalid'), 'true')
-  t.same(await barriers(page), [])
-  await wizard.fill({ 'administrator.password': 'Better-2026', 'administrator.confirmPassword': 'Better-2026' })
-  t.equal(await page.getByText(rejection).count(), 0, 'what is corrected is not wrong any more')
-  await wizard.next.click()
-  await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
-  await wizard.heading('The product is installed').waitFor()
-})
+t.test(
+  'I-129 the error of a tested connection is shown at its field when the form is back',
+  { skip, timeout },
+  async (t) => {
+    const rejection = 'The server refuses the password. Nothing was written.'
+    const failed = data({
+      passed: false,
+      restartRequired: false,
+      administratorReady: false,
+      locked: false,
+      message: 'It failed.',
+      failedField: 'administrator.password',
+      sessionId: 'session-1',
+      records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: rejection }],
+    })
+    const { page, wizard } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
+    await begin(wizard)
+    await wizard.heading('The installation stopped').waitFor()
+    await page.getByRole('button', { name: 'Back to the form' }).click()
+    await page.getByText(rejection).waitFor()
+    await wizard.field('administrator.password').and(page.locator(':focus')).waitFor()
+    t.equal(await wizard.field('administrator.password').getAttribute('aria-invalid'), 'true')
+    t.same(await barriers(page), [])
+    await wizard.fill({ 'administrator.password': 'Better-2026', 'administrator.confirmPassword': 'Better-2026' })
+    t.equal(await page.getByText(rejection).count(), 0, 'what is corrected is not wrong any more')
+    await wizard.next.click()
+    await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+    await wizard.heading('The product is installed').waitFor()
+  },
+)
 
 t.test('a script that does not load is reported, and another attempt loads it', { skip, timeout }, async (t) => {
   const server = await scriptedServer(install, wellBehaved)
