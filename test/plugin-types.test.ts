@@ -118,5 +118,5 @@ t.test('C-002 mistakes that reach beyond the declaration of a plugin do not comp
   // @ts-expect-error a declared route without an access rule
   route({ method: 'GET', path: '/a', summary: 'x', response: Type.Null(), handler: () => null })
   t.equal(shop.id, 'shop')
-  t.equal(databaseSecret.id, 'database.secret', 'whoever reads it requires it, for all to see')
+  t.equal(databaseSecret.id, 'database.secret', 'a plugin that reads it must declare that it requires it')
 })

@@ -173,7 +173,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     return Object.freeze([...this.#timeline])
   }
 
-  /** Settles like the promise of `stop` when the product has stopped, whoever requested the stop. */
+  /** Settles like the promise of `stop` when the product has stopped, no matter who requested the stop. */
   get stopped(): Promise<void> {
     return this.#end.promise
   }

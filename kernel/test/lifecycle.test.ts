@@ -619,7 +619,7 @@ t.test('C-002 a provider can give each consumer a separate implementation, and k
     Object.values(greeted).map((one) => one.greet()),
     ['hello b 1.0.0', 'hello a 1.0.0'],
   )
-  t.match(running.service(greeter).greet(), /^hello kernel /, 'whoever started the product')
+  t.match(running.service(greeter).greet(), /^hello kernel /, 'for every way to start the product')
   t.equal(running.runtimeOf('host')?.own(greeter).greet(), 'hello host 1.0.0', 'the provider itself')
   t.equal(running.service(greeter), running.service(greeter))
   t.same(made, ['b', 'a', 'kernel', 'host'], 'each is made once')

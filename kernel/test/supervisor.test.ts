@@ -191,7 +191,7 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
   // Waits for one more tick of the product, because the order of a concurrent signal and request is not defined.
   await ask(door)
   await ask(`${door}/farewell`)
-  t.match(await reported.ended(), { code: 0 }, 'whoever tells the process to end wins')
+  t.match(await reported.ended(), { code: 0 }, 'the first stop request decides')
 })
 
 t.test('a command, and a stop that is running, cannot request a restart', async (t) => {

@@ -66,7 +66,7 @@ t.test('C-002 parts are created once each, in the order of their dependencies', 
         till: asClass(Till),
       },
     )
-    t.strictSame(made, ['print', 'till', 'receipt'], 'whoever is asked for comes first')
+    t.strictSame(made, ['print', 'till', 'receipt'], 'a required part is created first')
     t.equal(parts.receipt.till, parts.till, 'each part is made once')
     t.equal(parts.till.charge(3), '<21 cents>', 'what a part keeps are the parts, also those that were made after it')
     t.strictSame(Object.keys(parts).sort(), ['made', 'price', 'print', 'receipt', 'till'])

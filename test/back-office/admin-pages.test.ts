@@ -336,7 +336,7 @@ t.test(
     t.strictSame(
       nobody.flatMap(({ pages }: { pages: { id: string }[] }) => pages.map(({ id }) => id)).toSorted(),
       open.map(({ id }) => id).toSorted(),
-      'pages of operations that are open to whoever is signed in',
+      'pages of operations that are open to every signed-in user',
     )
     const lookups = (await asRoot('/api/v1/admin/console/lookups')).data.items
     const found = lookups.map(({ id }: { id: string }) => id)

@@ -119,7 +119,7 @@ async function run(
       start: (given) => startProduct(product, { ...options, signal: given }),
       startForGood: (given) => startWithFallback(product, { ...options, signal: given }, progress),
     })
-    // The code below waits for the end of the product, whoever stops it.
+    // The code below waits until the product has ended, no matter what stopped it.
     signal.addEventListener('abort', () => void running.stop(errorReason(signal.reason)))
     stopRecordingResources()
     const lines = await readStartSummary(running)

@@ -140,7 +140,7 @@ onSqlite(t, 'C-008 a result is visible to its owner and to users with the scope 
   const { data: link } = await call('ann', `${root}/${id}/download-url`)
   t.equal(link.expiresAt, new Date(clock.now() + 300_000).toISOString())
   const fetched = await raw('nobody', link.url)
-  t.equal(fetched.body, file.body, 'whoever has the address has the file')
+  t.equal(fetched.body, file.body, 'the address is sufficient to download the file')
   t.match(fetched.headers['content-disposition'], /%E6%8A%A5%E8%A1%A8.csv$/)
   clock.shiftWallClock(300_000)
   t.hasStrict((await raw('nobody', link.url)).json(), { code: '403', data: { reason: 'storage.url-expired' } })

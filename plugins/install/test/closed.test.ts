@@ -71,7 +71,11 @@ onEachDatabase(t, 'P25 E7 a database that was emptied and migrated again', async
     'it is not ready to serve',
   )
   rmSync(markerOf(again.root))
-  t.match((await again.execute()).data, { passed: true, locked: true }, 'whoever removes the marker installs anew')
+  t.match(
+    (await again.execute()).data,
+    { passed: true, locked: true },
+    'removing the marker allows another installation',
+  )
 })
 
 for (const { dialect, skip } of dialectsUnderTest) {

@@ -293,7 +293,7 @@ t.test('I-095 a weak token has the limits of all callers, except on the same mac
   for (let turn = 0; turn < 50; turn++) await ask('wrong', { remoteAddress: `10.3.${turn}.1` })
   t.equal(await ask(weak, { remoteAddress: '203.0.113.9' }), '429', 'the right one is no hint')
   t.equal(await ask(weak, { headers: { 'x-forwarded-for': '203.0.113.9' } }), '429')
-  t.equal(await ask(weak, {}), '200', 'whoever sits at the machine is not locked out')
+  t.equal(await ask(weak, {}), '200', 'a caller on the same machine is not locked out')
   for (let turn = 0; turn < 5; turn++) await ask('wrong', {})
   t.equal(await ask(weak, {}), '429', 'but guesses no more than others')
 })

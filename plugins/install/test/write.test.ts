@@ -342,7 +342,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     t.hasStrict(
       operator.data.checks.at(-1),
       { status: 'failed', field: 'database.password' },
-      'whoever sits here learns why',
+      'a caller on the same machine sees the reason',
     )
   })
 

@@ -452,13 +452,13 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other mo
     'another review, another user',
   )
 
-  await t.test('P-007 one operation rewards every task, whoever calls it', async (t) => {
+  await t.test('P-007 one operation rewards every task, regardless of the caller', async (t) => {
     t.match(await points.rewardTask({ task: 'first-order', userId: 2 }), { points: 100, replayed: true })
     t.match(await points.rewardTask({ task: 'review-reward', userId: 9, subject: 'R-1' }), {
       points: 10,
       replayed: true,
     })
-    t.same(await balance(9), [0, 0], 'a review is rewarded once, whoever is named')
+    t.same(await balance(9), [0, 0], 'a review is rewarded once, for any named user')
     t.equal(await reasonOf(points.rewardTask({ task: 'nothing', userId: 1 })), '404 member-points.rule-unknown')
     t.equal(await reasonOf(points.rewardTask({ task: 'check-in', userId: 1 })), '404 member-points.rule-unknown')
     t.equal(await reasonOf(points.rewardTask({ task: 'review-reward', userId: 1 })), '400 member-points.key-invalid')

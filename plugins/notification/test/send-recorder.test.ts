@@ -110,7 +110,7 @@ t.test('an unavailable database is tried again, and an unconfirmed write is repe
   state.isAway = true
   record(300)
   await recorder.written()
-  t.equal(tries, 1, 'whoever waits for the rows is not held up')
+  t.equal(tries, 1, 'a caller that waits for the rows is not delayed')
   for (let count = 2; count < 12; count++) {
     await clock.advance(5_000)
     await until(() => tries === count)

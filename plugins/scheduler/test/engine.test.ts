@@ -181,7 +181,7 @@ onEachEngine('A11 a task that throws is recorded, masked, and runs again', async
   t.equal(failed.total, 1)
 })
 
-onEachEngine('A11 two instances: one run at a time, one per delay, whoever requests it', async (t, db, engine) => {
+onEachEngine('A11 two instances: one run at a time, one per delay, regardless of the caller', async (t, db, engine) => {
   const clock = manualClock()
   const probe = new Probe()
   const one = await startProbe(t, db, { config: engine, clock, probe })

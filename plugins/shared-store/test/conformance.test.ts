@@ -88,7 +88,7 @@ t.test('R-039 the Redis driver obeys the contract, with its key prefix', { skip:
   t.match(server, { keyPrefix: space.keyPrefix })
   t.notMatch(Object.keys(server ?? {}), ['options'], 'what is handed out names no login')
   const own = server?.connect({ maxRetriesPerRequest: 0 })
-  t.equal(await own?.ping(), 'PONG', 'whoever needs a connection of its own gets one')
+  t.equal(await own?.ping(), 'PONG', 'a plugin can get a separate connection')
   own?.disconnect()
   for (const { name, run } of sharedStoreCases(create, patience)) await t.test(name, run)
 
