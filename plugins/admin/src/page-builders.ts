@@ -139,6 +139,7 @@ interface WriteOptions<O extends OperationId, T> {
   readonly answer?: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
+  readonly amounts?: { readonly [N in FieldName<O>]?: PageAmount }
 }
 
 interface ActionOptions<O extends OperationId, T> extends WriteOptions<O, T> {
@@ -167,7 +168,6 @@ interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly secret?: readonly BodyName<O>[]
   readonly long?: readonly BodyName<O>[]
   readonly options?: { readonly [N in FieldName<O>]?: PageChoice }
-  readonly amounts?: { readonly [N in FieldName<O>]?: PageAmount }
   readonly livePreview?: For<PageLivePreview, T>
   readonly version?: BodyName<O>
   readonly once?: keyof Bare<Of<O, 'data'>> & string

@@ -151,6 +151,8 @@ interface PageWrite {
   readonly answer?: readonly PageColumn[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
+  /** Members with amounts. The user types them in the main unit, and minor units are sent. */
+  readonly amounts?: Readonly<Record<string, PageAmount>>
 }
 
 /** Action on a row or on the object of a page. If its operation is a GET, the action is a download link. */
@@ -204,8 +206,6 @@ export interface PageForm extends PageWrite {
   readonly long?: readonly string[]
   /** Members that contain ids, with the kind of objects from which the user chooses. */
   readonly options?: Readonly<Record<string, PageChoice>>
-  /** Members with amounts. The user types them in their unit, and the form sends minor units. */
-  readonly amounts?: Readonly<Record<string, PageAmount>>
   /** Preview next to the fields, which changes while the user types. */
   readonly livePreview?: PageLivePreview
   /** Body member for the version that the page has loaded. */
@@ -215,7 +215,7 @@ export interface PageForm extends PageWrite {
 }
 
 /**
- * Asset or currency of an amount, or the member that contains it. A member of the form has priority over a member of
+ * Asset or currency of an amount, or the member that contains it. A member that the user enters has priority over a member of
  * the row.
  */
 export type PageAmount = { readonly unit: string } | { readonly field: string }

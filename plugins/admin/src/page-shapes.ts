@@ -96,12 +96,22 @@ const livePreview = record<PageLivePreview>(
 )
 const previewOrMember: Shape = { ...preview, type: ['string', 'object'] }
 
+const amount: Shape = {
+  type: 'object',
+  properties: { unit: text, field: text } satisfies Record<KeysOfUnion<PageAmount>, Shape>,
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+}
+type KeysOfUnion<T> = T extends unknown ? keyof T : never
+
 const write = {
   body: values,
   preview: previewOrMember,
   answer: columns,
   reason: among(['optional', 'required']),
   tone: among(['danger']),
+  amounts: map(amount),
 }
 
 const action = record<PageAction>(
@@ -118,15 +128,6 @@ const action = record<PageAction>(
   },
 )
 
-const amount: Shape = {
-  type: 'object',
-  properties: { unit: text, field: text } satisfies Record<KeysOfUnion<PageAmount>, Shape>,
-  additionalProperties: false,
-  minProperties: 1,
-  maxProperties: 1,
-}
-type KeysOfUnion<T> = T extends unknown ? keyof T : never
-
 const form = record<PageForm>(
   { operation: text, title: localized, fields: names },
   {
@@ -140,7 +141,6 @@ const form = record<PageForm>(
     secret: names,
     long: names,
     options: choices,
-    amounts: map(amount),
     livePreview,
     version: text,
     once: text,

@@ -162,6 +162,14 @@ const shownPage: PageDeclaration = {
       confirm: text('{{sum}} of {{id}} is taken out.'),
       body: { asset: { field: 'asset' }, sum: { field: 'sum' } },
     },
+    {
+      operation: 'postTill',
+      label: text('Put in'),
+      params: {},
+      body: { asset: { field: 'asset' } },
+      ask: ['sum'],
+      amounts: { sum: { field: 'asset' } },
+    },
   ],
   create: {
     operation: 'postTill',
@@ -235,6 +243,13 @@ t.test('lists and forms show amounts in the same unit', { skip, timeout: 300_000
   await page.getByRole('menuitem', { name: 'Empty' }).click()
   await page.getByRole('dialog').getByText('123.456 g of 1 is taken out.').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await rows.first().getByRole('button', { name: 'Actions' }).click()
+  await page.getByRole('menuitem', { name: 'Put in' }).click()
+  await page.getByRole('dialog').getByText('In g').waitFor()
+  await page.getByRole('dialog').getByLabel('Change').fill('2.5')
+  await page.getByRole('dialog').getByRole('button', { name: 'Put in' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  t.strictSame(moved.splice(0), [{ asset: 'gold', sum: 2_500 }])
   await page.getByRole('button', { name: 'Adjust' }).click()
   const dialog = page.getByRole('dialog')
   const submit = dialog.locator('button[type=submit]')

@@ -100,6 +100,8 @@ export interface Write extends Operation {
   readonly answer?: readonly Column[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
+  /** Members that the user types in the main unit and that are sent in minor units. */
+  readonly amounts?: Readonly<Record<string, { readonly unit: string } | { readonly field: string }>>
   /** Titles of the members that are sent without user input. */
   readonly titles?: Readonly<Record<string, string>>
 }
@@ -134,8 +136,6 @@ export interface Form extends Write {
   readonly params?: Sources
   readonly secret?: readonly string[]
   readonly long?: readonly string[]
-  /** Members that the user types in the main unit and that are sent in minor units. */
-  readonly amounts?: Readonly<Record<string, { readonly unit: string } | { readonly field: string }>>
   readonly livePreview?: LivePreview
   readonly version?: string
   readonly once?: string

@@ -1,4 +1,4 @@
-import { type Column, type Form, type Row, type Unit, valueAt } from '../api/page-types.ts'
+import { type Column, type Row, type Unit, valueAt, type Write } from '../api/page-types.ts'
 
 /* Amounts are integers in minor units of any size. Forms pass them as text and never convert them to numbers. */
 
@@ -81,7 +81,7 @@ export function minorOf(text: string, scale: number): string | undefined {
 
 /** Returns the unit of an amount that the user types. The form, another member or the row determines the unit. */
 export function unitTyped(
-  amount: NonNullable<Form['amounts']>[string] | undefined,
+  amount: NonNullable<Write['amounts']>[string] | undefined,
   units: Readonly<Record<string, Unit>>,
   values: Readonly<Record<string, unknown>>,
   row: Row,

@@ -52,7 +52,7 @@ const LivePreview = lazy(() => import('./live-preview.tsx'))
 
 interface WriteDialogProps {
   readonly write: Write &
-    Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'sections' | 'livePreview' | 'version' | 'once'> & {
+    Pick<Form, 'params' | 'secret' | 'long' | 'sections' | 'livePreview' | 'version' | 'once'> & {
       readonly query?: Form['params']
     }
   /** The row that the write changes; an empty row for a new object. */
