@@ -15,9 +15,11 @@ import {
   createManifest,
   lockFileText,
   prepareProduct,
+  type RunningProduct,
 } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
-import product from '../examples/quickstart/plinth.config.ts'
+import manifest from '../examples/quickstart/package.json' with { type: 'json' }
+import quickstart from '../examples/quickstart/plinth.config.ts'
 import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
 import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
@@ -25,12 +27,14 @@ import { contributionsText } from './contributions.ts'
 import { errorPage } from './error-page.ts'
 import { nativePackagePage } from './native-packages.ts'
 import { personalDataPage } from './personal-data-page.ts'
-import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
+import { migrationPage, type PageLocale, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
 import { testFiles } from './test-files.ts'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
+
+const product: Product = { ...quickstart, version: manifest.version }
 
 async function pages(): Promise<Record<string, string>> {
   const running = await startForTest(product, { roles: ['cli'] })
@@ -44,14 +48,10 @@ async function pages(): Promise<Record<string, string>> {
       'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
       'kernel/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
-      'docs/cli.md': await cliPage('.'),
-      'docs/errors.md': await errorPage(),
-      'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),
-      'docs/native-packages.md': nativePackagePage('.'),
-      'docs/personal-data.md': await personalDataPage(product, running.contributions(personalData)),
-      'docs/operations/retention.md': await retentionPage(product),
       'docs/texts.md': textPage(product),
+      ...(await pagesOf('docs', 'en', running)),
+      ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
       'docs/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),
@@ -60,6 +60,18 @@ async function pages(): Promise<Record<string, string>> {
     }
   } finally {
     await running.stop('pages written')
+  }
+}
+
+/** Returns the pages that exist in each language. */
+async function pagesOf(folder: string, locale: PageLocale, running: RunningProduct): Promise<Record<string, string>> {
+  return {
+    [`${folder}/cli.md`]: await cliPage('.', locale),
+    [`${folder}/errors.md`]: await errorPage(locale),
+    [`${folder}/migrations.md`]: migrationPage(product, locale),
+    [`${folder}/native-packages.md`]: nativePackagePage('.', locale),
+    [`${folder}/operations/retention.md`]: await retentionPage(product, locale),
+    [`${folder}/personal-data.md`]: await personalDataPage(product, running.contributions(personalData), locale),
   }
 }
 

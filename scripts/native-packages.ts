@@ -4,6 +4,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { publicModules } from './api-compat.ts'
+import type { PageLocale } from './plugin-pages.ts'
 
 /** Entry of `package-lock.json`. */
 interface Locked {
@@ -21,31 +22,53 @@ const systems = ['glibc', 'musl', 'macOS', 'Windows'] as const
 type System = (typeof systems)[number]
 
 /** What a product cannot do if a system has no prebuilt file, by package. A new native package needs an entry. */
-const consequences: Readonly<Record<string, string>> = {
-  'better-sqlite3': 'SQLite cannot be used. Use a database server.',
-  'msgpackr-extract': 'The queue decodes messages in JavaScript, which is slower.',
-  secp256k1: 'Signers of wallets are recovered by `@noble/curves` in JavaScript, which is about 20 times slower.',
+const consequences: Readonly<Record<string, Readonly<Record<PageLocale, string>>>> = {
+  'better-sqlite3': {
+    en: 'SQLite cannot be used. Use a database server.',
+    'zh-CN': '无法使用 SQLite，请使用数据库服务器。',
+  },
+  'msgpackr-extract': {
+    en: 'The queue decodes messages in JavaScript, which is slower.',
+    'zh-CN': '队列用 JavaScript 解码消息，速度较慢。',
+  },
+  secp256k1: {
+    en: 'Signers of wallets are recovered by `@noble/curves` in JavaScript, which is about 20 times slower.',
+    'zh-CN': '钱包的签名者由 `@noble/curves` 用 JavaScript 恢复，约慢 20 倍。',
+  },
 }
 
-/** Returns the page about all runtime dependencies that contain machine code or run an install script. */
-export function nativePackagePage(root: string): string {
-  const rows = nativePackages(root).map(({ name, version, prebuilt }) => {
-    const consequence = consequences[name]
-    if (consequence === undefined) throw new Error(`scripts/native-packages.ts: describe ${name}`)
-    const cells = systems.map((system) => prebuilt.get(system)?.join(', ') ?? 'none')
-    return `| \`${name}\` ${version} | ${[...cells, consequence].join(' | ')} |`
-  })
-  return `# Native packages
+const words: Readonly<Record<PageLocale, { readonly about: string; readonly head: string; readonly none: string }>> = {
+  en: {
+    about: `# Native packages
 
 These runtime dependencies contain machine code. Each cell lists the processors for which the package ships a prebuilt file. The table is
 read from the manifests and files of the installed packages. It does not claim that a test ran on these systems:
 [versions.md](operations/versions.md) lists the tested ones. No other runtime dependency contains machine code or runs a script during
-installation. If a prebuilt file exists, \`npm install --ignore-scripts\` is enough.
+installation. If a prebuilt file exists, \`npm install --ignore-scripts\` is enough.`,
+    head: '| package | Linux with glibc | Linux with musl | macOS | Windows | without a prebuilt file |',
+    none: 'none',
+  },
+  'zh-CN': {
+    about: `# 本机软件包
 
-| package | Linux with glibc | Linux with musl | macOS | Windows | without a prebuilt file |
-|---|---|---|---|---|---|
-${rows.join('\n')}
-`
+以下运行时依赖含有机器代码。每个单元格列出软件包提供预编译文件的处理器。该表根据已安装软件包的清单和文件生成，并不表示在这些系统上运行过测试：
+[versions.md](operations/versions.md) 列出经过测试的系统。其他运行时依赖不含机器代码，也不在安装时运行脚本。如果存在预编译文件，
+\`npm install --ignore-scripts\` 就足够了。`,
+    head: '| 软件包 | 使用 glibc 的 Linux | 使用 musl 的 Linux | macOS | Windows | 没有预编译文件时 |',
+    none: '无',
+  },
+}
+
+/** Returns the page about all runtime dependencies that contain machine code or run an install script. */
+export function nativePackagePage(root: string, locale: PageLocale): string {
+  const { about, head, none } = words[locale]
+  const rows = nativePackages(root).map(({ name, version, prebuilt }) => {
+    const consequence = consequences[name]?.[locale]
+    if (consequence === undefined) throw new Error(`scripts/native-packages.ts: describe ${name}`)
+    const cells = systems.map((system) => prebuilt.get(system)?.join(', ') ?? none)
+    return `| \`${name}\` ${version} | ${[...cells, consequence].join(' | ')} |`
+  })
+  return `${[about, '', head, '|---|---|---|---|---|---|', ...rows].join('\n')}\n`
 }
 
 interface NativePackage {

@@ -62,6 +62,6 @@ t.test('the page of native packages contains all of them, with the systems of th
   })
   t.same(found.get('msgpackr-extract')?.['musl'], ['arm', 'arm64', 'x64'])
   t.same(found.get('secp256k1'), { glibc: ['x64'], musl: ['x64'], macOS: ['arm64'], Windows: ['x64'] })
-  t.equal(read('docs/native-packages.md'), nativePackagePage(root), 'npm run generate')
+  t.equal(read('docs/native-packages.md'), nativePackagePage(root, 'en'), 'npm run generate')
   t.end()
 })

@@ -51,6 +51,8 @@ const production = [
   page('Versions', '/operations/versions'),
 ]
 
+const openapi = { ...page('HTTP API (OpenAPI)', '/openapi.json'), target: '_blank' }
+
 const reference = [
   page('Command line', '/cli'),
   page('Configuration keys', '/configuration'),
@@ -60,7 +62,7 @@ const reference = [
   page('Texts', '/texts'),
   page('Runtime dependencies', '/dependencies'),
   page('Native packages', '/native-packages'),
-  { ...page('HTTP API (OpenAPI)', '/openapi.json'), target: '_blank' },
+  openapi,
 ]
 
 const api = [
@@ -100,7 +102,7 @@ const chineseTutorial = [
 
 const chineseGuides = [
   page('构建产品', '/zh-CN/integrator'),
-  page('编写插件（英文）', '/third-party'),
+  page('编写插件', '/zh-CN/third-party'),
   page('验证插件', '/zh-CN/plugin-verify'),
   page('运行产品', '/zh-CN/operator'),
 ]
@@ -125,13 +127,25 @@ const chineseProduction = [
   page('安全', '/zh-CN/operations/security'),
   page('监控', '/zh-CN/operations/monitoring'),
   page('备份', '/zh-CN/operations/backup'),
-  page('保留期（英文）', '/operations/retention'),
-  page('个人数据（英文）', '/personal-data'),
+  page('保留期', '/zh-CN/operations/retention'),
+  page('个人数据', '/zh-CN/personal-data'),
   page('版本', '/zh-CN/operations/versions'),
 ]
 
+const chineseReference = [
+  page('命令行', '/zh-CN/cli'),
+  page('配置项', '/configuration.zh-CN'),
+  page('错误代码', '/zh-CN/errors'),
+  page('权限', '/permissions'),
+  page('变更集', '/zh-CN/migrations'),
+  page('文本', '/texts'),
+  page('运行时依赖', '/zh-CN/dependencies'),
+  page('本机软件包', '/zh-CN/native-packages'),
+  openapi,
+]
+
 const chineseExplanation = [
-  page('架构（英文）', '/architecture'),
+  page('架构', '/zh-CN/architecture'),
   page('故障时的承诺', '/zh-CN/faults'),
   page('术语表', '/zh-CN/glossary'),
 ]
@@ -141,10 +155,7 @@ const chineseSidebar: DefaultTheme.SidebarItem[] = [
   { text: '指南', items: chineseGuides },
   { text: '操作指南', items: chineseHowTo },
   { text: '生产环境', items: chineseProduction },
-  {
-    text: '参考',
-    items: [page('配置项', '/configuration.zh-CN'), ...reference.filter(({ link }) => link !== '/configuration')],
-  },
+  { text: '参考', items: chineseReference },
   { text: 'TypeScript API', items: api },
   { text: '说明', items: chineseExplanation },
 ]
