@@ -7,7 +7,7 @@ const words = {
   en: {
     title: 'Configuration keys',
     head: ['Key', 'Meaning', 'Type', 'Default', 'Takes effect', 'Environment variable'],
-    live: 'at once',
+    live: 'immediately',
     restart: 'after a restart',
     required: 'required',
     none: 'none',

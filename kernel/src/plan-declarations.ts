@@ -68,9 +68,10 @@ const keyProblems: Readonly<Record<string, KernelErrorCode>> = {
 
 /** Returns the valid keys of all plugins. */
 export function collectPluginKeys(plugins: readonly Plugin[], report: ReportProblem): ReadonlyMap<string, OwnedKey> {
-  const { keys, faults } = collectKeys(
-    plugins.map(({ id, config = {}, configGroups = {} }) => ({ plugin: id, keys: config, groups: configGroups })),
-  )
+  const owners = plugins.map(({ id, config: keys = {}, configGroups: groups = {} }) => ({ plugin: id, keys, groups }))
+  // A group that no plugin gives a title has the title of the plugin with its name.
+  const titles = plugins.flatMap(({ id, title }) => (title ? { plugin: id, keys: {}, groups: { [id]: title } } : []))
+  const { keys, faults } = collectKeys([...owners, ...titles])
   for (const { plugin, key, rule, message, other } of faults) {
     const first = other && { owner: other.plugin, other: other.key, env: other.env }
     const code = keyProblems[rule] ?? 'PLINTH_PLAN_INVALID_KEY'

@@ -294,7 +294,8 @@ export interface PluginDeclaration<D extends Declared = Declared> {
   readonly config?: D['config']
   /**
    * Titles of key groups. The group of a key is its second segment, or the declared `group`. Several plugins may
-   * declare the same title for one group, but not different titles. A group without a title is shown by its name.
+   * declare the same title for one group, but not different titles. A group without a title has the title of
+   * the plugin with the same id. Otherwise it is shown by its name.
    *
    * @example configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } }
    */

@@ -11,7 +11,10 @@ import { nodeEnvironmentOf } from './process/process-identity.ts'
 export interface ProductDeclaration {
   /** Name that logs and the API description show. */
   readonly name: string
-  /** Version of the product. The API has a separate version. */
+  /**
+   * Version of the product, also in the description of its API. Default: the version in the `package.json` next to the
+   * product file.
+   */
   readonly version?: string
   /** Plugins of the product in any order. The planner determines the setup order. */
   readonly plugins: readonly Plugin[]
@@ -30,10 +33,13 @@ export interface Product extends Required<ProductDeclaration> {
   readonly file: string | undefined
 }
 
+/** Version of a product that has none. */
+export const noVersion = '0.0.0'
+
 /** Declares a product. Has no side effect. */
 export function defineProduct(declaration: ProductDeclaration): Product {
   return Object.freeze({
-    version: '0.0.0',
+    version: noVersion,
     config: {},
     ...declaration,
     root: process.cwd(),

@@ -78,11 +78,11 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   t.match(stdout, 'platform.shop.greeting  (plugin shop.till, group front)')
   t.match(stdout, 'What every customer hears.')
   t.match(stdout, 'Variable:    PLATFORM_SHOP_GREETING')
-  t.match(stdout, 'Takes effect at once')
+  t.match(stdout, 'Takes effect: immediately')
   t.match(stdout, 'Value:       Servus  from --set platform.shop.salute')
   t.match(stdout, /default: Hello .*\n +file: Good morning .*\n +command-line: Servus/)
   t.match((await onShop('config', 'explain', 'platform.shop.salute')).stdout, 'use platform.shop.greeting')
-  t.match((await onShop('config', 'explain', 'platform.shop.password')).stdout, 'at the next start; sensitive')
+  t.match((await onShop('config', 'explain', 'platform.shop.password')).stdout, 'Takes effect: after a restart; secret')
 
   const misspelt = await onShop('config', 'get', 'platform.shop.greting')
   t.match(misspelt, { code: 1, stdout: '', stderr: 'Did you mean "platform.shop.greeting"?\nFix: Correct the name' })

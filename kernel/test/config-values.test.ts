@@ -34,6 +34,33 @@ const row = (name: string, written: JsonValue, place = 'sys_config row 7'): Conf
 })
 const summary = (problems: readonly Problem[]) => problems.map(({ code, place, message }) => [code, place, message])
 
+t.test('a product without a version has the version of its package', async (t) => {
+  const file = (version: string) =>
+    `import { defineProduct } from '@plinth/kernel'\nexport default defineProduct({ name: 'shop', plugins: []${version} })\n`
+  const root = t.testdir({
+    own: { 'plinth.config.ts': file(", version: '3.1.0'"), 'package.json': '{"version":"2.4.0","type":"module"}' },
+    package: { 'plinth.config.ts': file(''), 'package.json': '{"version":"2.4.0","type":"module"}' },
+    none: { 'plinth.config.ts': file(''), 'package.json': '{"type":"module"}' },
+  })
+  const versionOf = async (name: string) => (await loadProduct(join(root, name, 'plinth.config.ts'))).version
+  t.strictSame(await Promise.all(['own', 'package', 'none'].map(versionOf)), ['3.1.0', '2.4.0', '0.0.0'])
+})
+
+t.test('a key group without its own title has the title of the plugin with its name', async (t) => {
+  const keys = { 'platform.shop.name': key.string({ title: 'Name', default: '' }) }
+  const titleOf = (declared: object) => {
+    const plugin = definePlugin({ id: 'shop', version: '1.0.0', kernel: '^1.0.0', config: keys, ...declared })
+    const { config, problems } = prepareProduct(defineProduct({ name: 'shops', plugins: [plugin] }), { envFile: false })
+    t.strictSame(problems, [])
+    return config.catalogue.find(({ group }) => group === 'shop')?.groupTitle
+  }
+  const both = (en: string, zh: string) => ({ en, 'zh-CN': zh })
+  const title = both('Bicycle shop', '自行车店')
+  t.equal(titleOf({}), undefined)
+  t.strictSame(titleOf({ title }), title)
+  t.strictSame(titleOf({ title, configGroups: { shop: both('Shop', '商店') } }), both('Shop', '商店'))
+})
+
 t.test('K-008 each source overrides the weaker ones, and every value has its source', async (t) => {
   const root = t.testdir({
     'plinth.config.ts': [

@@ -110,7 +110,7 @@ function explanation(entry: Described): string {
     ...(entry.description === undefined ? [] : [`  ${localize(entry.description, 'en')}`]),
     `  Rule:        ${JSON.stringify(schema)}`,
     `  Variable:    ${entry.env}`,
-    `  Takes effect ${entry.reload === 'live' ? 'at once' : 'at the next start'}${entry.sensitive ? '; sensitive' : ''}`,
+    `  Takes effect: ${entry.reload === 'live' ? 'immediately' : 'after a restart'}${entry.sensitive ? '; secret' : ''}`,
     ...(entry.deprecated === undefined
       ? []
       : [`  Deprecated since ${entry.deprecated.since}; use ${entry.deprecated.replacement ?? 'no replacement'}`]),

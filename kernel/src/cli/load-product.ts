@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { errorCodeOf, errorReason, type PlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { stackFiles } from '../errors/stack.ts'
-import { isProduct, type Product } from '../product.ts'
+import { isProduct, noVersion, type Product } from '../product.ts'
 
 /**
  * Time limit in milliseconds for the second process that imports a file. On a busy machine the import may take seconds.
@@ -89,7 +89,14 @@ export async function loadProduct(path: string): Promise<Product> {
   if (!isProduct(product)) {
     throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: 'its default export is not a product' })
   }
-  return Object.freeze({ ...product, root: dirname(file), file })
+  const root = dirname(file)
+  const version = product.version === noVersion ? packageVersion(root) : product.version
+  return Object.freeze({ ...product, version, root, file })
+}
+
+function packageVersion(directory: string): string {
+  const file = join(directory, 'package.json')
+  return (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).version) || noVersion
 }
 
 const isInstalled = (file: string) => file.includes(`${sep}node_modules${sep}`)
