@@ -15,9 +15,10 @@ export const operationsOf = ({ paths }: ApiDocument): ListedOperation[] =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
 
-export const headHtml = ({ path, method, operation }: ListedOperation): string =>
+export const headHtml = ({ path, method, operation }: ListedOperation, { text }: PageTexts): string =>
   `<span class="method">${method}</span> <code>${htmlText(path).replaceAll('/', '/<wbr>')}</code> ` +
-  `<span lang="en">${htmlText(operation.summary)}</span>`
+  `<span lang="en">${htmlText(operation.summary)}</span>` +
+  `${operation.deprecated === true ? ` <strong>${text('deprecated')}</strong>` : ''}`
 
 const part = (title: string, content: string) => (content === '' ? '' : `<h3>${title}</h3>${content}`)
 

@@ -30,9 +30,10 @@ const tokenHtml = ({ text }: PageTexts) =>
   `<p><label for="token">${text('token')}</label><input id="token" type="password" autocomplete="off" ` +
   `aria-describedby="token-hint"><small id="token-hint">${text('token-hint')}</small></p>`
 
-const rowHtml = (listed: ListedOperation, { text, link }: PageTexts) => {
+const rowHtml = (listed: ListedOperation, texts: PageTexts) => {
+  const { text, link } = texts
   const address = link(`operations/${encodeURIComponent(listed.operation.operationId)}`)
-  return `<details><summary>${headHtml(listed)}</summary><p><a href="${address}">${text('open')}</a></p></details>`
+  return `<details><summary>${headHtml(listed, texts)}</summary><p><a href="${address}">${text('open')}</a></p></details>`
 }
 
 /** Returns all operations by tag. The browser loads details when the user opens them. */
@@ -61,7 +62,7 @@ export function startPage(document: ApiDocument, texts: PageTexts): string {
 export function operationPage(document: ApiDocument, texts: PageTexts, id: string, server: string): string | undefined {
   const listed = operationsOf(document).find(({ operation }) => operation.operationId === id)
   if (listed === undefined) return undefined
-  const content = `${tokenHtml(texts)}<h2 class="head">${headHtml(listed)}</h2>${operationHtml(listed, server, texts)}`
+  const content = `${tokenHtml(texts)}<h2 class="head">${headHtml(listed, texts)}</h2>${operationHtml(listed, server, texts)}`
   return page(document, texts, '../', listed.operation.summary, content)
 }
 
