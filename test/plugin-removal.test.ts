@@ -1,15 +1,18 @@
 /** Tests that `plinth plugins remove` lists all stored data of a plugin, and deletes exactly this data. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import asyncTaskPlugin, { asyncTasks, taskType } from '@plinth/async-task'
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import http from '@plinth/http'
+import eventsPlugin, { event, events } from '@plinth/events'
+import http, { Type } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam from '@plinth/iam'
 import { definePlugin, defineProduct, key, type Plugin } from '@plinth/kernel'
 import { programEnvironment, startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import scheduler from '@plinth/scheduler'
+import storage from '@plinth/storage'
 import systemConfig, { configCentre } from '@plinth/system-config'
 import t from 'tap'
 import { runProgram } from '../kernel/src/cli/program.ts'
@@ -27,12 +30,14 @@ const changeSets = [
     ],
   }),
 ]
-/** A plugin with tables, permissions, values and a task. */
+const dusted = event('acme.dusted', Type.Object({}))
+const counting = taskType('acme.count', { displayName: title('Count'), params: Type.Object({}) })
+/** A plugin with tables, permissions, values, a scheduled task, asynchronous tasks and events. */
 const acme = definePlugin({
   id: 'acme',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { database },
+  requires: { asyncTasks, database, events },
   migrations: changeSets,
   permissions: [
     { code: 'acme:view', displayName: title('View') },
@@ -42,7 +47,10 @@ const acme = definePlugin({
   scheduledTasks: [
     { name: 'acme.dust', displayName: title('Dust'), fixedDelay: 3_600_000, autoStartup: false, run: async () => {} },
   ],
-  setup() {},
+  setup({ services }) {
+    services.asyncTasks.handle(counting, async () => {})
+    services.events.on(dusted, 'acme.note', async () => {})
+  },
 })
 /** Another plugin. Its data must not be deleted. */
 const other = definePlugin({
@@ -54,7 +62,18 @@ const other = definePlugin({
   config: { 'platform.other.size': key.integer({ title: 'Size', default: 1 }) },
   setup() {},
 })
-const common: readonly Plugin[] = [databasePlugin, systemConfig, http, i18n, iam, scheduler, other]
+const common: readonly Plugin[] = [
+  databasePlugin,
+  systemConfig,
+  http,
+  i18n,
+  iam,
+  scheduler,
+  eventsPlugin,
+  storage,
+  asyncTaskPlugin,
+  other,
+]
 const withAcme = defineProduct({ name: 'removal', plugins: [...common, acme] })
 const withoutAcme = defineProduct({ name: 'removal', plugins: [...common] })
 
@@ -130,6 +149,8 @@ onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugi
     return { key: `platform.${plugin}.size`, action: 'set' as const, value: 7 }
   })
   await running.service(configCentre).save(changes, { actor: { name: 'test' } })
+  await running.service(asyncTasks).submit(counting, {}, { ownerId: 1 })
+  await running.service(events).publish(dusted, {})
   const remove = commandOn(db)
   t.hasStrict(await remove('acme', '--yes'), { code: 1, error: { code: 'PLINTH_PLUGIN_IN_USE' } }, 'an instance runs')
   t.equal((await stored.query('select id from acme_book')).length, 2, 'nothing was deleted')
@@ -150,11 +171,12 @@ onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugi
     'permission of roles acme:view: 1',
     'scheduled task acme.dust: 1',
     'runs of scheduled task acme.dust: 1',
+    'asynchronous tasks acme.count: 1',
   ]
-  const kept = 'history of value platform.acme.size: 1'
+  const kept = ['history of value platform.acme.size: 1', 'events acme.dusted: 1']
   const announced = await remove('acme', '--dry-run')
   t.equal(announced.code, 0)
-  t.strictSame(lines(announced).toSorted(), [...deleted, kept].toSorted())
+  t.strictSame(lines(announced).toSorted(), [...deleted, ...kept].toSorted())
   t.strictSame((await remove('acme', '--dry-run')).data, announced.data, 'the dry run deleted nothing')
 
   const tables = [
@@ -164,13 +186,18 @@ onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugi
     'sys_config',
     'schema_changelog',
     'iam_role',
+    'async_task',
+    'outbox_event',
   ]
   const before = await countsOf(set, tables)
   const done = await remove('acme', '--yes')
   t.equal(done.code, 0)
   t.strictSame(lines(done), lines(announced))
   t.strictSame(new Set((done as Report).data.map(({ action }) => action)), new Set(['deleted', 'kept']))
-  t.strictSame(lines(await remove('acme', '--dry-run')), ['history of value platform.acme.size: 2'])
+  t.strictSame(lines(await remove('acme', '--dry-run')).toSorted(), [
+    'events acme.dusted: 1',
+    'history of value platform.acme.size: 2',
+  ])
   const fewer: Record<string, number> = {
     iam_permission: 2,
     iam_role_permission: 1,
@@ -178,6 +205,8 @@ onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugi
     sys_config: 1,
     schema_changelog: 1,
     iam_role: 0,
+    async_task: 1,
+    outbox_event: 0,
   }
   const expected = Object.entries(before).map(([table, rows]) => [table, rows - (fewer[table] ?? 0)])
   t.strictSame(await countsOf(set, tables), Object.fromEntries(expected))

@@ -77,6 +77,7 @@ export {
   type ManifestEntries,
   manifestEntries,
   maskedSummary,
+  ownerOfName,
   type PluginDataItem,
   type PluginDataStore,
   type ProductState,

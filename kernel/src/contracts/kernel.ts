@@ -124,6 +124,16 @@ export interface PluginDataStore {
 }
 
 /**
+ * Returns the id of the plugin that owns a name such as `money.payments.paid`, because the name begins with this id. If
+ * several ids match, the longest applies. Undefined if none matches.
+ */
+export const ownerOfName = (name: string, plugins: readonly Pick<Plugin, 'id'>[]): string | undefined =>
+  plugins
+    .map(({ id }) => id)
+    .filter((id) => name === id || name.startsWith(`${id}.`))
+    .reduce<string | undefined>((longest, id) => (id.length > (longest ?? '').length ? id : longest), undefined)
+
+/**
  * The parts of the product that store data of plugins. `plinth plugins remove` calls them in reverse setup order. The
  * kernel owns this extension point, so any plugin may contribute.
  */

@@ -5,7 +5,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
-import { auditTexts, definePlugin, instanceName, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, instanceName, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
 import { needsAttention, pages } from './admin-pages.ts'
@@ -16,6 +16,7 @@ import { asyncTaskFailed, asyncTasks } from './contract.ts'
 import { businessError, failureEvents, messages } from './declarations.ts'
 import { entities, taskTables } from './entities.ts'
 import { changeSets } from './migrations/index.ts'
+import { pluginTasks } from './plugin-tasks.ts'
 import { routes } from './routes.ts'
 import { TaskAccess, urlGuardName } from './task-access.ts'
 import { TaskDispatch } from './task-dispatch.ts'
@@ -44,7 +45,14 @@ export default definePlugin({
     accounts: optional(accounts),
   },
   provides: [asyncTasks],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [
+    auditTexts,
+    personalData,
+    pluginData,
+    optional(adminPages),
+    optional(attention),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { 'async-task': { en: 'Background tasks', 'zh-CN': '后台任务' } },
   migrations: changeSets,
@@ -78,6 +86,7 @@ export default definePlugin({
     provide(asyncTasks, tasks)
     for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'async-task', taskTables(db, artifacts))
+    contribute(pluginData, 'async-tasks', pluginTasks(db, artifacts, product.plugins))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'async-task.type', typeLabels(types))

@@ -2,7 +2,7 @@ import { adminPages, attention } from '@plinth/admin'
 import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
-import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
@@ -22,6 +22,7 @@ import { scheduleEvents } from './migrations/0004-schedule-events.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
+import { eventData } from './plugin-events.ts'
 import { outboxRoutes } from './routes.ts'
 import { purge } from './tasks.ts'
 
@@ -36,7 +37,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(attention)],
+  contributes: [auditTexts, personalData, pluginData, optional(adminPages), optional(attention)],
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
@@ -111,6 +112,7 @@ export default definePlugin({
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
     for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'events', eventTables(db))
+    contribute(pluginData, 'events', eventData(db, kernel.plugins))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })
