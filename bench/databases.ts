@@ -18,7 +18,7 @@ import {
 } from '@plinth/database/testing'
 import { createConnection } from 'mysql2/promise'
 import pg from 'pg'
-import { leaveOut } from './kernel/report.ts'
+import { reportOmission } from './kernel/report.ts'
 
 export interface BenchDatabase extends TestDatabase {
   /** Connection options of the driver; empty for SQLite. */
@@ -85,7 +85,7 @@ export async function onDatabases<T>(
     if (!chosen.includes(dialect)) continue
     const skip = dialect === 'sqlite' ? false : servers[dialect].skip
     if (skip !== false) {
-      leaveOut(dialect, skip)
+      reportOmission(dialect, skip)
       continue
     }
     try {

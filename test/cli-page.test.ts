@@ -9,7 +9,7 @@ import { runProgram } from '../kernel/src/cli/program.ts'
 import { cliExamples } from '../scripts/cli-examples.ts'
 import { cliPage, commandsOfProduct } from '../scripts/cli-page.ts'
 import { blocksIn, blocksRunBy, commandsOf } from './fixtures/document-blocks.ts'
-import { environment, serveCommand, typeCommands } from './fixtures/typed-commands.ts'
+import { environment, runTypedCommands, serveCommand } from './fixtures/typed-commands.ts'
 
 const root = join(import.meta.dirname, '..')
 const password = 'Correct-horse-7'
@@ -52,7 +52,7 @@ t.test('the page is generated and describes every command with its options', asy
 /** Runs a command line in this process, or in a shell if it uses features of a shell. */
 async function run(line: string, folder: string): Promise<{ readonly code: number; readonly output: string }> {
   const cwd = join(files, folder)
-  if (/^\w+=|[<>(|]/.test(line)) return typeCommands(line, { cwd, env: { ...environment, PASSWORD: password } })
+  if (/^\w+=|[<>(|]/.test(line)) return runTypedCommands(line, { cwd, env: { ...environment, PASSWORD: password } })
   const [, ...words] = [...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word)
   let output = ''
   const stream = { write: (text: string) => (output += text) }

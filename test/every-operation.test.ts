@@ -16,7 +16,7 @@ import {
 import { Successes, success } from './every-operation/clients.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
-import { callPeople } from './every-operation/people.ts'
+import { callUserOperations } from './every-operation/people.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
 import { callMall, callMoney, callPoints } from './every-operation/trade.ts'
 import { callChains, callSettlement } from './every-operation/web3.ts'
@@ -61,7 +61,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   const successes = new Successes()
   const scene = await startScene(t, successes)
   const calls = [
-    callPeople,
+    callUserOperations,
     callConsole,
     callConfiguration,
     callTemplates,

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { blocksIn, blocksRunBy, commandsOf } from './fixtures/document-blocks.ts'
-import { environment, serveCommand, typeCommands } from './fixtures/typed-commands.ts'
+import { environment, runTypedCommands, serveCommand } from './fixtures/typed-commands.ts'
 
 const root = join(import.meta.dirname, '..')
 const page = 'docs/integrator.md'
@@ -22,7 +22,7 @@ function blockOf(t: Test, beginning: string) {
 }
 
 async function succeeds(t: Test, command: string, cwd = shop): Promise<string> {
-  const { code, output } = await typeCommands(command, { cwd })
+  const { code, output } = await runTypedCommands(command, { cwd })
   t.equal(code, 0, code === 0 ? command : `${command}\n${output}`)
   return output
 }
@@ -76,7 +76,7 @@ t.test('test the product', async (t) => {
 const hasServers = (await responds(5432)) && (await responds(6379))
 
 t.test('a database server, and several instances', { skip: !hasServers && 'no PostgreSQL or no Redis' }, async (t) => {
-  t.teardown(() => typeCommands(`dropdb --if-exists --force -h 127.0.0.1 -U postgres ${database}`, { cwd: shop }))
+  t.teardown(() => runTypedCommands(`dropdb --if-exists --force -h 127.0.0.1 -U postgres ${database}`, { cwd: shop }))
   const migration = blockOf(t, 'createdb').text.replaceAll(/\bshop\b/g, database)
   const output = await succeeds(t, migration.replace('--status', '--status || test $? = 1'))
   t.match(output, 'Applied ')

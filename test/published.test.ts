@@ -10,8 +10,8 @@ import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
 import { serveRegistry } from './fixtures/loopback-registry.ts'
 import { checkArchives, checkReleases } from './fixtures/packed-packages.ts'
-import { typeGuide } from './fixtures/typed-guide.ts'
-import { typeTutorial } from './fixtures/typed-tutorial.ts'
+import { runGuideCommands } from './fixtures/typed-guide.ts'
+import { runTutorialCommands } from './fixtures/typed-tutorial.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -241,12 +241,12 @@ t.test(
     await t.test('a database server needs its driver, SQLite needs none', (t) => checkDrivers(t, project))
     const created = { ...packedPackages, directory, registry: await serveRegistry(t, packedPackages, [root, project]) }
     await t.test('the guides lead from an empty directory to a channel in another product', (t) =>
-      typeGuide(t, created),
+      runGuideCommands(t, created),
     )
     await t.test('the tutorial leads from an empty directory to the product that it promises', async (t) => {
       const empty = join(directory, 'tutorial')
       await mkdir(empty)
-      await typeTutorial(t, { ...created, directory: empty })
+      await runTutorialCommands(t, { ...created, directory: empty })
     })
     await t.test('a plugin of each kind is created in the product and passes its checks', (t) =>
       checkCreated(t, created),

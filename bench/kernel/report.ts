@@ -12,11 +12,11 @@ const circumstances = [
 const leftOutMark = 'left out: '
 
 /** Reports a part that cannot be measured on this host. `bench/run.ts` lists these parts at the end. */
-export function leaveOut(part: string, reason: string): void {
+export function reportOmission(part: string, reason: string): void {
   console.log(`${leftOutMark}${part}: ${reason}\n`)
 }
 
-/** Returns the parts that a program has reported with `leaveOut`, from its output. */
+/** Returns the parts that a program has reported with `reportOmission`, from its output. */
 export const leftOutIn = (output: string): readonly string[] =>
   output.split('\n').flatMap((line) => (line.startsWith(leftOutMark) ? [line.slice(leftOutMark.length)] : []))
 

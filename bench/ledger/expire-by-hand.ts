@@ -17,7 +17,7 @@ let lastId = 8_500_000_000_000_000
 export type Expire = (sourceIds: readonly number[]) => Promise<void>
 
 /** Expires sources with the entity manager. It writes the same rows as the product, but with other statements. */
-export function byEntities(db: Database, systemId: number): Expire {
+export function expireWithEntities(db: Database, systemId: number): Expire {
   return async (sourceIds) => {
     for (const sourceId of sourceIds) {
       await db.transactional(async (em) => {
@@ -180,7 +180,7 @@ function setStatements(dialect: TestDialect, systemId: number, now: number): rea
  * SQLite these statements compute cheaper digests than the other candidates.
  * @param together number of sources per transaction
  */
-export function bySets(peer: RawConnection, dialect: TestDialect, systemId: number, together: number) {
+export function expireWithSetStatements(peer: RawConnection, dialect: TestDialect, systemId: number, together: number) {
   return async (first: number, last: number): Promise<void> => {
     // The text of the statements stays the same for the whole run, so that they are prepared only once.
     const statements = setStatements(dialect, systemId, Math.floor(Date.now() / 1000) * 1000)

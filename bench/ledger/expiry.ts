@@ -21,8 +21,8 @@ import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { spread } from '../kernel/statistics.ts'
 import { measureTurns, type TurnCandidate } from '../kernel/turns.ts'
 import { openPeer } from '../peer-connection.ts'
-import { byEntities, byHand, bySets, type Expire } from './expire-by-hand.ts'
-import { asset, fillBooks } from './filled-books.ts'
+import { byHand, type Expire, expireWithEntities, expireWithSetStatements } from './expire-by-hand.ts'
+import { asset, fillLedger } from './filled-books.ts'
 
 const { values } = parseArgs({
   options: {
@@ -127,7 +127,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<Bar> {
   await db.execute('delete from points_source')
   await db.execute(`delete from money_account where role = 'owner'`)
   const loading = performance.now()
-  await fillBooks(db, dialect, systemId, {
+  await fillLedger(db, dialect, systemId, {
     accounts,
     grantsEach: lotsOfAccount,
     order: 'mixed',
@@ -151,7 +151,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<Bar> {
       return lotsOf(round)
     },
   }
-  const expireSet = bySets(peer, dialect, systemId, page)
+  const expireSet = expireWithSetStatements(peer, dialect, systemId, page)
   const sets: TurnCandidate = {
     name: `by hand, sets of ${page} in a transaction`,
     async turn(round) {
@@ -172,7 +172,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<Bar> {
     sets,
     byRow('row by row, by hand, 500 in a transaction', byHand(peer, systemId, 500)),
     byRow('row by row, by hand', byHand(peer, systemId)),
-    byRow('row by row, by the entity manager', byEntities(db, systemId)),
+    byRow('row by row, by the entity manager', expireWithEntities(db, systemId)),
   ]
   try {
     const turns = await measureTurns([job, ...peers], rounds, () => settle(db, dialect))

@@ -34,7 +34,7 @@ interface Books {
  * Inserts grants. A grant consists of a source, a journal and two entries of 1 to 97 points. All grants of an account
  * have the same amount.
  */
-export async function fillBooks(db: Database, dialect: TestDialect, systemId: number, books: Books): Promise<void> {
+export async function fillLedger(db: Database, dialect: TestDialect, systemId: number, books: Books): Promise<void> {
   const { accounts, grantsEach, order, expiresAt, createdAt, monthKey } = books
   const over = (count: number) => `(i - 1) ${dialect === 'mariadb' ? 'div' : '/'} ${count}`
   // The number of accounts is not a multiple of this prime number, so each round uses every account once.

@@ -19,7 +19,7 @@ import sitePlugin from '@plinth/site'
 import { type OpenDatabase, onDatabases, settingsOf, settingsText } from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { quantile, ratio, rotated, spread } from '../kernel/statistics.ts'
-import { asset, fillBooks } from './filled-books.ts'
+import { asset, fillLedger } from './filled-books.ts'
 
 const { values } = parseArgs({
   options: {
@@ -70,7 +70,7 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
   await books.credit({ ...opener, amount: 1, key: 'opens', kind: 'points.task' })
   const systemId = (await books.find({ owner: { type: 'system', id: 'issued' }, asset }))?.id ?? 0
   const began = performance.now()
-  await fillBooks(db, dialect, systemId, {
+  await fillLedger(db, dialect, systemId, {
     accounts,
     grantsEach,
     order: 'by account',

@@ -70,7 +70,7 @@ export const against = (series: Series, candidate: Candidate, base: Candidate, f
  * Returns the speed of the candidate relative to the base, by CPU time. 2 means that the candidate needs half the CPU
  * time.
  */
-export const perCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
+export const comparePerCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
   inverse(against(series, candidate, base, 'cpuMicroseconds'))
 
 /**

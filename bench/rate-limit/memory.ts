@@ -1,5 +1,5 @@
 import { type Bar, ratioText, type Section } from '../kernel/report.ts'
-import { again, type Candidate, costText, figures, measureInTurns, perCpu, type Rounds } from './candidates.ts'
+import { again, type Candidate, comparePerCpu, costText, figures, measureInTurns, type Rounds } from './candidates.ts'
 
 const flexible = 'rate-limiter-flexible'
 const flexibleStore = `${flexible}, its storage`
@@ -32,21 +32,21 @@ export async function measureMemory(port: number, rounds: Rounds): Promise<Secti
       [`${outcome}: calls per CPU second`, `x ${flexible}`, `x ${flexibleStore}`, 'us CPU per call'],
       ...candidates.map((candidate) => [
         candidate.name,
-        ratioText(perCpu(series, candidate, peer)),
-        ratioText(perCpu(series, candidate, bare)),
+        ratioText(comparePerCpu(series, candidate, peer)),
+        ratioText(comparePerCpu(series, candidate, bare)),
         costText(figures(series, candidate.name, 'cpuMicroseconds'), 3),
       ]),
     ])
     bars.push({
       name: `memory, ${outcome}, calls per CPU second: ${store} / ${flexibleStore}`,
-      measured: perCpu(series, { name: store, program: 'plinth.ts', call: `sync ${outcome}` }, bare),
+      measured: comparePerCpu(series, { name: store, program: 'plinth.ts', call: `sync ${outcome}` }, bare),
       bar: { atLeast: 1 },
       unit: 'ratio',
     })
     for (const candidate of candidates.filter(({ name }) => name in expected[outcome])) {
       bars.push({
         name: `memory, ${outcome}, calls per CPU second: ${candidate.name} / ${flexible}`,
-        measured: perCpu(series, candidate, peer),
+        measured: comparePerCpu(series, candidate, peer),
         bar: { atLeast: expected[outcome][candidate.name as typeof declared] },
         unit: 'ratio',
       })

@@ -5,10 +5,10 @@ import {
   again,
   against,
   type Candidate,
+  comparePerCpu,
   costText,
   figures,
   measureInTurns,
-  perCpu,
   type Rounds,
   type Series,
 } from './candidates.ts'
@@ -165,7 +165,7 @@ export async function measureDenied(port: number, rounds: Rounds): Promise<Secti
         ['denial: calls per CPU second', 'x memory store', 'calls/s, ratio', 'us CPU per call'],
         ...[memory, shared].map((candidate) => [
           candidate.name,
-          ratioText(perCpu(series, candidate, memory)),
+          ratioText(comparePerCpu(series, candidate, memory)),
           ratioText(against(series, candidate, memory, 'perSecond')),
           costText(figures(series, candidate.name, 'cpuMicroseconds'), 3),
         ]),
@@ -175,7 +175,7 @@ export async function measureDenied(port: number, rounds: Rounds): Promise<Secti
     bars: [
       {
         name: 'calls per CPU second: a remembered denial / one of the memory store',
-        measured: perCpu(series, shared, memory),
+        measured: comparePerCpu(series, shared, memory),
         bar: { atLeast: 0.8 },
         unit: 'ratio',
       },

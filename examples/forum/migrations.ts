@@ -27,7 +27,7 @@ export const createForum = defineChangeSet({
   ],
 })
 
-export const talkAboutTopics = defineChangeSet({
+export const addTopics = defineChangeSet({
   id: '0002-talk-about-topics',
   up: ({ schema, type }) => [
     schema.alterTable('forum_post').addColumn('author_id', type.id),

@@ -16,7 +16,7 @@ import {
 } from '@plinth/kernel'
 import { Board, Mark, Post, Reply, Report, Subscription } from './entities.ts'
 import { Forum, forum } from './forum.ts'
-import { createForum, talkAboutTopics } from './migrations.ts'
+import { addTopics, createForum } from './migrations.ts'
 import { forumTables } from './personal-data.ts'
 
 export { Forum, forum, type Member } from './forum.ts'
@@ -73,7 +73,7 @@ export default definePlugin({
   provides: [forum],
   contributes: [personalData, quickstartCleanup],
   entities: [Board, Post, Subscription, Reply, Mark, Report],
-  migrations: [createForum, talkAboutTopics],
+  migrations: [createForum, addTopics],
   commands: [
     {
       name: 'forum seed-demo',

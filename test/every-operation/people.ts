@@ -2,7 +2,7 @@ import { success } from './clients.ts'
 import type { Scene } from './scene.ts'
 
 /** Calls the operations for accounts, roles, sessions, permissions and the caller's own account. */
-export async function callPeople({ admin, clientOf, publicClient, administrator }: Scene): Promise<void> {
+export async function callUserOperations({ admin, clientOf, publicClient, administrator }: Scene): Promise<void> {
   await success(admin.GET('/api/v1/admin/iam/permissions'))
   await success(admin.GET('/api/v1/admin/iam/roles'))
   const role = { code: 'shop-keeper', name: 'Shop keeper', permissions: ['iam:user:view'] }

@@ -28,7 +28,7 @@ interface Fault {
  * A question of this thread to the test. `role`: a new token for this role, because the last one became invalid.
  * `turn`: the CPU time in ms of the product's longest event loop tick since the last such question.
  */
-export type CallerQuestion = { readonly role: Role } | { readonly turn: true }
+export type CallerCommand = { readonly role: Role } | { readonly turn: true }
 
 export interface CallerReport {
   readonly calls: number
@@ -88,7 +88,7 @@ function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzRes
   })
 }
 
-function ask<T>(question: CallerQuestion): Promise<T> {
+function ask<T>(question: CallerCommand): Promise<T> {
   port?.postMessage(question)
   return new Promise((resolve) => port?.once('message', resolve))
 }

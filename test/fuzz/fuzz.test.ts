@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { watchTurns } from '../fixtures/event-loop-turns.ts'
 import { dataDirectory } from '../fixtures/product-process.ts'
-import type { CallerQuestion, CallerReport, CallerSettings } from './caller.ts'
+import type { CallerCommand, CallerReport, CallerSettings } from './caller.ts'
 import type { ApiDescription, Role } from './requests.ts'
 
 /** Set FUZZ_SEED to any integer for other calls. Each run prints its seed. */
@@ -84,7 +84,7 @@ async function fuzz(
   const report = await new Promise<CallerReport>((resolve, reject) => {
     worker.on('error', reject)
     worker.on('exit', (code) => reject(new Error(`the calling thread ended with ${code}`)))
-    worker.on('message', (message: CallerQuestion | CallerReport) => {
+    worker.on('message', (message: CallerCommand | CallerReport) => {
       if ('calls' in message) resolve(message)
       else if ('role' in message) tokenOf(message.role).then((token) => worker.postMessage(token), reject)
       else worker.postMessage(turns.longest())

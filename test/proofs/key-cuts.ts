@@ -6,7 +6,7 @@ import type { RecordedChange } from '../recorded-changes/recorded-change.ts'
  * @param noticedBy test files that must fail
  * @param only title of the test that must fail; all tests if omitted
  */
-export function cutOf(key: string, noticedBy: readonly string[], only?: string): RecordedChange {
+export function changeThatIgnoresKey(key: string, noticedBy: readonly string[], only?: string): RecordedChange {
   const isCut = `slot.key === ${JSON.stringify(key)}`
   return {
     file: 'kernel/src/configuration/slot.ts',

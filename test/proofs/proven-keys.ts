@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import { startForTest } from '@plinth/kernel/testing'
 import { filesByKey, provingTest } from '../effects/key-proofs.ts'
 import { configuredTasks, fullProduct, inMemory } from '../effects/product.ts'
-import { cutOf } from './key-cuts.ts'
+import { changeThatIgnoresKey } from './key-cuts.ts'
 import { proveChanges, repository } from './noticed-changes.ts'
 
 const { values } = parseArgs({
@@ -49,7 +49,7 @@ const drawn = keys
 function cutIn(key: string) {
   const files = proven.get(key) ?? []
   const [title] = files.map((file) => provingTest(readFileSync(join(repository, file), 'utf8'), key))
-  return cutOf(key, files, title)
+  return changeThatIgnoresKey(key, files, title)
 }
 const changes = drawn.map(cutIn)
 console.log(`${drawn.length} keys, --seed ${values.seed}`)

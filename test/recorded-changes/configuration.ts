@@ -45,8 +45,8 @@ export const configuration: readonly RecordedChange[] = [
   {
     file: 'plugins/iam/src/plugin.ts',
     fragment:
-      'return assertHashInTime(settings, { clock: context.clock, availableMemory: () => process.availableMemory() })',
-    replacement: 'return void [settings, context.clock, assertHashInTime]',
+      'return assertHashIsFast(settings, { clock: context.clock, availableMemory: () => process.availableMemory() })',
+    replacement: 'return void [settings, context.clock, assertHashIsFast]',
     effect: 'Stored parameters of the password hash lock everybody out after a restart.',
     breaks: [],
     noticedBy: ['plugins/iam/test/hash-trial.test.ts'],

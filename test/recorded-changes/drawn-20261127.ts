@@ -147,7 +147,7 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification/src/delivery/message-queue.ts',
-    fragment: `  if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
+    fragment: `  if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, maxPartRecipients) }]
 `,
     replacement: '',
     effect: 'A channel without kinds of recipients receives a queued message without its recipients.',

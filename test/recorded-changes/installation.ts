@@ -43,7 +43,7 @@ export const installation: readonly RecordedChange[] = [
   {
     file: 'plugins/install/src/pages/product-pages.ts',
     fragment: 'if (!isConfigured && this.#hasOnlyAdmin)',
-    replacement: "if (ownPath(this.#config.get(targetKey)) === '/' && this.#hasOnlyAdmin)",
+    replacement: "if (productPathOrRoot(this.#config.get(targetKey)) === '/' && this.#hasOnlyAdmin)",
     effect: 'A hostile target of the product leads to the back office.',
     breaks: ['I-194'],
     noticedBy: ['plugins/install/test/pages.test.ts'],
@@ -58,8 +58,8 @@ export const installation: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/install/src/plugin.ts',
-    fragment: 'config.onVerify(key, assertOwnPath)',
-    replacement: 'void [key, assertOwnPath]',
+    fragment: 'config.onVerify(key, assertProductPath)',
+    replacement: 'void [key, assertProductPath]',
     effect: 'The configuration stores a target that leads to another site.',
     breaks: [],
     noticedBy: ['plugins/install/test/pages.test.ts'],

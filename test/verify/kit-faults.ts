@@ -62,7 +62,7 @@ const page = {
   actions: [{ label: ${textOf('Delete')}, operation: 'deleteAdminAcmePage', params: {}${action} }],
 }`
 
-export const honestDisk = filesOf(
+export const correctDiskFiles = filesOf(
   'acme-honest-disk',
   { before: disk(''), members: 'contributes: [storageDisk],', setup: "context.contribute(storageDisk, 'acme', disk)" },
   peers('storage', 'http'),

@@ -19,7 +19,7 @@ for (const file of globSync('dist/**/*.ts')) {
 }
 `
 
-export const honestPlugin = {
+export const correctPlugin = {
   build,
   small: filesOf('honest-small', {}),
 } as const

@@ -10,7 +10,7 @@ import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
-import { honestDisk, honestUpgrade, kitFaults, upgradeFaults } from './kit-faults.ts'
+import { correctDiskFiles, honestUpgrade, kitFaults, upgradeFaults } from './kit-faults.ts'
 import type { Files } from './other-plugins.ts'
 
 const directory = t.testdir()
@@ -42,7 +42,7 @@ t.test('violated contracts are found without a test of the author', { jobs: 2 },
     })
   }
   t.test('a correct disk passes', { buffered: true, timeout: 900_000 }, async (t) => {
-    const { problems } = await verify({ folder: writePlugin('acme-honest-disk', honestDisk) })
+    const { problems } = await verify({ folder: writePlugin('acme-honest-disk', correctDiskFiles) })
     t.strictSame(problems, [])
   })
 })

@@ -12,7 +12,7 @@ import { runProgram } from '../../kernel/src/cli/program.ts'
 import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
 import type { VerifyProblem, VerifyReport } from '../../kernel/src/verify/verify-report.ts'
 import { type FaultyPlugin, faultyPlugins } from './faulty-plugins.ts'
-import { type Files, honestPlugin, remainingFaults, severalFaults } from './other-plugins.ts'
+import { correctPlugin, type Files, remainingFaults, severalFaults } from './other-plugins.ts'
 
 const root = join(import.meta.dirname, '../..')
 /** The directory is inside the repository, so that the plugins find its packages. */
@@ -81,7 +81,7 @@ t.test('correct plugins pass without a problem', { timeout: 900_000, jobs: maxCo
   t.equal(await runProgram(['create', 'page', 'honest-page', '--folder', created], surroundings), 0)
   // Replaces the build script, because the compiler would also compile the sources of the packages in this repository
   // that the plugin imports.
-  writeFileSync(join(created, 'build.mjs'), honestPlugin.build)
+  writeFileSync(join(created, 'build.mjs'), correctPlugin.build)
   const manifest = JSON.parse(readFileSync(join(created, 'package.json'), 'utf8'))
   const scripts = { ...manifest.scripts, build: 'node build.mjs' }
   writeFileSync(join(created, 'package.json'), JSON.stringify({ ...manifest, scripts }))
@@ -161,7 +161,7 @@ t.test('the command prints a table or JSON, and its exit code is 1 for errors', 
     })
     return { code, stdout, stderr }
   }
-  const honest = writePlugin('honest-small', honestPlugin.small)
+  const honest = writePlugin('honest-small', correctPlugin.small)
   const passed = await run(honest)
   t.equal(passed.code, 0, passed.stdout)
   t.match(passed.stdout, /^OUTCOME +CHECK +DETAIL\nok +package +honest-small 1\.0\.0/)

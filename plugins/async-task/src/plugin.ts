@@ -21,7 +21,7 @@ import { routes } from './routes.ts'
 import { TaskAccess, urlGuardName } from './task-access.ts'
 import { TaskDispatch } from './task-dispatch.ts'
 import { TaskRows } from './task-rows.ts'
-import { activeOwners, runMetrics, TaskRunner } from './task-runner.ts'
+import { createActiveOwnerCheck, runMetrics, TaskRunner } from './task-runner.ts'
 import { TaskService } from './task-service.ts'
 import { TaskTypes, typeLabels } from './task-types.ts'
 import { purge } from './tasks.ts'
@@ -66,7 +66,7 @@ export default definePlugin({
     const times = leaseTimes(leaseMs)
     const permissions = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
     const types = new TaskTypes((code) => permissions.has(code))
-    const isActiveOwner = activeOwners(services.accounts)
+    const isActiveOwner = createActiveOwnerCheck(services.accounts)
     const rows = new TaskRows(db, clock, instanceName())
     const artifacts = new Artifacts(storage)
     const publishFailure = failureEvents(services.events)

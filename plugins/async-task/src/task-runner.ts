@@ -15,7 +15,7 @@ import type { TaskTypes } from './task-types.ts'
 /** Returns true if the user is neither deleted nor disabled. Always true in a product without accounts. */
 export type IsActiveOwner = (ownerId: number) => Promise<boolean>
 
-export function activeOwners(accounts: Pick<Accounts, 'find'> | undefined): IsActiveOwner {
+export function createActiveOwnerCheck(accounts: Pick<Accounts, 'find'> | undefined): IsActiveOwner {
   if (accounts === undefined) return async () => true
   return async (ownerId) => (await accounts.find(ownerId))?.enabled === true
 }

@@ -8,8 +8,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import react from '@vitejs/plugin-react'
 import { build } from 'vite'
-import { keepFormerAssets } from '../src/former-assets.ts'
-import { builtHash, noncePlaceholder, pagePlaces, sourceHash } from '../src/page-source.ts'
+import { keepReplacedAssets } from '../src/former-assets.ts'
+import { builtHash, noncePlaceholder, pagePathsOf, sourceHash } from '../src/page-source.ts'
 
 const compressible = new Set(['.js', '.css', '.svg'])
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
@@ -23,7 +23,7 @@ const pages = ['install', 'admin']
 const draftPrefix = 'plinth-pages-'
 const abandonedMs = 60 * 60_000
 
-const places = pagePlaces(join(import.meta.dirname, '..'))
+const places = pagePathsOf(join(import.meta.dirname, '..'))
 try {
   const hash = sourceHash(places)
   if (hash === undefined) throw new Error(`There are no sources at ${places.sources}`)
@@ -114,7 +114,7 @@ async function publish(finished: string, hash: string): Promise<void> {
   for (let attempt = 1; (await builtHash(places)) !== hash; attempt++) {
     const old = `${finished}-old-${attempt}`
     const assets = { replaced: join(places.output, 'assets'), current: join(finished, 'assets') }
-    await keepFormerAssets({ ...assets, former: places.former, now: Date.now() })
+    await keepReplacedAssets({ ...assets, former: places.former, now: Date.now() })
     await rename(places.output, old).catch(ignoreMissing)
     try {
       await rename(finished, places.output)

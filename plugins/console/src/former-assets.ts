@@ -25,7 +25,7 @@ interface FormerAssets {
  * Keeps the assets of a replaced build for a day. The name of an asset contains a hash of its content, so files with
  * the same name in several builds are equal.
  */
-export async function keepFormerAssets({ replaced, current, former, now }: FormerAssets): Promise<void> {
+export async function keepReplacedAssets({ replaced, current, former, now }: FormerAssets): Promise<void> {
   const kept = new Set(await readdir(current))
   const gone = (await readdir(replaced).catch(() => [])).filter((name) => !kept.has(name))
   if (gone.length > 0) await mkdir(former, { recursive: true })

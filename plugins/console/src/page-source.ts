@@ -30,7 +30,7 @@ export interface PagePlaces {
 }
 
 /** @param root directory of the package */
-export function pagePlaces(root: string): PagePlaces {
+export function pagePathsOf(root: string): PagePlaces {
   const output = join(root, 'dist', 'web')
   return {
     root,

@@ -4,7 +4,7 @@ import { builtPage } from './built-page.ts'
 import { builtPages, installPage } from './contract.ts'
 import { businessError } from './failures.ts'
 import { PageBuild } from './page-build.ts'
-import { pagePlaces } from './page-source.ts'
+import { pagePathsOf } from './page-source.ts'
 
 /** Plugin that builds and serves the browser pages of the product. The pages use only the HTTP API. */
 export default definePlugin({
@@ -14,7 +14,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   provides: [installPage, builtPages],
   setup({ clock, log, roles, provide, onReady, onStop }) {
-    const places = pagePlaces(fileURLToPath(new URL('..', import.meta.url)))
+    const places = pagePathsOf(fileURLToPath(new URL('..', import.meta.url)))
     const build = new PageBuild(places, { clock, log })
     const page = (name: string) => builtPage(places, build, name)
     provide(installPage, page('install'))

@@ -3,7 +3,7 @@ import { until } from '@plinth/kernel/testing'
 import type { Locator, Page, Route } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, signIn, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, barriersInFrame, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
+import { barriers, findFrameAccessibilityProblems, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 
@@ -328,7 +328,7 @@ t.test(
     for (const colorScheme of ['light', 'dark'] as const) {
       await prefer(page, colorScheme)
       t.strictSame(await barriers(page), [], colorScheme)
-      t.strictSame(await barriersInFrame(page, 'iframe'), [], `the document in the frame ${colorScheme}`)
+      t.strictSame(await findFrameAccessibilityProblems(page, 'iframe'), [], `the document in the frame ${colorScheme}`)
     }
     await page.setViewportSize({ width: 390, height: 844 })
     t.equal(await overhang(page), 0)

@@ -4,7 +4,7 @@ import { http } from '@plinth/http'
 import { manualClock } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { pagePlaces } from '../src/page-source.ts'
+import { pagePathsOf } from '../src/page-source.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, overhang, picture, prefer, skip } from './fixtures/browser.ts'
 import { lending } from './fixtures/lending.ts'
@@ -32,7 +32,7 @@ t.test(
   'the chart library is loaded only with charts, and the first load stays small',
   { timeout: 600_000 },
   async (t) => {
-    const { output } = pagePlaces(join(import.meta.dirname, '..'))
+    const { output } = pagePathsOf(join(import.meta.dirname, '..'))
     const html = await readFile(join(output, 'admin.html'), 'utf8')
     const packed = (await readdir(join(output, 'assets'))).filter((name) => name.endsWith('.js.gz'))
     const weigh = async (names: readonly string[]) => {

@@ -5,14 +5,14 @@ import { http } from '@plinth/http'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { PageFiles } from '../src/built-page.ts'
-import { keepFormerAssets } from '../src/former-assets.ts'
-import { pagePlaces } from '../src/page-source.ts'
+import { keepReplacedAssets } from '../src/former-assets.ts'
+import { pagePathsOf } from '../src/page-source.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { openPage, skip } from './fixtures/browser.ts'
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 type Office = NonNullable<typeof office>
-const { output } = pagePlaces(join(import.meta.dirname, '..'))
+const { output } = pagePathsOf(join(import.meta.dirname, '..'))
 
 const isMissing = (page: Page, script: string) =>
   page.route(`**/assets/${script}`, (route) => route.fulfill({ status: 404, body: '' }))
@@ -155,7 +155,7 @@ t.test('the assets of a replaced build are served for a day', async (t) => {
     await writeFile(join(directory, name), name)
   const dayBefore = (now - 25 * 60 * 60_000) / 1000
   await utimes(join(former, 'page-0.js'), dayBefore, dayBefore)
-  await keepFormerAssets({ replaced, current, former, now })
+  await keepReplacedAssets({ replaced, current, former, now })
   t.strictSame((await readdir(former)).sort(), ['page-1.js', 'page-1.js.br'])
   const files = await PageFiles.read(join(root, 'new'), former)
   t.match(files?.asset('assets/page-1.js', ['br']), { encoding: 'br', immutable: true })

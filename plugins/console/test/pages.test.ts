@@ -11,7 +11,7 @@ import t from 'tap'
 import { builtPage } from '../src/built-page.ts'
 import { installPage } from '../src/contract.ts'
 import { PageBuild } from '../src/page-build.ts'
-import { builtHash, pagePlaces, sourceHash } from '../src/page-source.ts'
+import { builtHash, pagePathsOf, sourceHash } from '../src/page-source.ts'
 
 const home = join(import.meta.dirname, '..')
 
@@ -43,8 +43,8 @@ async function checkout(root: string): Promise<string> {
 const quickProgram = `
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pagePlaces, sourceHash } from '../src/page-source.ts'
-const places = pagePlaces(join(import.meta.dirname, '..'))
+import { pagePathsOf, sourceHash } from '../src/page-source.ts'
+const places = pagePathsOf(join(import.meta.dirname, '..'))
 await mkdir(join(places.output, 'assets'), { recursive: true })
 await writeFile(join(places.output, 'install.html'), '<p nonce="__CSP_NONCE__">quick</p>')
 await writeFile(places.record, sourceHash(places))
@@ -53,7 +53,7 @@ console.log('quick build')
 
 t.test('I-197 P04 P05 P27 P45 a checkout without built pages builds them once and serves them', async (t) => {
   const root = await checkout(t.testdir())
-  const places = pagePlaces(root)
+  const places = pagePathsOf(root)
   const { lines, log } = listener()
   const build = new PageBuild(places, { clock: systemClock, log })
   build.start()
@@ -118,7 +118,7 @@ t.test('I-197 P04 P05 P27 P45 a checkout without built pages builds them once an
 
 t.test('I-203 P44 if pages cannot be built, the product works without them and logs the reason', async (t) => {
   const root = await checkout(t.testdir())
-  const places = pagePlaces(root)
+  const places = pagePathsOf(root)
   await writeFile(join(root, 'web/install/main.tsx'), 'this is no program (')
   const { lines, log } = listener()
   const build = new PageBuild(places, { clock: systemClock, log })
@@ -135,7 +135,7 @@ t.test(
   'I-197 changed sources are built again; after a stopped or slow build the page reports that it is waiting',
   async (t) => {
     const root = await checkout(t.testdir())
-    const places = pagePlaces(root)
+    const places = pagePathsOf(root)
     await writeFile(places.program, quickProgram)
     const { lines, log } = listener()
     const run = async () => {
@@ -183,7 +183,7 @@ t.test(
   { timeout: 600_000 },
   async (t) => {
     const root = await checkout(t.testdir())
-    const places = pagePlaces(root)
+    const places = pagePathsOf(root)
     // The pages are small, because this test is only about the replacement of built files.
     for (const page of ['install', 'admin'])
       await writeFile(join(root, 'web', page, 'main.tsx'), `document.title = '${page}'\n`)
@@ -209,7 +209,7 @@ t.test(
 
 t.test('I-197 a published package contains its pages and builds nothing', async (t) => {
   const root = t.testdir()
-  const places = pagePlaces(root)
+  const places = pagePathsOf(root)
   await mkdir(join(places.output, 'assets'), { recursive: true })
   await writeFile(join(places.output, 'install.html'), '<p>published</p>')
   const { lines, log } = listener()
@@ -222,8 +222,8 @@ t.test('I-197 a published package contains its pages and builds nothing', async 
 
 t.test('I-004 the page finds the service that the installation needs by its id', async (t) => {
   const page: ServedPage = builtPage(
-    pagePlaces('/nowhere'),
-    new PageBuild(pagePlaces('/nowhere'), { clock: systemClock, log: listener().log }),
+    pagePathsOf('/nowhere'),
+    new PageBuild(pagePathsOf('/nowhere'), { clock: systemClock, log: listener().log }),
     'install',
   )
   t.type(page.html, 'function')

@@ -4,10 +4,10 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { skip } from './fixtures/browser.ts'
-import { type ParcelStore, parcelsOf } from './fixtures/parcels.ts'
+import { createParcelsPlugin, type ParcelStore } from './fixtures/parcels.ts'
 
 const store: ParcelStore = { rows: [], calls: [] }
-const start = () => startBackOffice(t.testdir(), (work) => t.teardown(work), { plugins: [parcelsOf(store)] })
+const start = () => startBackOffice(t.testdir(), (work) => t.teardown(work), { plugins: [createParcelsPlugin(store)] })
 const office = skip === false ? await start() : undefined
 
 t.beforeEach(() => {

@@ -14,7 +14,7 @@ import sitePlugin from '@plinth/site'
 import systemConfig from '@plinth/system-config'
 import t from 'tap'
 import consolePlugin from '../src/index.ts'
-import { pagePlaces } from '../src/page-source.ts'
+import { pagePathsOf } from '../src/page-source.ts'
 
 const product = defineProduct({
   name: 'served',
@@ -101,13 +101,13 @@ t.test(
       }
       return weights
     }
-    const built = await readdir(pagePlaces(join(import.meta.dirname, '..')).output, { recursive: true })
+    const built = await readdir(pagePathsOf(join(import.meta.dirname, '..')).output, { recursive: true })
     const all = built.filter((name) => /^assets.*\.(?:js|css)$/.test(name)).map((name) => name.replaceAll(sep, '/'))
     t.ok(all.length >= 4, 'the built scripts and styles of both pages are found')
     // No page may sign requests of an application, because the secret of an application must stay on the server of the
     // caller.
     for (const name of all) {
-      const script = await readFile(join(pagePlaces(join(import.meta.dirname, '..')).output, name), 'utf8')
+      const script = await readFile(join(pagePathsOf(join(import.meta.dirname, '..')).output, name), 'utf8')
       for (const header of Object.values(signatureHeaders))
         t.notOk(script.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
       t.notMatch(script, /createHmac|crypto\.subtle|subtle\.(?:sign|importKey)|plinth_open_/, name)

@@ -172,7 +172,7 @@ export const databaseKeys = {
 type DatabaseConfig = ConfigView<typeof databaseKeys>
 
 /** @param root directory of the product file, to which the SQLite path is relative */
-export function connectionSettings(config: DatabaseConfig, root: string): ConnectionSettings {
+export function readConnectionSettings(config: DatabaseConfig, root: string): ConnectionSettings {
   const type = config.get('platform.database.type')
   const limits = {
     connectTimeoutMs: config.get('platform.database.connect-timeout'),

@@ -35,7 +35,7 @@ export function isConflict(error: unknown): boolean {
  * Repeats a transaction or statement after a conflict, with a random wait of 5 to 80 ms. The wait uses real time,
  * because a stopped test clock would never end it.
  */
-export async function withRetries<T>(
+export async function retryOnConflict<T>(
   attempt: () => Promise<T>,
   wait: (ms: number) => Promise<unknown> = pause,
 ): Promise<T> {

@@ -21,13 +21,13 @@ import {
 import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
 import {
   type ConnectionSettings,
-  connectionFailure,
+  connectionErrorOf,
   type ProbeTarget,
   placeOf,
 } from './connections/connection-failure.ts'
 import { OpenWaits } from './connections/connection-queue.ts'
 import type { Lease } from './connections/leasing-driver.ts'
-import { markPrepared } from './connections/server-connection.ts'
+import { markForPreparation } from './connections/server-connection.ts'
 import {
   type Database,
   exactInteger,
@@ -35,7 +35,7 @@ import {
   type ServerInfo,
   type TransactionOptions,
 } from './contract.ts'
-import { type TransactionScope, withRetries } from './current-transaction.ts'
+import { retryOnConflict, type TransactionScope } from './current-transaction.ts'
 import { assertEntities, isStored } from './entity-check.ts'
 import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
@@ -163,7 +163,7 @@ export class DatabaseService implements Database {
       this.#isConnected = true
     } catch (error) {
       this.#connected = undefined
-      throw isPlinthError(error) ? error : connectionFailure(this.#options.settings, error)
+      throw isPlinthError(error) ? error : connectionErrorOf(this.#options.settings, error)
     }
   }
 
@@ -227,7 +227,7 @@ export class DatabaseService implements Database {
     // A running product has reserved ids already. A command connects and reserves ids only when it writes.
     await this.reserveIds()
     const limit: Limit = { ms, endsAt: undefined, signal }
-    const { answer, hooks } = await withRetries(() => attempt(limit))
+    const { answer, hooks } = await retryOnConflict(() => attempt(limit))
     for (const hook of hooks) await this.#runHook(hook)
     return answer
   }
@@ -404,13 +404,13 @@ export class DatabaseService implements Database {
     const current = this.#open.transaction.transaction
     // Inside a transaction, a conflict must repeat the whole transaction.
     if (current !== undefined) return this.#statement(sql, parameters, current)
-    return withRetries(() => this.#statement(sql, parameters, undefined))
+    return retryOnConflict(() => this.#statement(sql, parameters, undefined))
   }
 
   #runReserved<Row>(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<Row>> {
     assertBindable(parameters)
     return this.#open.demand.run({ reserved: true }, () =>
-      withRetries(() => this.#statement(sql, parameters, undefined)),
+      retryOnConflict(() => this.#statement(sql, parameters, undefined)),
     )
   }
 
@@ -437,7 +437,7 @@ export class DatabaseService implements Database {
       if (current === undefined) await this.connect()
       const text = this.dialect === 'postgresql' ? this.#texts.get(sql, numberPlaceholders) : sql
       const query = CompiledQuery.raw(text, parameters as unknown[])
-      if (this.#open.prepared.isUsed && parameters.length > 0) markPrepared(query.parameters)
+      if (this.#open.prepared.isUsed && parameters.length > 0) markForPreparation(query.parameters)
       const executor = current ?? this.#kysely
       return await executor.executeQuery<Row>(query)
     } catch (error) {

@@ -19,7 +19,10 @@ export const migrateOptions = [
  *
  * @returns the exit code: 1 if `--status` finds something that keeps this version from running
  */
-export async function runMigrate(database: Database, { options, output, signal }: CommandInvocation): Promise<number> {
+export async function runMigrateCommand(
+  database: Database,
+  { options, output, signal }: CommandInvocation,
+): Promise<number> {
   if (options['status'] === true) {
     const status = await database.migrationStatus()
     output.result(status, statusText(status))
@@ -42,7 +45,7 @@ export async function runMigrate(database: Database, { options, output, signal }
  *
  * @returns the exit code: 1 while change sets are pending, because the draft would repeat their tables
  */
-export async function runDraft(database: Database, { output }: CommandInvocation): Promise<number> {
+export async function runDraftCommand(database: Database, { output }: CommandInvocation): Promise<number> {
   const { pending } = await database.migrationStatus()
   if (pending.length > 0) {
     output.result({ pending, drafts: [] }, `${pending.length} change sets are pending. Run \`plinth migrate\` first.`)
@@ -71,7 +74,7 @@ export function changeSetSteps(status: MigrationStatus): readonly UpgradeStep[] 
 }
 
 /** Returns the steps of an upgrade if there is no database yet. Such an upgrade applies all change sets. */
-export const allPending = (plugins: readonly PluginChangeSets[]): readonly UpgradeStep[] =>
+export const pendingStepsOfNewDatabase = (plugins: readonly PluginChangeSets[]): readonly UpgradeStep[] =>
   plugins.flatMap(({ plugin, changeSets }) => changeSets.map(({ id }) => ({ change: 'pending', plugin, entry: id })))
 
 export function progressText(progress: MigrationProgress): string {

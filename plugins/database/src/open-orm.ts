@@ -11,27 +11,27 @@ import { errorCodeOf, errorReason, isPlinthError } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
 import {
   type ConnectionSettings,
-  connectionFailure,
+  connectionErrorOf,
   isWriteOutage,
   mustReconnect,
-  notPrepared,
-  outageOf,
   reservedConnections,
   type ServerSettings,
   type SqliteSettings,
+  statementNotPreparedError,
+  unavailableErrorOf,
 } from './connections/connection-failure.ts'
 import { OpenWaits, OrdinaryStatements } from './connections/connection-queue.ts'
-import { type Demand, type LeaseRules, withLeases } from './connections/leasing-driver.ts'
+import { type Demand, type LeaseRules, withConnectionLeases } from './connections/leasing-driver.ts'
 import { PreparedStatements } from './connections/prepared-statements.ts'
 import {
+  createSessionStatements,
   mysqlOptions,
   postgresOptions,
   prepareOnMysql,
   ServerSockets,
-  sessionRules,
 } from './connections/server-connection.ts'
 import { SqliteDialect } from './connections/sqlite-dialect.ts'
-import { WrittenTables } from './connections/written-tables.ts'
+import { TableWriteNotifier } from './connections/written-tables.ts'
 import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 
@@ -84,7 +84,7 @@ export interface OpenOrm {
   readonly waits: OpenWaits
   readonly pooledStatements: OrdinaryStatements
   readonly demand: AsyncLocalStorage<Demand>
-  readonly written: WrittenTables
+  readonly written: TableWriteNotifier
   readonly prepared: PreparedStatements
   /** Driver of SQLite, for statements that bypass Kysely. */
   readonly sqlite?: SqliteDialect['driver']
@@ -137,7 +137,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
   const { outage, writes } = parts.rules
   const wrote = () => writes.succeeded()
   const dialect = new SqliteDialect({ ...settings, warn: options.warn, outage, wrote })
-  const leased = withLeases(dialect, {
+  const leased = withConnectionLeases(dialect, {
     ...parts.rules,
     size: 1,
     reserved: 0,
@@ -171,11 +171,11 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
     size: settings.poolSize,
     reserved: reservedConnections,
     statementMs: settings.queryTimeoutMs,
-    session: sessionRules(settings, parts.prepared),
+    session: createSessionStatements(settings, parts.prepared),
     closeSockets: () => sockets.closeAll(),
     admit: () => void parts.transaction.isOpen,
   }
-  const lease = (dialect: Dialect) => withLeases(dialect, rules)
+  const lease = (dialect: Dialect) => withConnectionLeases(dialect, rules)
   const common = {
     ...commonOptions(options, parts.transaction),
     host: settings.host,
@@ -224,15 +224,15 @@ function shared(settings: ConnectionSettings, { failures: log, writes = noopLog,
   const transaction = new CurrentTransaction()
   const waits = new OpenWaits()
   const demand = new AsyncLocalStorage<Demand>()
-  const written = new WrittenTables()
+  const written = new TableWriteNotifier()
   const prepared = new PreparedStatements(settings.type !== 'sqlite' && settings.preparedStatements, warn)
   const limitMs = settings.type === 'sqlite' ? Number.POSITIVE_INFINITY : settings.queryTimeoutMs
   const pooledStatements = new OrdinaryStatements(waits, limitMs)
-  const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
+  const failure = (error: unknown) => (isPlinthError(error) ? error : connectionErrorOf(settings, error))
   const outage = (error: unknown) => {
     if (isPlinthError(error)) return error
-    if (prepared.hasRejected(error)) return notPrepared(settings, error)
-    const found = outageOf(settings, error)
+    if (prepared.hasRejected(error)) return statementNotPreparedError(settings, error)
+    const found = unavailableErrorOf(settings, error)
     if (found === undefined) return error
     const state = isWriteOutage(found) ? writes : log
     state.failed(found)

@@ -12,13 +12,20 @@ import {
   upgradeSteps,
 } from '@plinth/kernel'
 import type { MigrationProgress } from '@plinth/migrations'
-import { connectionSettings, databaseKeys } from './config.ts'
+import { databaseKeys, readConnectionSettings } from './config.ts'
 import { isMissingFile } from './connections/connection-failure.ts'
 import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
-import { allPending, changeSetSteps, migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
+import {
+  changeSetSteps,
+  migrateOptions,
+  pendingStepsOfNewDatabase,
+  progressText,
+  runDraftCommand,
+  runMigrateCommand,
+} from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
-import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
+import { clockWarning, confirmHostClock, followedClock, startClockWatch } from './time/database-clock.ts'
 
 /** Time limit of the setup. It is long, because the setup includes migrations. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
@@ -46,13 +53,13 @@ export default definePlugin({
       summary: 'Bring the database up to date with the change sets of all plugins',
       options: migrateOptions,
       setsUp: 'needed',
-      run: ({ own }, invocation) => runMigrate(own(database), invocation),
+      run: ({ own }, invocation) => runMigrateCommand(own(database), invocation),
     },
     {
       name: 'migrate draft',
       summary: 'Print a change set for the difference between the entities and the migrated database',
       setsUp: 'needed',
-      run: ({ own }, invocation) => runDraft(own(database), invocation),
+      run: ({ own }, invocation) => runDraftCommand(own(database), invocation),
     },
     {
       name: 'database confirm-clock',
@@ -60,12 +67,12 @@ export default definePlugin({
       // The command records an audit entry. The plugin that stores audit entries must be set up, if the product has
       // one.
       setsUp: 'possible',
-      run: ({ own, services }, invocation) => confirmClock(own(database).clock, services.kernel, invocation),
+      run: ({ own, services }, invocation) => confirmHostClock(own(database).clock, services.kernel, invocation),
     },
   ],
   async setup(ctx) {
     const { plugins } = ctx.services.kernel
-    const settings = connectionSettings(ctx.config, ctx.root)
+    const settings = readConnectionSettings(ctx.config, ctx.root)
     const service = await DatabaseService.open({
       settings,
       entities: plugins.map(({ id, entities = [] }) => ({ plugin: id, entities })),
@@ -85,7 +92,7 @@ export default definePlugin({
     ctx.contribute(upgradeSteps, 'change-sets', async () =>
       // A command must not create the file of an empty database.
       (await isMissingFile(settings))
-        ? allPending(changeSetsOf(plugins))
+        ? pendingStepsOfNewDatabase(changeSetsOf(plugins))
         : changeSetSteps(await service.migrationStatus()),
     )
     ctx.contribute(startSummary, 'database', () => [{ label: 'Database', place: service.place }])
@@ -116,7 +123,7 @@ export default definePlugin({
     )
     const watch = new AbortController()
     ctx.onStop(() => watch.abort())
-    const startClock = () => startWatch({ clock, processClock: ctx.clock, log: ctx.log, signal: watch.signal })
+    const startClock = () => startClockWatch({ clock, processClock: ctx.clock, log: ctx.log, signal: watch.signal })
     if (ctx.config.get('platform.database.migrate-at-start')) {
       const { applied } = await service.migrate({
         signal: ctx.signal,

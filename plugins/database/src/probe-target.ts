@@ -4,7 +4,7 @@ import { type Dialect, Migrator, type PluginChangeSets } from '@plinth/migration
 import { CompiledQuery, type Kysely } from 'kysely'
 import {
   type ConnectionSettings,
-  connectionFailure,
+  connectionErrorOf,
   type ProbeTarget,
   placeOf,
 } from './connections/connection-failure.ts'
@@ -112,7 +112,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
     if (missing === undefined) return server
     throw isPlinthError(missing.error) ? missing.error : rightError(settings, missing.right, missing.error)
   } catch (error) {
-    throw isPlinthError(error) ? error : connectionFailure(settings, error)
+    throw isPlinthError(error) ? error : connectionErrorOf(settings, error)
   } finally {
     await open.close()
   }

@@ -5,12 +5,12 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { dialectsUnderTest, onServer, onServerAs, skipServer, type TestServer } from '@plinth/database/testing'
+import { dialectsUnderTest, onServer, runOnServerAs, skipServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { type ConnectionSettings, connectionFailure } from '../src/connections/connection-failure.ts'
+import { type ConnectionSettings, connectionErrorOf } from '../src/connections/connection-failure.ts'
 import { numberPlaceholders, StatementCache } from '../src/rows/bound-parameters.ts'
 import { onEachDatabase, productOn, servers, startOn, type TestDatabase } from './fixtures/databases.ts'
 
@@ -197,7 +197,7 @@ for (const server of ['postgresql', 'mariadb'] as const) {
   const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
   t.test(`a ${server} that rejects connections is not reported as missing`, { skip }, async (t) => {
     t.equal(await skipServer(server), false)
-    await rejectsWith(t, onServerAs(server, 'nobody_of_that_name', ['select 1']), { message: /nobody_of_that_name/ })
+    await rejectsWith(t, runOnServerAs(server, 'nobody_of_that_name', ['select 1']), { message: /nobody_of_that_name/ })
   })
 }
 
@@ -229,7 +229,7 @@ t.test('the error codes of the drivers are distinguished', async (t) => {
     ['53300', 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'],
     ['XX000', 'PLINTH_DATABASE_FAILED'],
   ] as const) {
-    const failure = connectionFailure(settings, Object.assign(new Error('said so'), { code }))
+    const failure = connectionErrorOf(settings, Object.assign(new Error('said so'), { code }))
     t.equal(failure.code, expected)
     t.ok(failure.fix.length > 10)
   }

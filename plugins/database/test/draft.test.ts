@@ -5,7 +5,7 @@ import { definePlugin, type Plugin } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { type ChangeSet, defineChangeSet, type SchemaContext, type Statement } from '@plinth/migrations'
 import t from 'tap'
-import { runDraft } from '../src/migrate-command.ts'
+import { runDraftCommand } from '../src/migrate-command.ts'
 import { onEachDatabase, productOn, type TestDatabase } from './fixtures/databases.ts'
 
 const id = column.primaryKey()
@@ -69,7 +69,7 @@ async function draftOn(db: TestDatabase, drafted: Plugin, { migrates = false } =
       result: (value: unknown, text: string) => Object.assign(printed, { value, text }),
       progress: () => {},
     }
-    const exitCode = await runDraft(service, { output } as never)
+    const exitCode = await runDraftCommand(service, { output } as never)
     return { ...printed, exitCode }
   } finally {
     await running.stop('drafted')

@@ -6,7 +6,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import fc from 'fast-check'
 import t from 'tap'
-import { nextStep } from '../src/rows/purge.ts'
+import { nextPurgeSize } from '../src/rows/purge.ts'
 
 const records = definePlugin({
   id: 'records',
@@ -102,21 +102,21 @@ onEachDatabase(t, 'old rows are removed in steps, with turns of the event loop b
 
 t.test('a slow step makes the next one smaller immediately; fast steps make it larger gradually', async (t) => {
   const pace = { targetMs: 25, smallestStep: 100, largestStep: 2_000, maxGrowth: 1.25 }
-  t.equal(nextStep(2_000, 50, pace), 1_000)
-  t.equal(nextStep(1_000, 1, pace), 1_250, 'however quick it was')
-  t.equal(nextStep(50, 1_300, pace), 100, 'a server that stood still is asked for few')
+  t.equal(nextPurgeSize(2_000, 50, pace), 1_000)
+  t.equal(nextPurgeSize(1_000, 1, pace), 1_250, 'however quick it was')
+  t.equal(nextPurgeSize(50, 1_300, pace), 100, 'a server that stood still is asked for few')
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 2_000 }), fc.double({ min: 0, max: 5_000, noNaN: true }), (size, took) => {
-      const next = nextStep(size, took, pace)
+      const next = nextPurgeSize(size, took, pace)
       const isInTime = next === pace.smallestStep || next * (took / size) <= pace.targetMs + took / size
       return isInTime && next >= 100 && next <= 2_000 && next <= Math.ceil(size * 1.25) && Number.isInteger(next)
     }),
   )
   // Simulates a server that needs 0.5 ms per row, then one that needs 0.02 ms.
   let size = 2_000
-  for (let step = 0; step < 3; step++) size = nextStep(size, size * 0.5, pace)
+  for (let step = 0; step < 3; step++) size = nextPurgeSize(size, size * 0.5, pace)
   t.equal(size, 100)
-  for (let step = 0; step < 20; step++) size = nextStep(size, size * 0.02, pace)
+  for (let step = 0; step < 20; step++) size = nextPurgeSize(size, size * 0.02, pace)
   t.equal(size, 1_250)
 })
 

@@ -2,7 +2,7 @@ import { DeadlockException, TransactionPropagation } from '@mikro-orm/core'
 import { rejectsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { isConflict, withRetries } from '../src/current-transaction.ts'
+import { isConflict, retryOnConflict } from '../src/current-transaction.ts'
 import type { DatabaseService } from '../src/database-service.ts'
 import { createDatabase, onEachDatabase, onServer, servers, startOn, type TestDatabase } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
@@ -387,13 +387,16 @@ t.test('conflicts are distinguished from other errors and tried five times in to
     tries++
     throw sqliteBusy
   }
-  await rejectsWith(t, withRetries(always, wait), { code: 'PLINTH_DATABASE_TRANSACTION_GAVE_UP', cause: sqliteBusy })
+  await rejectsWith(t, retryOnConflict(always, wait), {
+    code: 'PLINTH_DATABASE_TRANSACTION_GAVE_UP',
+    cause: sqliteBusy,
+  })
   t.equal(tries, 5)
   t.equal(waits.length, 4)
   t.ok(waits.every((ms) => ms >= 5 && ms <= 80))
   await rejectsWith(
     t,
-    withRetries(async () => Promise.reject(new Error('other')), wait),
+    retryOnConflict(async () => Promise.reject(new Error('other')), wait),
     { message: 'other' },
   )
   t.equal(waits.length, 4, 'other errors are not retried')

@@ -8,7 +8,7 @@ import type { JsonValue } from '@plinth/kernel'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { type ConnectionSettings, outageOf } from '../src/connections/connection-failure.ts'
+import { type ConnectionSettings, unavailableErrorOf } from '../src/connections/connection-failure.ts'
 import type { DatabaseService } from '../src/database-service.ts'
 import { onEachDatabase, productOn } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
@@ -130,7 +130,7 @@ t.test('errors that mean that the database cannot work are distinguished', async
     ['53400', 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'],
     ['SQLITE_CONSTRAINT_UNIQUE', undefined],
   ] as const) {
-    const found = outageOf(settings, Object.assign(new Error('failed'), { code }))
+    const found = unavailableErrorOf(settings, Object.assign(new Error('failed'), { code }))
     t.equal(found?.code, expected, code)
     t.equal(found?.unavailable, expected === undefined ? undefined : true)
   }

@@ -16,7 +16,7 @@ import { OutboxStore } from '../src/outbox-store.ts'
 import { OutboxWriter } from '../src/outbox-writer.ts'
 import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
-import { rowsRead, rowsReadBy } from './fixtures/rows-read.ts'
+import { countRowsRead, countRowsReadBy } from './fixtures/rows-read.ts'
 
 const numbered = event('test.numbered', Type.Object({ key: Type.Integer(), n: Type.Integer() }))
 
@@ -180,7 +180,7 @@ onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many ev
     requested.length = 0
     const look = await store.look()
     const [sql, parameters] = requested[0] as (typeof requested)[number]
-    return { look, read: await rowsRead(db, sql, parameters) }
+    return { look, read: await countRowsRead(db, sql, parameters) }
   }
   const statementsOfPublish = async () => {
     requested.length = 0
@@ -229,17 +229,17 @@ onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many ev
   ] as const
   if (db.dialect === 'sqlite') {
     for (const column of ['status', 'type']) {
-      await rowsRead(db, `select id from outbox_event where ${column} = ? order by id desc limit 21`, ['x'])
+      await countRowsRead(db, `select id from outbox_event where ${column} = ? order by id desc limit 21`, ['x'])
     }
   } else {
     const admin = new OutboxAdmin({ db, store, backlog: new Backlog(db, clock), replayed: () => {} })
     const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
     for (const filter of lists) {
-      const read = await rowsReadBy(db, () => admin.list(filter, window))
+      const read = await countRowsReadBy(db, () => admin.list(filter, window))
       t.ok(read < 500, `${read} rows are read for a page of ${JSON.stringify(filter)}`)
     }
     const after = [Number.MAX_SAFE_INTEGER]
-    const read = await rowsReadBy(db, () => admin.list({ status: 'pending' }, { ...window, after }))
+    const read = await countRowsReadBy(db, () => admin.list({ status: 'pending' }, { ...window, after }))
     t.ok(read < 500, `${read} rows are read for a page behind a cursor`)
   }
 })

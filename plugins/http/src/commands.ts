@@ -13,7 +13,7 @@ import {
 import { site } from '@plinth/site'
 import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
-import { databaseWaits } from './metrics.ts'
+import { databaseWaitMetrics } from './metrics.ts'
 import { clientModule } from './openapi/client-types.ts'
 import { breakingChanges } from './openapi/openapi-changes.ts'
 import { operationTypes } from './openapi/operation-types.ts'
@@ -24,7 +24,7 @@ export const requires = {
   kernel,
   i18n: optional(i18n),
   site: optional(site),
-  database: optional(databaseWaits),
+  database: optional(databaseWaitMetrics),
 } as const
 
 export const commands: readonly CommandDeclaration<{ requires: typeof requires; provides: readonly [typeof http] }>[] =

@@ -125,7 +125,7 @@ export interface RouteSecurity {
 }
 
 /** A guard or a wrapper that a request passes. */
-export interface RouteStep {
+export interface RouteGuardOrWrapper {
   readonly stage: RouteGuard['stage'] | 'wrapper'
   readonly name: string
 }
@@ -184,7 +184,7 @@ export interface HttpServer {
     options?: Options,
   ): void
   /** Returns the guards and wrappers of a route in the order in which a request passes them. */
-  stepsOf(route: RouteInfo): readonly RouteStep[]
+  stepsOf(route: RouteInfo): readonly RouteGuardOrWrapper[]
   /** Routes of all plugins. Routes of Fastify plugins are missing until the server is built. */
   readonly routes: readonly RouteInfo[]
   readonly hasMetrics: boolean
@@ -275,11 +275,11 @@ export interface ListWindow {
   /** The page starts after this position. The value comes from the caller and is not verified. */
   readonly after?: readonly ListKey[] | undefined
   readonly count: ListCount
-  readonly range?: ListRange | undefined
+  readonly range?: ListTimeRange | undefined
 }
 
 /** Limits a list to rows of a time range. */
-export interface ListRange {
+export interface ListTimeRange {
   readonly property: string
   /**
    * Property with an id of the row. The id must have been created within a day of the time in `property`. The query

@@ -100,13 +100,13 @@ function closingResponse(failure: Failure) {
   return { status, headers: { ...headers, connection: 'close' }, body }
 }
 
-export function answerBare(response: ServerResponse, failure: Failure): void {
+export function sendBareFailure(response: ServerResponse, failure: Failure): void {
   const { status, headers, body } = closingResponse(failure)
   response.writeHead(status, headers).end(body)
 }
 
 /** Responds to a request that Node.js could not parse. If a response is already being sent, destroys the connection. */
-export function answerConnection(socket: Socket, failure: Failure): void {
+export function sendFailureToSocket(socket: Socket, failure: Failure): void {
   // This internal member contains the response that is being sent. Node.js itself checks it before it responds to a
   // parse error.
   const { _httpMessage: current } = socket

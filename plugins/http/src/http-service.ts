@@ -4,11 +4,11 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ClientIpRules } from './caller/client-ip.ts'
 import type { HttpServer } from './contract.ts'
 import type { ApiDocument } from './openapi/document.ts'
-import { ofSite, openapiDocument } from './openapi/openapi.ts'
+import { openapiDocument, withSiteDetails } from './openapi/openapi.ts'
 import { addEnvelopeRoutes, addExtensions, addPages } from './routes/add-routes.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
-import { runInTurn, stepsOf } from './routes/guards.ts'
+import { runGuardsInOrder, stepsOf } from './routes/guards.ts'
 import { RouteRegistry } from './routes/route-registry.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
@@ -66,7 +66,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     from.close()
     const app = await createApp({ ...settings, alwaysServed }, schemas)
     await addExtensions(app, from)
-    if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
+    if (from.onEveryRequest.length > 0) app.addHook('onRequest', runGuardsInOrder(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
     await addPages(app, from, from === registry && settings.hasDocs ? { document: describe(), ...settings } : undefined)
     await app.ready()
@@ -100,7 +100,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
         return registry.infos
       },
       stepsOf: (route) => stepsOf(route, registry),
-      openapi: async () => ofSite(describe(), settings.site, settings.contextPath),
+      openapi: async () => withSiteDetails(describe(), settings.site, settings.contextPath),
       get url() {
         return readUrl()
       },

@@ -26,14 +26,14 @@ export function measureProcess(registry: Registry): void {
 /**
  * Metrics of the database. This service is found by its id, because the package does not import the database plugin.
  */
-export interface DatabaseWaits {
+export interface DatabaseWaitMetrics {
   /** Seconds since the oldest current wait for the database began. */
   readonly longestWaitSeconds: number
 }
 
-export const databaseWaits = service<DatabaseWaits>('database', { from: '@plinth/database' })
+export const databaseWaitMetrics = service<DatabaseWaitMetrics>('database', { from: '@plinth/database' })
 
-export function measureDatabase(registry: Registry, waits: DatabaseWaits): void {
+export function measureDatabase(registry: Registry, waits: DatabaseWaitMetrics): void {
   new Gauge({
     name: 'plinth_database_longest_wait_seconds',
     help: 'Age of the oldest statement, or turn for a database connection, that is waited for',

@@ -2,7 +2,7 @@ import { charts } from '@plinth/admin'
 import { definePlugin, healthCheck, manifestEntries, optional, startSummary, upgradeSteps } from '@plinth/kernel'
 import { Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
-import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts'
+import { type ClientIpRules, createCallerAddressResolver } from './caller/client-ip.ts'
 import { createForwarding } from './caller/forwarding.ts'
 import { commands, operationSteps, requires, routeEntries } from './commands.ts'
 import { keys } from './config.ts'
@@ -58,7 +58,7 @@ export default definePlugin({
       headers: config.get('platform.rate-limit.annotation.client-ip.headers') as ClientIpRules['headers'],
       ipv6Prefix: config.get('platform.rate-limit.annotation.client-ip.ipv6-prefix'),
     }
-    const addresses = createCallerAddresses(clientIpRules)
+    const addresses = createCallerAddressResolver(clientIpRules)
     const readiness = createReadiness(() => services.kernel.contributions(healthCheck), {
       deadlineMs: config.get('platform.http.readiness-deadline'),
       clock,

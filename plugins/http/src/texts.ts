@@ -50,7 +50,7 @@ export interface PageTexts {
 const otherKeys: Readonly<Record<string, string>> = { 'access.identity-missing': 'http.identity-missing' }
 
 /** Returns text as HTML, with `<code>` for parts between backticks. */
-export const proseHtml = (text: string): string => htmlText(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+export const textWithCodeToHtml = (text: string): string => htmlText(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 
 /** @param chosen language in the query of the URL, which links repeat */
 export const pageTexts = (translate: Translate, locale: string, chosen: string | undefined): PageTexts => ({

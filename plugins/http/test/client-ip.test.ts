@@ -2,14 +2,14 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
-import { type ClientIpRules, clientHeaders, createCallerAddresses } from '../src/caller/client-ip.ts'
+import { type ClientIpRules, clientHeaders, createCallerAddressResolver } from '../src/caller/client-ip.ts'
 import { keys } from '../src/config.ts'
 import { AddressSet, addressNetwork, normalizeAddress } from '../src/index.ts'
-import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const trustedProxies = keys['platform.rate-limit.annotation.client-ip.trusted-proxies'].default as readonly string[]
 const rules: ClientIpRules = { trustedProxies, trustForwardedHeaders: true, headers: clientHeaders, ipv6Prefix: 64 }
-const resolverWith = (changed: Partial<ClientIpRules>) => createCallerAddresses({ ...rules, ...changed }).client
+const resolverWith = (changed: Partial<ClientIpRules>) => createCallerAddressResolver({ ...rules, ...changed }).client
 const resolve = resolverWith({})
 const resolveForwarded = (chain: string, peer = '127.0.0.1') => resolve(peer, { 'x-forwarded-for': chain })
 
@@ -154,7 +154,7 @@ t.test('R-053 header lines reach the resolver in order', async (t) => {
   })
   const ipWith = async (...lines: string[]) => {
     const head = ['GET /api/v1/shop/ip HTTP/1.1', 'Host: x', 'Connection: close', ...lines]
-    const { ip, peer } = bodyOf(await rawExchange(port(), `${head.join('\r\n')}\r\n\r\n`)).data
+    const { ip, peer } = bodyOf(await exchangeRawHttp(port(), `${head.join('\r\n')}\r\n\r\n`)).data
     t.equal(peer, '127.0.0.1', 'the other end of the connection, whatever headers say')
     return ip
   }

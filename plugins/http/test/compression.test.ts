@@ -6,7 +6,7 @@ import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import t from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
-import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const decode = {
   br: brotliDecompressSync,
@@ -193,7 +193,7 @@ t.test('compression of responses that nobody reads uses limited memory', { timeo
   })
   await Promise.all(sockets.map((socket) => once(socket, 'data')))
   const get = () =>
-    rawExchange(
+    exchangeRawHttp(
       port(),
       'GET /api/v1/shop/large HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: gzip\r\n\r\n',
     )

@@ -8,7 +8,7 @@ import { Type } from 'typebox'
 import { failureOf, failureText } from '../src/envelope.ts'
 import type { HttpServer, RouteDeclaration } from '../src/index.ts'
 import { createSay } from '../src/texts.ts'
-import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const Item = Type.Object({
   id: Type.Integer(),
@@ -205,7 +205,7 @@ t.test('K-003 K-004 transport failures have their HTTP status and an envelope', 
     ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ] as const) {
-    const response = await rawExchange(port(), request)
+    const response = await exchangeRawHttp(port(), request)
     t.match(response, new RegExp(`^HTTP/1\\.1 ${status} `))
     isEnvelope(t, bodyOf(response))
   }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { createForwarding } from '../src/caller/forwarding.ts'
 import type { HttpServer } from '../src/index.ts'
-import { rawExchange, startHttp } from './start-http.ts'
+import { exchangeRawHttp, startHttp } from './start-http.ts'
 
 const facts = (http: HttpServer) => {
   http.route({
@@ -93,7 +93,7 @@ t.test('I-186 a handler for every request also sees unknown paths, pages and han
   for (const url of [path, '/nowhere', '/docs/', '/health/live']) {
     t.hasStrict((await call(url)).body, { code: '503', data: { reason: 'shop.closed' } }, url)
   }
-  const handshake = await rawExchange(
+  const handshake = await exchangeRawHttp(
     port(),
     'GET /api/v1/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   )

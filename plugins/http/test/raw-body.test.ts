@@ -4,7 +4,7 @@ import { rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer, RouteDeclaration, RouteGuard } from '../src/index.ts'
-import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclaration => ({
   method: 'POST',
@@ -60,7 +60,7 @@ t.test('C-049 a signature guard gets exactly the bytes that were sent', async (t
     const chunks = [bytes.subarray(0, 7), bytes.subarray(7, 11), bytes.subarray(11)]
     const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk.toString('latin1')}\r\n`).join('')
     const request = head('/api/v1/shop/signed', 'content-type: application/json', 'transfer-encoding: chunked')
-    t.same(bodyOf(await rawExchange(port(), `${request}${body}0\r\n\r\n`)).data, { a: '漢😀' })
+    t.same(bodyOf(await exchangeRawHttp(port(), `${request}${body}0\r\n\r\n`)).data, { a: '漢😀' })
     t.same(seen.pop(), bytes)
   })
 
@@ -94,10 +94,10 @@ t.test('C-049 no body counts as an empty body', async (t) => {
   t.equal((await call(url)).body.data, 0)
   t.same(seen.pop(), empty, 'GET')
   const chunked = head(url, 'content-type: application/json', 'transfer-encoding: chunked')
-  t.equal(bodyOf(await rawExchange(port(), `${chunked}0\r\n\r\n`)).code, '200')
+  t.equal(bodyOf(await exchangeRawHttp(port(), `${chunked}0\r\n\r\n`)).code, '200')
   t.same(seen.pop(), empty, 'no chunk')
   const get = `GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{"a":1}`
-  t.equal(bodyOf(await rawExchange(port(), get)).data, 0)
+  t.equal(bodyOf(await exchangeRawHttp(port(), get)).data, 0)
   t.same(seen.pop(), empty, 'the body of a GET is never read, so it is none')
 })
 
@@ -123,7 +123,7 @@ t.test('an unknown path is rejected before any signature is checked', async (t) 
   }
   const chunks = `${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`
   const chunked = head(url, 'content-type: application/json', 'transfer-encoding: chunked')
-  t.equal(bodyOf(await rawExchange(port(), `${chunked}${chunks}`)).code, '413', 'too large in chunks')
+  t.equal(bodyOf(await exchangeRawHttp(port(), `${chunked}${chunks}`)).code, '413', 'too large in chunks')
   t.same(seen, [])
   const exact = JSON.stringify({ a: 'x'.repeat(56) })
   t.equal(exact.length, 64)

@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
 import { type HttpServer, metrics } from '../src/index.ts'
-import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const checks = (named: Readonly<Record<string, HealthCheck>>) =>
   definePlugin({
@@ -176,7 +176,7 @@ t.test(
     const fresh = async () => {
       while (!isOver && rejected === 0) {
         await pause(5)
-        const answer = await rawExchange(
+        const answer = await exchangeRawHttp(
           listening,
           'GET /api/v1/shop/busy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
         ).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
@@ -425,7 +425,7 @@ t.test('A29 the API reference page loads nothing from other hosts and runs no in
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const logged = await startHttp(t, undefined, { logger })
-  const outside = await rawExchange(
+  const outside = await exchangeRawHttp(
     logged.port(),
     'GET /docs/operations/%2e%2e%2fx HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
   )
@@ -500,7 +500,7 @@ t.test('a request that does not arrive in time gets 408', async (t) => {
   )
   const begun = 'POST /api/v1/shop/item HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
   const responses = await Promise.all(
-    [`${begun}Content-Length: 5\r\n\r\nab`, begun].map((text) => rawExchange(port(), text)),
+    [`${begun}Content-Length: 5\r\n\r\nab`, begun].map((text) => exchangeRawHttp(port(), text)),
   )
   for (const answer of responses) {
     t.match(answer, /^HTTP\/1\.1 408 /)
@@ -601,19 +601,19 @@ t.test('K-009 no log line of Fastify contains headers, query or body of the call
     lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'stream closed prematurely'),
     { traceId: 'trace-1', res: { method: 'GET', route: '/api/v1/shop/endless', status: 200 } },
   )
-  const header = await rawExchange(port(), ask('header'))
+  const header = await exchangeRawHttp(port(), ask('header'))
   t.match(header, /^HTTP\/1\.1 200 /)
   t.hasStrict(bodyOf(header), { code: '500', data: null }, 'a header that cannot be sent is a failure like any other')
   t.match(header, /x-trace-id: trace-1/i)
-  for (const name of ['late', 'torn', 'own', 'nowhere']) await rawExchange(port(), ask(name)).catch(() => undefined)
+  for (const name of ['late', 'torn', 'own', 'nowhere']) await exchangeRawHttp(port(), ask(name)).catch(() => undefined)
   for (const body of [`{"password":"${planted.body}"`, JSON.stringify({ password: planted.body }), planted.body]) {
-    await rawExchange(
+    await exchangeRawHttp(
       port(),
       ask('posted', 'POST', body).replace('Cookie:', 'Content-Type: application/json\r\nCookie:'),
     )
   }
-  await rawExchange(port(), `GET /${planted.query} NONSENSE\r\n${credentials.join('\r\n')}\r\n\r\n`)
-  await rawExchange(port(), ask('own').replace('/api', '/%zz'))
+  await exchangeRawHttp(port(), `GET /${planted.query} NONSENSE\r\n${credentials.join('\r\n')}\r\n\r\n`)
+  await exchangeRawHttp(port(), ask('own').replace('/api', '/%zz'))
   t.match(lines.join(''), /Reply was already sent/)
   t.match(lines.join(''), /failed at/)
   t.match(lines.join(''), /the disk is gone/)

@@ -63,7 +63,7 @@ export async function startHttp(
  * Sends exactly these bytes on a new connection. Returns everything that the server sends until it closes the
  * connection.
  */
-export function rawExchange(port: number, request: string): Promise<string> {
+export function exchangeRawHttp(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(request, 'latin1'))

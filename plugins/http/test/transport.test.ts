@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
-import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const url = '/api/v1/shop/items'
 
@@ -62,7 +62,7 @@ function isFailure(t: Test, response: string, status: number, reason: string): v
 
 t.test('B2 a request must have exactly one host', async (t) => {
   const { port, server } = await startHttp(t, addItems)
-  const ask = (...lines: string[]) => rawExchange(port(), `${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`)
+  const ask = (...lines: string[]) => exchangeRawHttp(port(), `${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`)
   const one = `GET ${url}/7 HTTP/1.1`
   isFailure(t, await ask(one, 'Host: shop.example', 'Host: evil.example'), 400, 'http.host-ambiguous')
   isFailure(t, await ask(one, 'Host: shop.example', 'hOST: shop.example'), 400, 'http.host-ambiguous')
@@ -121,7 +121,7 @@ t.test('K-003 a body is JSON in UTF-8, or it is rejected', async (t) => {
   const chunks = [bytes.subarray(0, 10), bytes.subarray(10)]
   const lines = chunks.map((part) => `${part.length.toString(16)}\r\n${part.toString('latin1')}\r\n`)
   const chunked = `POST ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
-  t.equal(bodyOf(await rawExchange(port(), `${chunked}${lines.join('')}0\r\n\r\n`)).data, 'é', 'cut in a character')
+  t.equal(bodyOf(await exchangeRawHttp(port(), `${chunked}${lines.join('')}0\r\n\r\n`)).data, 'é', 'cut in a character')
 })
 
 t.test('K-003 another method on a known path is 405 with the allowed methods', async (t) => {
@@ -148,7 +148,7 @@ t.test('K-003 another method on a known path is 405 with the allowed methods', a
 
 t.test('K-003 requests that Node.js itself rejects also get an envelope', async (t) => {
   const { port } = await startHttp(t, addItems)
-  const ask = (text: string) => rawExchange(port(), text)
+  const ask = (text: string) => exchangeRawHttp(port(), text)
   const head = `POST ${url} HTTP/1.1\r\nHost: x\r\n`
   const chunked = `${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n`
   isFailure(t, await ask('NONSENSE\r\n\r\n'), 400, 'http.request-malformed')
@@ -230,7 +230,7 @@ t.test(
     const { port } = await startHttp(t, addItems)
     const chunks = '10\r\n{"name": "cup"} \r\n0\r\n\r\n'
     const post = (version: string, coding: string) =>
-      rawExchange(
+      exchangeRawHttp(
         port(),
         `POST ${url} HTTP/${version}\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`,
       )

@@ -1,6 +1,6 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
-import { attemptsKey, windowKey } from './sessions/limit-keys.ts'
+import { attemptWindowKey, maxAttemptsKey } from './sessions/limit-keys.ts'
 
 export const keys = {
   'platform.iam.password.policy': key.enum({
@@ -151,19 +151,19 @@ export const keys = {
     default: true,
     reload: 'live',
   }),
-  'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': attemptsKey({
+  'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': maxAttemptsKey({
     title: { en: 'Attempts per account', 'zh-CN': '每个账号的尝试次数' },
     default: 5,
   }),
-  'platform.iam.auth.login.rate-limit.password.identifier-window': windowKey({
+  'platform.iam.auth.login.rate-limit.password.identifier-window': attemptWindowKey({
     title: { en: 'Window per account', 'zh-CN': '每个账号的时间窗口' },
     default: '1m',
   }),
-  'platform.iam.auth.login.rate-limit.password.ip-max-attempts': attemptsKey({
+  'platform.iam.auth.login.rate-limit.password.ip-max-attempts': maxAttemptsKey({
     title: { en: 'Attempts per IP address', 'zh-CN': '每个 IP 的尝试次数' },
     default: 20,
   }),
-  'platform.iam.auth.login.rate-limit.password.ip-window': windowKey({
+  'platform.iam.auth.login.rate-limit.password.ip-window': attemptWindowKey({
     title: { en: 'Window per IP address', 'zh-CN': '每个 IP 的时间窗口' },
     default: '1m',
   }),

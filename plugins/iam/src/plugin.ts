@@ -9,9 +9,9 @@ import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
 import { permissionData } from './access/permission-catalogue.ts'
 import { roleRoutes } from './access/role-routes.ts'
-import { ownRoutes } from './accounts/own-routes.ts'
+import { callerAccountRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
-import { noticePreviousEmail } from './accounts/users.ts'
+import { notifyPreviousEmail } from './accounts/users.ts'
 import { pages } from './admin-pages.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
 import { auditedIam } from './audit/audited-kinds.ts'
@@ -23,7 +23,7 @@ import { businessError, messages } from './failures.ts'
 import { iamLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { type Parts, resolvers } from './parts.ts'
-import { assertHashInTime } from './passwords/password-hash.ts'
+import { assertHashIsFast } from './passwords/password-hash.ts'
 import { permissions } from './permissions.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
 import { personalRoutes } from './personal-data/personal-routes.ts'
@@ -69,7 +69,7 @@ export default definePlugin({
           passes: after('platform.iam.password.hash.passes'),
           concurrency: after('platform.iam.password.hash.concurrency'),
         }
-        return assertHashInTime(settings, { clock: context.clock, availableMemory: () => process.availableMemory() })
+        return assertHashIsFast(settings, { clock: context.clock, availableMemory: () => process.availableMemory() })
       })
     }
     const guards = { loginGuards: contributions(loginGuard), renameGuards: contributions(renameGuard) }
@@ -102,12 +102,12 @@ export default definePlugin({
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
     if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {
-      noticePreviousEmail(events, services.mail, services.i18n)
+      notifyPreviousEmail(events, services.mail, services.i18n)
     }
     for (const guard of accessGuards(parts.identity, clock)) http.guard(guard)
     http.wrap(reasonWrapper)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
-    http.addRoutes(ownRoutes, parts)
+    http.addRoutes(callerAccountRoutes, parts)
     http.addRoutes(userRoutes, parts)
     http.addRoutes(roleRoutes, parts)
     const stopping = new AbortController()

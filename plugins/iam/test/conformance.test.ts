@@ -1,10 +1,10 @@
 /** Tests that the kit for login guards accepts a correct guard and rejects each faulty guard. */
 import { testConformanceKit } from '@plinth/kernel/testing'
 import t from 'tap'
-import { faultyLoginGuards, guardKit } from './fixtures/faulty-login-guards.ts'
+import { createGuardCases, faultyLoginGuards } from './fixtures/faulty-login-guards.ts'
 
 t.test('the login guard kit rejects faulty guards', async (t) => {
-  const { faults, share, ...result } = await testConformanceKit(guardKit, faultyLoginGuards)
+  const { faults, share, ...result } = await testConformanceKit(createGuardCases, faultyLoginGuards)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 15, `${faults} faulty guards`)
   t.ok(share >= 0.95)

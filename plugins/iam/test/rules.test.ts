@@ -3,7 +3,13 @@ import { throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { covers, type RoleGrant, resolveGrants } from '../src/access/role-grants.ts'
-import { emailForms, loginKey, masked, mobileForm, usernameForms } from '../src/accounts/account-names.ts'
+import {
+  emailForms,
+  loginLookupOf,
+  masked,
+  normalizeOptionalMobile,
+  usernameForms,
+} from '../src/accounts/account-names.ts'
 import type { keys } from '../src/config.ts'
 import type { DataScope } from '../src/contract.ts'
 import { PasswordHasher } from '../src/passwords/password-hash.ts'
@@ -195,12 +201,12 @@ t.test('names, addresses, masks and tokens', (t) => {
     throwsWith(t, () => emailForms(bad), rejectedFor('iam.email-invalid'), bad)
   }
   for (const spelled of ['+49 (170) 123-4567', '0049 170 1234567', '+49 (0) 170 1234567']) {
-    t.equal(mobileForm(spelled), '+491701234567', spelled)
+    t.equal(normalizeOptionalMobile(spelled), '+491701234567', spelled)
   }
-  t.equal(mobileForm('170 1234567'), '1701234567', 'of a country that nobody knows')
-  throwsWith(t, () => mobileForm('12ab'), rejectedFor('iam.mobile-invalid'))
+  t.equal(normalizeOptionalMobile('170 1234567'), '1701234567', 'of a country that nobody knows')
+  throwsWith(t, () => normalizeOptionalMobile('12ab'), rejectedFor('iam.mobile-invalid'))
   t.same(
-    [loginKey('MIA'), loginKey('M@b.c'), loginKey('\u0000')],
+    [loginLookupOf('MIA'), loginLookupOf('M@b.c'), loginLookupOf('\u0000')],
     [{ usernameKey: 'mia' }, { emailKey: 'm@b.c' }, undefined],
   )
   t.same(['secret', '', '\u0001x', '😀x'].map(masked), ['s***', '', '?***', '😀***'])
@@ -212,7 +218,7 @@ t.test('names, addresses, masks and tokens', (t) => {
   t.equal(tokenHash('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
-      loginKey(text)
+      loginLookupOf(text)
       return !isTokenShaped(text) && [...masked(text)].length <= 4
     }),
   )
@@ -285,7 +291,7 @@ t.test('names use only one script, and folding is idempotent', (t) => {
       }
       const again = [forms.usernameKey, forms.username.toUpperCase(), forms.username.toLowerCase()]
       return again.every((name) => {
-        const key = loginKey(name)
+        const key = loginLookupOf(name)
         return key === undefined || ('usernameKey' in key && key.usernameKey === forms.usernameKey)
       })
     }),

@@ -12,7 +12,7 @@ import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { mobileNumber } from '../src/accounts/account-names.ts'
+import { normalizeMobileNumber } from '../src/accounts/account-names.ts'
 import { system } from './fixtures/product.ts'
 import { address, type Config, phone, sink, startCodes as start } from './fixtures/verification.ts'
 
@@ -537,7 +537,7 @@ t.test('a mobile number has one form, whatever its notation', async () => {
       ([start, rest], prefix, between) => {
         const number = `1${start}${String(rest).padStart(8, '0')}`
         const spelled = prefix + [...number].map((digit, index) => `${between[index]}${digit}`).join('')
-        return mobileNumber(spelled, 'CN') === `+86${number}`
+        return normalizeMobileNumber(spelled, 'CN') === `+86${number}`
       },
     ),
     { numRuns: 300 },
@@ -547,8 +547,8 @@ t.test('a mobile number has one form, whatever its notation', async () => {
       fc.string({ unit: 'binary', maxLength: 32 }),
       fc.constantFrom('', 'CN', 'US', 'XX'),
       (text, country) => {
-        const form = mobileNumber(text, country)
-        return form === undefined || (/^\+\d{5,15}$/.test(form) && mobileNumber(form, 'DE') === form)
+        const form = normalizeMobileNumber(text, country)
+        return form === undefined || (/^\+\d{5,15}$/.test(form) && normalizeMobileNumber(form, 'DE') === form)
       },
     ),
   )

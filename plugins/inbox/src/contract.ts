@@ -122,9 +122,9 @@ export type InboxItemView = Static<typeof inboxItemView>
 export type InboxContentView = Omit<InboxItemView, 'id' | 'unread' | 'readAt'>
 
 /** Maximum number of recipients in one event, and of items that one transaction writes. */
-export const largestCreatedEvent = 1_000
+export const maxUsersPerCreatedEvent = 1_000
 
-const recipients = Type.Array(id, { minItems: 1, maxItems: largestCreatedEvent })
+const recipients = Type.Array(id, { minItems: 1, maxItems: maxUsersPerCreatedEvent })
 
 /**
  * Event: items were committed. The process that wrote them emits one event for up to 1,000 recipients. The event is not

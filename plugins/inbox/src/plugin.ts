@@ -23,7 +23,7 @@ import { permissions } from './permissions.ts'
 import { inboxTables } from './personal-data.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
-import { itemsOf, purge } from './tasks.ts'
+import { inboxRowsOfUser, purge } from './tasks.ts'
 
 /**
  * Plugin for inboxes. It does not depend on `@plinth/notification`: that plugin reads the preferences, and the channel
@@ -75,7 +75,7 @@ export default definePlugin({
     http.addRoutes(preferenceRoutes, { preferences })
     http.addRoutes(recordRoutes, { reader, contents })
     events.on(userDeleted, 'notification.inbox.forget-user', async ({ payload: { userId } }, { signal }) => {
-      await purgeOldRows(db, itemsOf(userId), { signal })
+      await purgeOldRows(db, inboxRowsOfUser(userId), { signal })
       signal.throwIfAborted()
       await preferences.forget(userId)
     })

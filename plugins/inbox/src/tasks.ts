@@ -2,7 +2,7 @@ import { olderThan, purgeTask } from '@plinth/coordination'
 import { type Database, firstIdAt, type OldRows, type RemovedRows } from '@plinth/database'
 import type { ServiceRef } from '@plinth/kernel'
 import type { keys } from './config.ts'
-import { inLists } from './preferences/user-preferences.ts'
+import { inClauseLists } from './preferences/user-preferences.ts'
 
 type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys }
 
@@ -12,7 +12,7 @@ const table = 'notification_inbox_item'
 export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
-    for (const { places, values } of inLists(groups.map(({ values }) => Number(values['content_id'])))) {
+    for (const { places, values } of inClauseLists(groups.map(({ values }) => Number(values['content_id'])))) {
       await db.execute(
         `delete from notification_inbox_content where id in (${places})
          and not exists (select 1 from ${table} where content_id = notification_inbox_content.id)`,
@@ -27,7 +27,7 @@ export const tally = {
   },
 }
 
-export const itemsOf = (userId: number): OldRows => ({
+export const inboxRowsOfUser = (userId: number): OldRows => ({
   table,
   tally,
   where: 'owner_id = ?',

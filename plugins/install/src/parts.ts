@@ -5,24 +5,24 @@ import { EntryPolicy, namedProxies } from './entry/entry-policy.ts'
 import { FailedAttempts, type InstallToken, installToken } from './entry/install-token.ts'
 import { Announcements } from './execution/announcements.ts'
 import { Execution } from './execution/execution.ts'
-import { SingleRun } from './execution/single-run.ts'
+import { SingleInstallationLock } from './execution/single-run.ts'
 import { StepOverview } from './execution/step-overview.ts'
 import { StepRunner } from './execution/step-runner.ts'
 import { AdministratorCreation, Migration } from './execution/step-work.ts'
 import { InstallSteps } from './execution/steps.ts'
 import { type InstallFiles, installFiles } from './files.ts'
-import { type Running, runningValues } from './form/form-values.ts'
+import { createConfiguredValueReader, type Running } from './form/form-values.ts'
 import { ProductPages } from './pages/product-pages.ts'
 import { Preflight } from './preflight/preflight-run.ts'
 import { InstallAuditTrail } from './records/audit-trail.ts'
 import { Journal } from './records/journal.ts'
 import { Sessions } from './records/sessions.ts'
 import type { InstallServices } from './requires.ts'
-import { ConnectionProbes, ConnectionTrial } from './settings/connection-probes.ts'
+import { ConnectionProbes, NewConnectionTrial } from './settings/connection-probes.ts'
 import { SettingsWriter } from './settings/settings-writer.ts'
-import { FallbackWatch } from './state/fallback.ts'
+import { FallbackDatabaseWatch } from './state/fallback.ts'
 import { InstallState } from './state/install-state.ts'
-import { RestartNote } from './state/restart-note.ts'
+import { RestartRequestFile } from './state/restart-note.ts'
 import { createSay, type Translate } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
@@ -46,14 +46,14 @@ export interface Parts extends InstallServices {
   readonly audit: InstallAuditTrail
   readonly migration: Migration
   readonly administrator: AdministratorCreation
-  readonly restartNote: RestartNote
-  readonly singleRun: SingleRun
+  readonly restartNote: RestartRequestFile
+  readonly singleRun: SingleInstallationLock
   readonly announcements: Announcements
-  readonly trial: ConnectionTrial
+  readonly trial: NewConnectionTrial
   readonly probes: ConnectionProbes
   readonly settings: SettingsWriter
   readonly preflight: Preflight
-  readonly fallback: FallbackWatch
+  readonly fallback: FallbackDatabaseWatch
   readonly steps: InstallSteps
   readonly stepOverview: StepOverview
   readonly runner: StepRunner
@@ -67,7 +67,7 @@ export const resolvers: Resolvers<Parts, InstallServices> = {
   translate: asFunction(({ i18n }) => createSay(i18n)),
   files: asFunction(({ config, configAdmin, root }) => installFiles(config, configAdmin, root)),
   running: asFunction(({ configAdmin, databaseSecret, redisSecret }) =>
-    runningValues(configAdmin, {
+    createConfiguredValueReader(configAdmin, {
       'platform.database.password': databaseSecret,
       'platform.cache.password': redisSecret,
     }),
@@ -85,14 +85,14 @@ export const resolvers: Resolvers<Parts, InstallServices> = {
   audit: asClass(InstallAuditTrail),
   migration: asClass(Migration),
   administrator: asClass(AdministratorCreation),
-  restartNote: asClass(RestartNote),
-  singleRun: asClass(SingleRun),
+  restartNote: asClass(RestartRequestFile),
+  singleRun: asClass(SingleInstallationLock),
   announcements: asClass(Announcements),
-  trial: asClass(ConnectionTrial),
+  trial: asClass(NewConnectionTrial),
   probes: asClass(ConnectionProbes),
   settings: asClass(SettingsWriter),
   preflight: asClass(Preflight),
-  fallback: asClass(FallbackWatch),
+  fallback: asClass(FallbackDatabaseWatch),
   steps: asClass(InstallSteps),
   stepOverview: asClass(StepOverview),
   runner: asClass(StepRunner),

@@ -11,8 +11,8 @@ import { commandCaller } from './entry/caller.ts'
 import { crossSiteGuard } from './entry/entry-gate.ts'
 import { tasks } from './execution/plugin-tasks.ts'
 import { changeSets } from './migrations/index.ts'
-import { accessProtection, pageRoutes } from './pages/page-routes.ts'
-import { assertOwnPath } from './pages/product-pages.ts'
+import { pageRoutes, redirectUntilInstalled } from './pages/page-routes.ts'
+import { assertProductPath } from './pages/product-pages.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { entities, installTables } from './records/entities.ts'
 import { requires } from './requires.ts'
@@ -96,7 +96,7 @@ export default definePlugin({
     })
 
     for (const key of ['platform.view.root.target', 'platform.install.root-route.target'] as const) {
-      config.onVerify(key, assertOwnPath)
+      config.onVerify(key, assertProductPath)
     }
     const { http } = services
     http.guard(crossSiteGuard(plugin.id))
@@ -108,7 +108,7 @@ export default definePlugin({
     http.addRoutes(pageRoutes(config), parts)
     if (config.get('platform.install.access-protection-enabled') && entry.isEnabled) {
       const takesRoot = config.get('platform.view.root.enabled') && config.get('platform.install.root-route.enabled')
-      http.everyRequest(accessProtection({ state, takesRoot, translate }))
+      http.everyRequest(redirectUntilInstalled({ state, takesRoot, translate }))
     }
     if (!roles.has('web') && !roles.has('worker')) return
     onReady(async () => {

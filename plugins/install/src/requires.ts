@@ -10,9 +10,9 @@ import { site } from '@plinth/site'
 import { configCentre } from '@plinth/system-config'
 import type { InstallConfig } from './config.ts'
 import { installPage } from './contract.ts'
-import type { StorageFacts } from './preflight/index.ts'
+import type { StorageCheckFunctions } from './preflight/index.ts'
 
-const storage = service<StorageFacts>('storage', { from: '@plinth/storage' })
+const storage = service<StorageCheckFunctions>('storage', { from: '@plinth/storage' })
 
 export const requires = {
   kernel,

@@ -12,7 +12,7 @@ import { createDatabase, dialectsUnderTest, onEachDatabase, onServer, onSqlite }
 import { type JsonValue, processIdentity } from '@plinth/kernel'
 import { rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { SingleRun } from '../src/execution/single-run.ts'
+import { SingleInstallationLock } from '../src/execution/single-run.ts'
 import { Journal } from '../src/records/journal.ts'
 import { startInstall } from './fixtures/product.ts'
 
@@ -180,7 +180,7 @@ onEachDatabase(
     const child = spawn(process.execPath, ['-e', ''])
     await once(child, 'exit')
     await holdAs(processIdentity().space, child.pid ?? 0, (await now()) + 1_000_000)
-    const lock = new SingleRun({ database, clock, log: { warn: () => {} } as never })
+    const lock = new SingleInstallationLock({ database, clock, log: { warn: () => {} } as never })
     t.equal(await lock.run(async (take) => take().then(() => 'taken')), 'taken', 'its process is not there any more')
     await holdAs(processIdentity().space, process.pid, (await now()) + 1_000_000)
     t.match((await execute()).data, { passed: true, locked: true }, 'its number went to this process')
@@ -198,8 +198,8 @@ onEachDatabase(t, 'the lock of a running run is renewed', async (t, db) => {
       return clock.sleep(ms, signal)
     },
   }
-  const lock = new SingleRun({ database, clock: clockOfLock, log: { warn: () => {} } as never })
-  const other = new SingleRun({ database, clock, log: { warn: () => {} } as never })
+  const lock = new SingleInstallationLock({ database, clock: clockOfLock, log: { warn: () => {} } as never })
+  const other = new SingleInstallationLock({ database, clock, log: { warn: () => {} } as never })
   const heldUntil = async () => {
     const [row] = await database.query<{ held_until: unknown }>('select held_until from install_state where id = 1')
     return Number(row?.held_until)

@@ -8,7 +8,7 @@ import { maskedValue } from '@plinth/kernel'
 import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { FallbackWatch } from '../src/state/fallback.ts'
+import { FallbackDatabaseWatch } from '../src/state/fallback.ts'
 import { command, productRoot, serve } from './fixtures/processes.ts'
 import { formFor, secrets } from './fixtures/product.ts'
 
@@ -106,7 +106,7 @@ t.test('the product starts again automatically when the configured database resp
   const stop = new AbortController()
   const fallback = { code: 'PLINTH_DATABASE_UNREACHABLE', reason: 'no server' }
   const watch = (failed: typeof fallback | undefined) =>
-    new FallbackWatch({
+    new FallbackDatabaseWatch({
       kernel: { fallback: failed, requestRestart: (reason) => restarts.push(reason) },
       settings: {
         tryConfigured: async () => {

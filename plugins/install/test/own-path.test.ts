@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ownPath } from '../src/pages/product-pages.ts'
+import { productPathOrRoot } from '../src/pages/product-pages.ts'
 
 const here = 'https://shop.example'
 /** Returns the addresses that a browser opens for the target, with and without a context path. */
@@ -44,7 +44,7 @@ t.test('I-194 I-195 D.37 P14 P15 targets on other sites become the root path', a
     '#x',
     ':80',
   ]
-  for (const target of hostile) t.equal(ownPath(target), '/', JSON.stringify(target))
+  for (const target of hostile) t.equal(productPathOrRoot(target), '/', JSON.stringify(target))
 })
 
 t.test('I-191 paths of the product are unchanged', async (t) => {
@@ -59,7 +59,7 @@ t.test('I-191 paths of the product are unchanged', async (t) => {
     '/a/../b',
     '/@me',
   ]
-  for (const target of own) t.equal(ownPath(target), target)
+  for (const target of own) t.equal(productPathOrRoot(target), target)
 })
 
 t.test('I-194 I-195 whatever is configured, a browser stays on this site', async (t) => {
@@ -90,7 +90,7 @@ t.test('I-194 I-195 whatever is configured, a browser stays on this site', async
   let kept = 0
   fc.assert(
     fc.property(text, (target) => {
-      const safe = ownPath(target)
+      const safe = productPathOrRoot(target)
       if (safe === target) kept += 1
       return (
         safe.startsWith('/') &&

@@ -7,7 +7,7 @@ import { definePlugin, type JsonValue } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { ownPath } from '../src/pages/product-pages.ts'
+import { productPathOrRoot } from '../src/pages/product-pages.ts'
 import { entryPlugin, pagePlugin } from './fixtures/page-plugin.ts'
 import { type StartSettings, startInstall } from './fixtures/product.ts'
 
@@ -184,7 +184,7 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
     '/./\\evil',
     '/..//evil.com',
   ]
-  for (const target of treacherous) t.equal(ownPath(target), '/', `I-195 ${JSON.stringify(target)}`)
+  for (const target of treacherous) t.equal(productPathOrRoot(target), '/', `I-195 ${JSON.stringify(target)}`)
   const { centre } = await start(t)
   for (const key of ['platform.view.root.target', 'platform.install.root-route.target']) {
     const rejectedTargets = treacherous.filter((target) => target !== '')
@@ -194,7 +194,7 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
     }
     t.strictSame((await centre.preview([{ key, action: 'set', value: '/app/' }])).faults, [])
   }
-  for (const target of ['/', '/admin/', '/a?b=//c', '/a//b', '/%E4%B8%AD']) t.equal(ownPath(target), target)
+  for (const target of ['/', '/admin/', '/a?b=//c', '/a//b', '/%E4%B8%AD']) t.equal(productPathOrRoot(target), target)
   for (const target of ['//evil.com/x', '/\\evil.com', '/install/', '/install']) {
     const config = { 'platform.view.root.target': target, 'platform.install.root-route.target': '//evil.com' }
     // An available back office does not change the redirect. The configured target is used even if it is wrong.

@@ -18,7 +18,7 @@ export const isAddress = (text: string): boolean =>
  * Returns the address in the form for the server. Letters of other scripts in the domain are converted to ASCII (RFC
  * 5891).
  */
-export function onTheWire(address: string): string {
+export function encodeAddressForServer(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = domainToASCII(address.slice(at + 1))
   return domain === '' ? address : `${address.slice(0, at)}@${domain}`

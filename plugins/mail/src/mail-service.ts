@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { bilingual, ChannelError, type Clock, type Logger, type NeededConfigKeys } from '@plinth/kernel'
 import { isAddress, isHeaderText, type Sender, senderOf } from './address.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
-import { failedAll } from './drivers/failures.ts'
+import { failAllRecipients } from './drivers/failures.ts'
 
 export interface Dkim {
   readonly domainName: string
@@ -164,14 +164,19 @@ export class MailService implements Mail {
     const { settings, clock, log } = this.#parts
     const ready = this.#ready(requested)
     if (ready === undefined) {
-      const deliveries = failedAll(message.to, 'deferred', 'mail.not-configured', 'No mail driver is configured')
+      const deliveries = failAllRecipients(
+        message.to,
+        'deferred',
+        'mail.not-configured',
+        'No mail driver is configured',
+      )
       return { driver: 'none', messageId: '', deliveries }
     }
     const { code, driver, from } = ready
     const messageId = messageIdOf(idempotencyKey, from)
     const response = (deliveries: readonly MailDelivery[]): MailResult => ({ driver: code, messageId, deliveries })
     const problem = problemOf(message)
-    if (problem !== undefined) return response(failedAll(message.to, 'rejected', problem.code, problem.text))
+    if (problem !== undefined) return response(failAllRecipients(message.to, 'rejected', problem.code, problem.text))
     const to = message.to.filter(isAddress)
     if (to.length === 0) return response(inOrder(message.to, []))
     const { dkim, sendDeadlineMs } = settings()
@@ -184,7 +189,10 @@ export class MailService implements Mail {
     } catch (error) {
       log.error({ err: error, driver: code, messageId }, 'a mail driver threw an error')
       return response(
-        inOrder(message.to, failedAll(to, 'unknown', 'mail.driver-failed', 'The mail driver failed; the log says why')),
+        inOrder(
+          message.to,
+          failAllRecipients(to, 'unknown', 'mail.driver-failed', 'The mail driver failed; the log says why'),
+        ),
       )
     }
   }

@@ -4,7 +4,7 @@ import { keys } from './config.ts'
 import { mail, mailDriver } from './contract.ts'
 import { file, logged } from './drivers/local.ts'
 import { smtp } from './drivers/smtp/smtp.ts'
-import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-session.ts'
+import { readSmtpSettings, smtpKeys } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
 /** Sends mails. The driver is an SMTP server, files, the log, or a driver of another plugin. */
@@ -18,7 +18,7 @@ export default definePlugin({
   config: keys,
   configGroups: { mail: { en: 'Mail', 'zh-CN': '邮件' } },
   setup({ config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
-    const server = smtp({ settings: () => smtpSettings(config), mask: (text) => redact(text) })
+    const server = smtp({ settings: () => readSmtpSettings(config), mask: (text) => redact(text) })
     for (const name of smtpKeys) config.onChange(name, () => server.renew())
     contribute(mailDriver, 'smtp', server)
     contribute(mailDriver, 'file', file(resolve(root, config.get('platform.mail.file.directory')), clock, log))

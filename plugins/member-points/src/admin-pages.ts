@@ -1,7 +1,7 @@
 import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { defaultAsset } from './contract.ts'
-import { typesWith } from './rules/rule-types.ts'
+import { ruleTypesWith } from './rules/rule-types.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -15,7 +15,8 @@ const settings = [
   ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
   ...(['config.once', 'config.expiresInDays', 'config.expiringSoonDays'] as const),
 ]
-const settingOf = (name: (typeof settings)[number]) => name.slice('config.'.length) as Parameters<typeof typesWith>[0]
+const settingOf = (name: (typeof settings)[number]) =>
+  name.slice('config.'.length) as Parameters<typeof ruleTypesWith>[0]
 const texts = [
   ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
 ]
@@ -188,8 +189,8 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
     ],
     sections: [settingSection, textSection],
     showWhen: {
-      'config.points': { type: typesWith('points') },
-      'config.once': { type: typesWith('once') },
+      'config.points': { type: ruleTypesWith('points') },
+      'config.once': { type: ruleTypesWith('once') },
     },
     amounts: { 'config.points': { field: 'asset' } },
     reason: 'optional',
@@ -269,7 +270,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
     body: { code: 'code', type: 'type', asset: 'asset' },
     version: 'version',
     sections: [{ title: settingSection.title, fields: [...settings] }, textSection],
-    showWhen: Object.fromEntries(settings.map((name) => [name, { type: typesWith(settingOf(name)) }])),
+    showWhen: Object.fromEntries(settings.map((name) => [name, { type: ruleTypesWith(settingOf(name)) }])),
     options: { 'config.currency': { labels: 'console.currency', title: text('Currency', '币种') } },
     amounts: {
       'config.points': { field: 'asset' },

@@ -5,7 +5,7 @@ export type AccessAudit = (
   what: Pick<AuditEntry, 'subject' | 'summary'> & { readonly reason?: string },
 ) => Promise<void>
 
-export const auditedBy =
+export const createAccessAudit =
   (kernel: Pick<Kernel, 'contributions'>, request: AuditedRequest, action: string): AccessAudit =>
   (what) =>
     writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), ...what, action })

@@ -13,7 +13,7 @@ import { dayRoutes } from './days/day-totals.ts'
 import { entities } from './entities.ts'
 import { businessError, kindNames, messages } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
-import { forgetMember, spend } from './members/account.ts'
+import { eraseMemberPoints, spend } from './members/account.ts'
 import { memberRoutes } from './members/member-routes.ts'
 import { createMemberPoints } from './migrations/0001-create-member-points.ts'
 import { seedRules } from './migrations/0002-seed-rules.ts'
@@ -119,6 +119,11 @@ export default definePlugin({
         void (await rewards.rewardTask({ task: 'review-reward', userId, subject: reviewId })),
       once,
     )
-    events.on(userDeleted, 'member-points.forget-user', ({ payload: { userId } }) => forgetMember(userId, parts), once)
+    events.on(
+      userDeleted,
+      'member-points.forget-user',
+      ({ payload: { userId } }) => eraseMemberPoints(userId, parts),
+      once,
+    )
   },
 })

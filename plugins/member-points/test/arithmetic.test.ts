@@ -2,8 +2,8 @@
 import { localDays } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
-import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/check-in/check-ins.ts'
-import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-rewards.ts'
+import { checkInPoints, checkInStreakOn, daysBetween, type LastCheckIn } from '../src/check-in/check-ins.ts'
+import { orderPoints, pointsToReverse, splitReversal } from '../src/orders/order-rewards.ts'
 import { problemOf } from '../src/rules/rule-types.ts'
 
 /** Day 3 of each cycle of 7 days adds 10 points, and day 7 adds 30. */
@@ -23,7 +23,7 @@ function checkIns(zone: string, moments: readonly string[]) {
   const responses: (string | readonly [streak: number, points: number])[] = []
   for (const moment of moments) {
     const day = dayOf(new Date(moment))
-    const streak = streakOn(day, last)
+    const streak = checkInStreakOn(day, last)
     if (streak !== undefined) last = { day, streak }
     responses.push(streak === undefined ? 'A' : [streak, checkInPoints(rule, streak)])
   }
@@ -127,7 +127,7 @@ t.test('P-018 P-020 P-021 consecutive days in the calendar of the programme', as
     t.same(checkIns(zone, moments), expected, name)
   }
   t.equal(
-    streakOn('2026-05-01', { day: '2026-05-02', streak: 4 }),
+    checkInStreakOn('2026-05-01', { day: '2026-05-02', streak: 4 }),
     undefined,
     'C7 C11 a day that comes again gives nothing',
   )
@@ -157,7 +157,7 @@ t.test('P-020 in every time zone: each day once, and a streak is as long as its 
         const days = new Set<string>()
         for (const gap of gaps) {
           const day = dayOf(new Date(moment))
-          const streak = streakOn(day, last)
+          const streak = checkInStreakOn(day, last)
           if ((streak === undefined) !== days.has(day)) return false
           if (streak !== undefined) {
             const passed = last === undefined ? 0 : daysBetween(last.day, day)
@@ -179,7 +179,7 @@ function wantsOf(paid: number, granted: number, refunds: readonly number[]) {
   let [refunded, target] = [0, 0]
   return refunds.map((refund) => {
     refunded += refund
-    const next = reversalTarget({ paid, refunded, granted })
+    const next = pointsToReverse({ paid, refunded, granted })
     const want = next - target
     target = next
     return want
@@ -208,7 +208,7 @@ t.test('P-023 P-029 P-031 points of orders, and the points that refunds claim ba
   )
   t.equal(orderPoints(10_000, { points: 1, perAmount: 1, maxPoints: 70 }), 70)
   const large = { paid: Number.MAX_SAFE_INTEGER, refunded: Number.MAX_SAFE_INTEGER - 1, granted: 1_000_000_000 }
-  t.equal(reversalTarget(large), 999_999_999, 'exact beyond what a float can multiply')
+  t.equal(pointsToReverse(large), 999_999_999, 'exact beyond what a float can multiply')
 })
 
 const order = fc

@@ -64,7 +64,7 @@ export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
   shape: shape.localized,
 })
 
-export interface MovementNotes {
+export interface MovementDetails {
   /** Idempotency key, 1 to 255 characters. Case and blanks are significant. */
   readonly key: string
   /** Kind such as `points.check-in`; 1 to 64 characters. */
@@ -83,7 +83,7 @@ export interface MovementNotes {
   readonly lots?: unknown
 }
 
-export interface Posting extends AccountRef, MovementNotes {
+export interface Posting extends AccountRef, MovementDetails {
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
   /**
@@ -103,7 +103,7 @@ export interface Posted {
   readonly replayed: boolean
 }
 
-export interface Transfer extends MovementNotes {
+export interface Transfer extends MovementDetails {
   readonly from: Owner
   readonly to: Owner
   readonly asset: string
@@ -125,7 +125,7 @@ export interface Held extends Posted {
   readonly holdId: number
 }
 
-export interface Capture extends Omit<MovementNotes, 'lots'> {
+export interface Capture extends Omit<MovementDetails, 'lots'> {
   readonly holdId: number
   /** Minor units to debit, at most the units of the hold. The remaining units are released. Default: the whole hold. */
   readonly amount?: number
@@ -139,27 +139,27 @@ export interface Captured extends Held {
   readonly released: number
 }
 
-export interface Release extends Omit<MovementNotes, 'kind'> {
+export interface Release extends Omit<MovementDetails, 'kind'> {
   readonly holdId: number
   /** Kind of the journal. Default: `money.release`. */
   readonly kind?: string
 }
 
-export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
+export interface Reversal extends Omit<MovementDetails, 'kind' | 'parentJournalId' | 'lots'> {
   /** The debit or capture to reverse. */
   readonly journalId: number
   /** Minor units to return. Default: everything that has not been returned yet. */
   readonly amount?: number
 }
 
-export interface BatchPosting extends Pick<MovementNotes, 'key' | 'reference' | 'lots'> {
+export interface BatchPosting extends Pick<MovementDetails, 'key' | 'reference' | 'lots'> {
   /** Account of the posting, which must be in `Batch.accountIds`. */
   readonly accountId: number
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
 }
 
-export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' | 'at'> {
+export interface Batch extends Pick<MovementDetails, 'kind' | 'actor' | 'reason' | 'at'> {
   readonly asset: string
   readonly direction: 'credit' | 'debit'
   readonly counter?: string

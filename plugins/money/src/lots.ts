@@ -1,4 +1,4 @@
-import type { MovementNotes, Owner } from './contract.ts'
+import type { MovementDetails, Owner } from './contract.ts'
 
 export interface LotMovement {
   readonly kind: 'credit' | 'debit' | 'hold' | 'capture' | 'release' | 'reverse'
@@ -22,7 +22,7 @@ export interface LotMovement {
 }
 
 /** A debit that directly follows a movement which returned units. */
-export interface LotClaim extends Pick<MovementNotes, 'key' | 'kind' | 'reference' | 'parentJournalId' | 'lots'> {
+export interface LotClaim extends Pick<MovementDetails, 'key' | 'kind' | 'reference' | 'parentJournalId' | 'lots'> {
   /** Minor units. The sum of all claims on a movement must not exceed the units that the movement returns. */
   readonly amount: number
   /** See `Posting.counter`. */

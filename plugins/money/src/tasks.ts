@@ -3,7 +3,7 @@ import { type database, firstIdAt } from '@plinth/database'
 import { isBusinessError, type ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { ledger } from './contract.ts'
-import { allDueHolds, expiryOf } from './ledger/movements.ts'
+import { expiryOf, findAllExpiredHolds } from './ledger/movements.ts'
 import { reconciliations } from './reconcile/reconciler.ts'
 
 /** The ledger itself is never purged. */
@@ -30,7 +30,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
   async run({ services: { database: db }, own, log, signal }) {
     const stuck = new Set<number>()
     while (!signal.aborted) {
-      const due = (await allDueHolds(db, db.clock.expiryNow())).filter((id) => !stuck.has(id))
+      const due = (await findAllExpiredHolds(db, db.clock.expiryNow())).filter((id) => !stuck.has(id))
       if (due.length === 0) return
       for (const id of due) {
         if (signal.aborted) return

@@ -4,7 +4,7 @@
 import type { Database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
-import { nextAccounts } from '../src/reconcile/checks.ts'
+import { readNextAccounts } from '../src/reconcile/checks.ts'
 import { type Reconciler, reconciliations } from '../src/reconcile/reconciler.ts'
 import { lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { asset, of, reasonOf, startLedger } from './fixtures/product.ts'
@@ -91,7 +91,7 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
 
   await t.test('reconciliation reads its rows by keys', async (t) => {
     await assertWalksIndexes(t, db, () => reconcile())
-    t.equal((await nextAccounts(db, accounts[2] ?? 0, asset)).length, 4)
+    t.equal((await readNextAccounts(db, accounts[2] ?? 0, asset)).length, 4)
   })
 })
 

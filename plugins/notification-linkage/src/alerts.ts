@@ -32,7 +32,7 @@ import {
 } from '@plinth/events'
 import { fitTextToColumn } from '@plinth/kernel'
 import type { RaisedEvent } from '@plinth/notification-rules'
-import { isDealtWith } from './notices.ts'
+import { isProcessed } from './notices.ts'
 
 /** A kind of event that can be an alert. The id of the event is also the code of the notification rule. */
 interface AlertKind {
@@ -123,5 +123,5 @@ export const alertKinds: readonly AlertKind[] = [
   kind(forumTopicLiked, ({ topicId }) => topicId),
   kind(forumTopicFavorited, ({ topicId }) => topicId),
   kind(forumReplyLiked, ({ topicId }) => topicId),
-  kind(forumReportStatusChanged, ({ reportId }) => reportId, isDealtWith),
+  kind(forumReportStatusChanged, ({ reportId }) => reportId, isProcessed),
 ]

@@ -65,7 +65,7 @@ const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUse
   }))
 
 /** False for `pending`, the first status of a report, because the reporter already knows it. */
-export const isDealtWith = ({ status }: { readonly status: string }) => status !== 'pending'
+export const isProcessed = ({ status }: { readonly status: string }) => status !== 'pending'
 
 /**
  * Notices to the author, reporter, buyer or other user (document 2 of the specification, "Built-in linkage" and
@@ -82,7 +82,7 @@ export const noticeKinds: readonly NoticeKind[] = [
     ofTopic(event.replyAuthorId, event, { sourceType: 'reply', sourceId: String(event.replyId) }),
   ),
   kind(forumReportStatusChanged, (event) =>
-    isDealtWith(event)
+    isProcessed(event)
       ? {
           userId: event.reporterId,
           actorId: event.userId,

@@ -3,7 +3,7 @@ import { column, editColumns } from '@plinth/database'
 
 export type AppStatus = 'active' | 'disabled'
 
-/** An application of another company. Its secrets are encrypted; see `SecretBox`. */
+/** An application of another company. Its secrets are encrypted; see `AppSecretEncryption`. */
 export const AppRow = defineEntity({
   name: 'OpenApp',
   tableName: 'open_app',
@@ -28,9 +28,9 @@ export const AppRow = defineEntity({
 export type AppRow = InferEntity<typeof AppRow>
 
 /** How a row of an application refers to its user, for `callerRows`. */
-export const appOwner = 'owner_user_id'
+export const appOwnerColumn = 'owner_user_id'
 /** How a usage row refers to its user, for `callerRows`. The usage of a deleted application has no user. */
-export const usageOwner = { column: 'app_id', through: 'open_app', key: 'id', owner: appOwner } as const
+export const usageOwner = { column: 'app_id', through: 'open_app', key: 'id', owner: appOwnerColumn } as const
 
 /** One accepted call with its result, its cost and the limit at that time (requirement C-051). Never changed. */
 export const CallRow = defineEntity({

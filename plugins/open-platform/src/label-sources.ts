@@ -4,7 +4,7 @@ import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
-import { AppRow, appOwner } from './entities.ts'
+import { AppRow, appOwnerColumn } from './entities.ts'
 
 const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' } as const
 
@@ -19,13 +19,15 @@ export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<R
       scope: 'caller',
       async byIds(ids, request) {
         const numbers = ids.map(Number).filter(Number.isSafeInteger)
-        return (await db.fork().find(AppRow, { $and: [{ id: { $in: numbers } }, callerRows(request, appOwner)] })).map(
-          labelOf,
-        )
+        return (
+          await db.fork().find(AppRow, { $and: [{ id: { $in: numbers } }, callerRows(request, appOwnerColumn)] })
+        ).map(labelOf)
       },
       async search(text, request) {
         const search = { text, properties: ['name', 'appKey'] }
-        return (await findPage(db.fork(), AppRow, callerRows(request, appOwner), first, { search })).items.map(labelOf)
+        return (await findPage(db.fork(), AppRow, callerRows(request, appOwnerColumn), first, { search })).items.map(
+          labelOf,
+        )
       },
     },
     'open-platform.scope': listedLabels(named, permissionCodes.appView),

@@ -1,6 +1,6 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { AppRow, appOwner, CallDayRow, CallRow, usageOwner } from './entities.ts'
+import { AppRow, appOwnerColumn, CallDayRow, CallRow, usageOwner } from './entities.ts'
 
 const secrets = ['secretEnc', 'previousSecretEnc'] as const
 const reason = bilingual(
@@ -36,7 +36,7 @@ export const openPlatformTables = (db: Database): readonly PersonalTable[] => [
   }),
   personalTable(db, AppRow, {
     title: bilingual('Applications of the user', '用户名下的应用'),
-    owner: appOwner,
+    owner: appOwnerColumn,
     omit: [...secrets, 'updatedBy'],
     erasure: 'anonymised',
     set: { ownerUserId: null },

@@ -5,7 +5,7 @@ import { PluginKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
 import { ApplicationAlerts } from './applications/application-alerts.ts'
-import { Applications, SecretBox } from './applications/applications.ts'
+import { Applications, AppSecretEncryption } from './applications/applications.ts'
 import { audited } from './audited-kinds.ts'
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
@@ -55,7 +55,10 @@ export default definePlugin({
     const { identityResolvers, sharedStore, configCentre } = services
     const { clock } = db
     const stored = () => config.get(secretKeyName)
-    const secrets = new SecretBox(new PluginKey({ plugin, name: secretKeyName, centre: configCentre, stored }), log)
+    const secrets = new AppSecretEncryption(
+      new PluginKey({ plugin, name: secretKeyName, centre: configCentre, stored }),
+      log,
+    )
     const scopes = new ScopeRegistry()
     const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
     services.events?.declarePublished(openKeyAbnormal, openRateLimited)

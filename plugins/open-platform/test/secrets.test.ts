@@ -11,7 +11,7 @@ import { configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
-import { SecretBox } from '../src/applications/applications.ts'
+import { AppSecretEncryption } from '../src/applications/applications.ts'
 import { Authenticator } from '../src/signature/authenticator.ts'
 import { type ApiResponse, outcome, shop, startOpen } from './fixtures/product.ts'
 
@@ -179,7 +179,7 @@ onEachDatabase(t, 'C-052 an unknown application costs the database and the mappe
   } as unknown as Database
   const key = Buffer.alloc(32, 7)
   const log = pino({ level: 'silent' })
-  const box = new SecretBox({ find: async () => key, get: async () => key }, log)
+  const box = new AppSecretEncryption({ find: async () => key, get: async () => key }, log)
   const authenticator = new Authenticator({ db: watched, clock, log, box, alerts: { keyAbnormal: () => {} } })
   await real.execute('update open_app set secret_enc = ? where id = ?', [
     await box.seal(app.appKey, app.secret),

@@ -45,7 +45,7 @@ export default definePlugin({
     if (measured !== undefined) onStop(measured.stop)
     const { plugins } = services.kernel
     provideEach(outgoingHttp, (consumer) => {
-      const limited = limitedTo(hostsOf(plugins, consumer.id), client)
+      const limited = restrictToHosts(allowedHostsOf(plugins, consumer.id), client)
       return measured?.measuring(limited, consumer) ?? limited
     })
     contribute(manifestEntries, 'outgoing-hosts', () => hostEntries(plugins))
@@ -56,7 +56,7 @@ export default definePlugin({
 const anyHost = ['*']
 
 /** Returns the hosts that a plugin may contact. Code that is not a plugin may contact any host. */
-export const hostsOf = (plugins: readonly Plugin[], id: string): readonly string[] =>
+export const allowedHostsOf = (plugins: readonly Plugin[], id: string): readonly string[] =>
   plugins.find((plugin) => plugin.id === id)?.outgoingHosts ?? anyHost
 
 /** Returns the hosts of all plugins that require this client, for the manifest. */
@@ -66,14 +66,14 @@ export const hostEntries = (plugins: readonly Plugin[]): ManifestEntries =>
       .filter(({ requires = {} }) =>
         Object.values(requires).some((need) => unwrapOptional(need).id === outgoingHttp.id),
       )
-      .map(({ id }) => [id, hostsOf(plugins, id)]),
+      .map(({ id }) => [id, allowedHostsOf(plugins, id)]),
   )
 
 const matches = (host: string, declared: string) =>
   declared === '*' || (declared.startsWith('*.') ? host.endsWith(declared.slice(1)) : host === declared)
 
 /** Returns a client that rejects hosts which the plugin does not declare in `outgoingHosts`. */
-export function limitedTo(hosts: readonly string[], client: OutgoingHttp): OutgoingHttp {
+export function restrictToHosts(hosts: readonly string[], client: OutgoingHttp): OutgoingHttp {
   if (hosts.includes('*')) return client
   const check = (url: string | URL) => {
     client.check(url)

@@ -19,7 +19,7 @@ import {
   type RunView,
 } from './contract.ts'
 import { businessError, errorKeyOf, outcomeText, ResidualDataError } from './declarations.ts'
-import { byModule, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
+import { compareModuleCodes, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
 interface CleanupParts {
   readonly cleanups: ReadonlyMap<string, QuickstartCleanup>
@@ -127,7 +127,7 @@ export class CleanupService {
   }
 
   #modules(): [string, QuickstartCleanup][] {
-    return [...this.#parts.cleanups].sort(([left], [right]) => byModule(left, right))
+    return [...this.#parts.cleanups].sort(([left], [right]) => compareModuleCodes(left, right))
   }
 
   #cleanup(code: string): QuickstartCleanup {

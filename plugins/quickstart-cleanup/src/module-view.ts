@@ -34,7 +34,7 @@ export const knownModules = [
   'video',
 ] as const
 
-export function byModule(left: string, right: string): number {
+export function compareModuleCodes(left: string, right: string): number {
   const known: readonly string[] = knownModules
   const [a, b] = [known.indexOf(left), known.indexOf(right)]
   if (a === b) return left < right ? -1 : 1

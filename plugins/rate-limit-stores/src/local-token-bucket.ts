@@ -9,7 +9,7 @@ import {
   rateLimitStore,
 } from '@plinth/kernel'
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
-import { compactKey, IdleSweep, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
+import { flattenKeyString, IdlePurge, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 import { cleanupIntervalKey, enabledKey, maxKeysKey, providerKey } from './store-keys.ts'
 
 /** A bucket. The buckets of one key with different limits or windows form a linked list. */
@@ -116,7 +116,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   #add({ key, limit, windowMs }: RateLimitRequest, state: BucketState, fullAtMs: number, nowMs: number): void {
     const others = this.#buckets.get(key)
     if (others === undefined) this.#makeRoom(1, nowMs)
-    const kept = others === undefined ? compactKey(key) : key
+    const kept = others === undefined ? flattenKeyString(key) : key
     this.#buckets.set(kept, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
     this.#onHeld?.(this)
   }
@@ -187,7 +187,7 @@ export default definePlugin({
     if (!config.get('platform.rate-limit.stores.local-token-bucket.enabled')) return
     const cleanupInterval = config.get('platform.rate-limit.stores.local-token-bucket.cleanup-interval')
     const maxKeys = config.get('platform.rate-limit.stores.local-token-bucket.max-keys')
-    const idle = new IdleSweep(clock)
+    const idle = new IdlePurge(clock)
     onStop(() => idle.stop())
     const onHeld = (store: Swept) => idle.held(store)
     contribute(rateLimitStore, name, new LocalBucketStore({ clock, cleanupInterval, maxKeys, onHeld }))

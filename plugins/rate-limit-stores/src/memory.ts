@@ -8,7 +8,7 @@ import {
   type RateLimitStore,
   rateLimitStore,
 } from '@plinth/kernel'
-import { compactKey, IdleSweep, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
+import { flattenKeyString, IdlePurge, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 import { cleanupIntervalKey, maxKeysKey, providerKey } from './store-keys.ts'
 
 /** Limits of one purge step. */
@@ -158,7 +158,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     const slot = this.#vacated.pop() ?? this.#keys.length
     if (slot === this.#endMs.length) this.#grow()
     const first = this.#slots.get(key)
-    const kept = first === undefined ? compactKey(key) : (this.#keys[first] as string)
+    const kept = first === undefined ? flattenKeyString(key) : (this.#keys[first] as string)
     this.#keys[slot] = kept
     this.#windowMs[slot] = windowMs
     this.#next[slot] = first ?? none
@@ -267,7 +267,7 @@ export default definePlugin({
   setup({ config, clock, contribute, onStop }) {
     const cleanupInterval = config.get('platform.rate-limit.stores.memory.cleanup-interval')
     const maxKeys = config.get('platform.rate-limit.stores.memory.max-keys')
-    const idle = new IdleSweep(clock)
+    const idle = new IdlePurge(clock)
     onStop(() => idle.stop())
     const onHeld = (store: Swept) => idle.held(store)
     contribute(rateLimitStore, name, new MemoryStore({ clock, cleanupInterval, maxKeys, onHeld }))

@@ -18,7 +18,7 @@ export interface Swept {
  * Removes expired entries while there are no calls, because stores only purge during calls. Runs while entries are
  * stored, and does not keep the process alive.
  */
-export class IdleSweep {
+export class IdlePurge {
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #ended = new AbortController()
   /** The sweep belongs to no caller, so it must not keep the async context of a caller alive. */
@@ -72,7 +72,7 @@ const scratch = Buffer.allocUnsafe(1024)
  * Returns the same text as one flat string. A concatenated string references its parts: a key of 45 characters would
  * take 240 bytes instead of 100.
  */
-export function compactKey(key: string): string {
+export function flattenKeyString(key: string): string {
   if (key.length > scratch.length) return key
   const compact = scratch.toString('latin1', 0, scratch.write(key, 'latin1'))
   return compact === key ? compact : key

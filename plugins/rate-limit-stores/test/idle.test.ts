@@ -7,7 +7,7 @@ import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/lo
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
-import { IdleSweep } from '../src/purge-pace.ts'
+import { IdlePurge } from '../src/purge-pace.ts'
 
 const owner = definePlugin({ id: 'test.owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [rateLimitStore] })
 const stores = {
@@ -118,7 +118,7 @@ t.test('a sweep releases the memory of the windows, also if some remain', async 
 t.test('a sweep does not keep the process alive', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
   const before = timers()
-  const sweep = new IdleSweep(systemClock)
+  const sweep = new IdlePurge(systemClock)
   t.teardown(() => sweep.stop())
   sweep.held({ size: 1, sweep: () => false })
   t.equal(timers(), before, 'its timer is not waited for')

@@ -10,8 +10,8 @@ import {
 import type { LimitRule, RateLimitResult } from './contract.ts'
 import { rateLimitError, storeUnavailable } from './declarations.ts'
 import type { DenyCache } from './deny-cache.ts'
-import { type Counts, noOutcomes, type OutcomeSums, type StoreWatch } from './limiter-metrics.ts'
-import { boundedKey, checkKey } from './request-rules.ts'
+import { type Counts, type OutcomeSums, type StoreWatch, zeroOutcomeCounts } from './limiter-metrics.ts'
+import { checkKey, shortenKey } from './request-rules.ts'
 import type { StoreCalls } from './store-calls.ts'
 
 /** Maximum number of keys in each of the two generations of the cache. */
@@ -47,7 +47,7 @@ class CompleteKeys {
 
   #join(key: string, isKept: boolean): string {
     checkKey(key)
-    const bounded = boundedKey(key)
+    const bounded = shortenKey(key)
     // A shortened key is not cached, because the original may be large.
     if (isKept && bounded === key) return this.#keep(key)
     return this.#old.get(key) ?? `${this.#prefix}:${bounded}`
@@ -120,12 +120,12 @@ interface KnownStore {
  * Name of the fallback store, which decides if another store fails and the policy is `insurance`. It is in the memory
  * of this process, so it needs no deadline.
  */
-export const insuranceStore = 'memory'
+export const fallbackStoreName = 'memory'
 
 export const defaultStoreKey = 'platform.rate-limit.default-store'
 
 /** Returns the key in the fallback store. Each store has its own keys there, because stores do not share quotas. */
-export const insuredKey = (storeName: string, key: string) => `${storeName}!${key}`
+export const fallbackStoreKey = (storeName: string, key: string) => `${storeName}!${key}`
 
 /**
  * Decides one request (document 1 of the specification, "Processing order"). A synchronous result of a store stays
@@ -192,7 +192,7 @@ export class Decider {
   #know(name: string): KnownStore {
     const { stores, counts } = this.#parts
     const store = stores.get(name)
-    if (store === undefined) return { store, outcomes: noOutcomes() }
+    if (store === undefined) return { store, outcomes: zeroOutcomeCounts() }
     const known = { store, outcomes: counts.outcomesOf(name) }
     this.#stores.set(name, known)
     return known
@@ -321,7 +321,7 @@ export class Decider {
     if (policy === 'open') return this.#counted(rule, operation, this.uncounted(request))
     const { store, request: insured } = this.insured(rule.storeName, request)
     const fail = (failure: unknown): never => {
-      this.#watch.failed(insuranceStore, store, failure, [insured.key])
+      this.#watch.failed(fallbackStoreName, store, failure, [insured.key])
       throw storeUnavailable(failure)
     }
     const answered = (decision: RateLimitDecision) => this.#counted(rule, operation, decision)
@@ -342,13 +342,17 @@ export class Decider {
   policyOf({ policy, shadow, storeName }: LimitingRule, down?: ReadonlySet<string>): FailurePolicy {
     if (shadow) return 'open'
     if (policy !== 'insurance') return policy
-    const isInsured = storeName !== insuranceStore && this.#parts.stores.has(insuranceStore)
-    return isInsured && down?.has(insuranceStore) !== true ? 'insurance' : 'closed'
+    const isInsured = storeName !== fallbackStoreName && this.#parts.stores.has(fallbackStoreName)
+    return isInsured && down?.has(fallbackStoreName) !== true ? 'insurance' : 'closed'
   }
 
   insured(storeName: string, request: RateLimitRequest) {
-    const store = this.#parts.stores.get(insuranceStore) as RateLimitStore
-    return { storeName: insuranceStore, store, request: { ...request, key: insuredKey(storeName, request.key) } }
+    const store = this.#parts.stores.get(fallbackStoreName) as RateLimitStore
+    return {
+      storeName: fallbackStoreName,
+      store,
+      request: { ...request, key: fallbackStoreKey(storeName, request.key) },
+    }
   }
 
   /** Returns a decision that allows the request without counting it. */

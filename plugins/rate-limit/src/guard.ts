@@ -35,7 +35,7 @@ function remembered(most: number, make: (text: string) => string): (text: string
  *
  * @param networkOf returns the same text for all addresses of one caller
  */
-export const addressKeys = (networkOf: (address: string) => string): ((address: string) => string) =>
+export const createAddressKeyFunction = (networkOf: (address: string) => string): ((address: string) => string) =>
   remembered(10_000, (address) => sha256(networkOf(address)))
 
 export async function identityOf(

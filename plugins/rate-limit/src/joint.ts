@@ -44,7 +44,7 @@ class StoreFailure extends Error {
 }
 
 /** Decides several requests together: all take their costs, or none does. */
-export class JointDecider {
+export class JointRequestDecider {
   readonly #parts: DecisionParts
   readonly #decider: Decider
 

@@ -108,10 +108,10 @@ export interface Counts {
   shadowed(store: string): void
 }
 
-export const noOutcomes = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimited: 0 })
+export const zeroOutcomeCounts = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimited: 0 })
 
 /** For a product without metrics. */
-export const noCounts: Counts = { outcomesOf: noOutcomes, degraded: () => {}, shadowed: () => {} }
+export const noCounts: Counts = { outcomesOf: zeroOutcomeCounts, degraded: () => {}, shadowed: () => {} }
 
 /**
  * Returns the counters of `platform.rate.limit.requests` (document 1 of the specification, "Events" 3) and more
@@ -143,7 +143,7 @@ export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
     return known
   }
   return {
-    outcomesOf: (store) => of(outcomes, store, noOutcomes),
+    outcomesOf: (store) => of(outcomes, store, zeroOutcomeCounts),
     degraded(store, policy) {
       const sums = of<Partial<Record<FailurePolicy, number>>>(degraded, store, () => ({}))
       sums[policy] = (sums[policy] ?? 0) + 1

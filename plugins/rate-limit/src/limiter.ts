@@ -3,14 +3,14 @@ import {
   Decider,
   type DecisionParts,
   defaultStoreKey,
-  insuranceStore,
-  insuredKey,
+  fallbackStoreKey,
+  fallbackStoreName,
   type LimiterSettings,
   type Operation,
   type ResolvedRule,
 } from './decision.ts'
 import { storeUnavailable, tooManyRequests } from './declarations.ts'
-import { JointDecider } from './joint.ts'
+import { JointRequestDecider } from './joint.ts'
 import { checkCost, checkRequest, checkRule, requestOf } from './request-rules.ts'
 
 interface LimiterParts extends DecisionParts {
@@ -21,12 +21,12 @@ interface LimiterParts extends DecisionParts {
 export class StoreRateLimiter implements RateLimiter {
   readonly #parts: LimiterParts
   readonly #decider: Decider
-  readonly #joint: JointDecider
+  readonly #joint: JointRequestDecider
 
   constructor(parts: LimiterParts) {
     this.#parts = parts
     this.#decider = new Decider(parts)
-    this.#joint = new JointDecider(parts, this.#decider)
+    this.#joint = new JointRequestDecider(parts, this.#decider)
   }
 
   consume(first: ConsumeRequest | string, maxAttempts?: number, window?: number | string): Promise<RateLimitResult> {
@@ -73,9 +73,9 @@ export class StoreRateLimiter implements RateLimiter {
     const chosen = this.#decider.storeNamed(name, store ? undefined : defaultStoreKey)
     const complete = this.#decider.completeKey(key)
     denials.forget(name, complete)
-    const insurance = stores.get(insuranceStore)
+    const insurance = stores.get(fallbackStoreName)
     try {
-      if (insurance !== undefined && insurance !== chosen) await insurance.reset(insuredKey(name, complete))
+      if (insurance !== undefined && insurance !== chosen) await insurance.reset(fallbackStoreKey(name, complete))
       await calls.run((context) => chosen.reset(complete, context))
     } catch (cause) {
       watch.failed(name, chosen, cause, [complete])

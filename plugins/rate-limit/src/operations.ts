@@ -1,7 +1,7 @@
 import { type HttpServer, routesWith, Type } from '@plinth/http'
 import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { insuranceStore } from './decision.ts'
+import { fallbackStoreName } from './decision.ts'
 import { messages, permissionCodes } from './declarations.ts'
 import { draftHeaders, limitHeaders } from './guard.ts'
 import type { StoreWatch } from './limiter-metrics.ts'
@@ -81,7 +81,7 @@ function snapshot(
   const conditional: readonly (readonly [boolean, string])[] = [
     [failing.length > 0, hint('store-failing', { stores: failing.join(', ') })],
     [stores.get(defaultStore)?.traits.shared !== true, hint('store-not-shared', { store: defaultStore })],
-    [failurePolicy === 'insurance' && !stores.has(insuranceStore), hint('no-insurance')],
+    [failurePolicy === 'insurance' && !stores.has(fallbackStoreName), hint('no-insurance')],
     [!metricsAvailable, hint('no-metrics')],
     [trustForwardedHeaders && headers.length > 1, hint('client-headers', { headers: headers.join(', ') })],
   ]

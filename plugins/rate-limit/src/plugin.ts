@@ -4,10 +4,10 @@ import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
 import { limitCharts, needsAttention, pages } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
-import { defaultStoreKey, insuranceStore } from './decision.ts'
+import { defaultStoreKey, fallbackStoreName } from './decision.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { DenyCache } from './deny-cache.ts'
-import { addressKeys, identityOf, rateLimitGuard } from './guard.ts'
+import { createAddressKeyFunction, identityOf, rateLimitGuard } from './guard.ts'
 import { StoreRateLimiter } from './limiter.ts'
 import { limiterMetrics, noCounts, StoreWatch } from './limiter-metrics.ts'
 import { operations } from './operations.ts'
@@ -46,14 +46,16 @@ export default definePlugin({
       calls,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
       // Without the HTTP server, which declares the configuration key of the prefix length, the default applies.
-      addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),
+      addressKey: createAddressKeyFunction(
+        services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix)),
+      ),
     })
     if (settings.enabled) limiter.checkStore(settings.defaultStore, defaultStoreKey)
     const hasShared = [...stores.values()].some(({ traits }) => traits.shared)
-    if (settings.failurePolicy === 'insurance' && hasShared && !stores.has(insuranceStore)) {
+    if (settings.failurePolicy === 'insurance' && hasShared && !stores.has(fallbackStoreName)) {
       const fix = `Add @plinth/rate-limit-stores/memory, or set platform.rate-limit.failure-policy to "open" or "closed".`
       log.warn(
-        { store: insuranceStore, fix },
+        { store: fallbackStoreName, fix },
         'the fallback store is not loaded: if a shared store fails, all limited requests are rejected',
       )
     }

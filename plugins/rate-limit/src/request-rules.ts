@@ -12,7 +12,7 @@ export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfie
 const maxKeyLength = 256
 
 /** Returns the key in a form that every store accepts, so that input of a caller cannot make a store fail. */
-export const boundedKey = (key: string): string =>
+export const shortenKey = (key: string): string =>
   key.length > maxKeyLength || !key.isWellFormed() ? `sha256:${sha256(key)}` : key
 
 export function checkKey(key: string): void {

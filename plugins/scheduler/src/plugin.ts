@@ -16,7 +16,7 @@ import { entities } from './entities.ts'
 import { changeSets } from './migrations/index.ts'
 import { routes } from './routes.ts'
 import { SchedulerService } from './scheduler-service.ts'
-import { TaskDispatch, TaskWatch } from './task-dispatch.ts'
+import { TaskDispatch, UnchangedTaskWatch } from './task-dispatch.ts'
 import { TaskRows, taskData } from './task-rows.ts'
 import { failureEvents, runMetrics, TaskRunner } from './task-runner.ts'
 
@@ -75,7 +75,7 @@ export default definePlugin({
     if (!roles.has('worker') || tasks.length === 0) return
 
     const counts = services.metrics && runMetrics(services.metrics, () => dispatch.overdue()?.ms ?? 0)
-    const watch = new TaskWatch(clock, times)
+    const watch = new UnchangedTaskWatch(clock, times)
     const runner = new TaskRunner({
       tasks,
       rows,

@@ -3,7 +3,7 @@ import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { RunRow, type TaskRow } from './entities.ts'
-import { isHeldBack } from './task-dispatch.ts'
+import { isDelayedByClockProblem } from './task-dispatch.ts'
 import type { TaskRows } from './task-rows.ts'
 
 interface ServiceParts {
@@ -101,7 +101,7 @@ export class SchedulerService implements Scheduler {
 
   #state(task: BoundScheduledTask, row: TaskRow | undefined, run: RunRow | undefined): TaskState {
     const { name, plugin, displayName, irreversible } = task
-    const heldBack = isHeldBack(task, this.#parts.clock)
+    const heldBack = isDelayedByClockProblem(task, this.#parts.clock)
     const fixedDelayMs = task.fixedDelayMs()
     const autoStartup = task.autoStartup()
     const paused = row?.paused ?? false

@@ -13,7 +13,7 @@ type NextAction = { readonly action: 'run' | 'take-away' } | { readonly action: 
  * for the age of a run that ended before the first poll. Therefore a clock that is set back neither delays tasks nor
  * causes double runs.
  */
-export class TaskWatch {
+export class UnchangedTaskWatch {
   readonly #clock: Clock
   readonly #leases: LeaseWatch<string>
 
@@ -45,7 +45,7 @@ const waitOr = (action: 'run' | 'take-away', ms: number): NextAction => (ms <= 0
 interface DispatchParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
-  readonly watch: TaskWatch
+  readonly watch: UnchangedTaskWatch
   readonly runs: Pick<LeasedRuns<string>, 'find'>
   readonly engine: Engine
   readonly clock: DatabaseClock
@@ -92,7 +92,7 @@ export class TaskDispatch {
     }
     const standing = watch.judge(task, row, askedAt)
     const turn = `${task.name}/${row.fence}/${row.beat}`
-    const isDue = standing.action === 'run' && !isHeldBack(task, clock)
+    const isDue = standing.action === 'run' && !isDelayedByClockProblem(task, clock)
     this.#noteDue(task.name, isDue ? turn : undefined, askedAt)
     if (standing.action === 'wait') return standing.ms
     if (standing.action === 'take-away') {
@@ -111,5 +111,5 @@ export class TaskDispatch {
 }
 
 /** True for an irreversible task while the clock of this instance differs from that of the database. */
-export const isHeldBack = ({ irreversible }: BoundScheduledTask, { problem }: DatabaseClock): boolean =>
+export const isDelayedByClockProblem = ({ irreversible }: BoundScheduledTask, { problem }: DatabaseClock): boolean =>
   irreversible && problem !== undefined

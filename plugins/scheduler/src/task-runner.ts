@@ -5,7 +5,7 @@ import { errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type RunOutcome, scheduledTaskFailed } from './contract.ts'
-import type { TaskWatch } from './task-dispatch.ts'
+import type { UnchangedTaskWatch } from './task-dispatch.ts'
 import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
 
 /** Publishes the failure of a run. Must be called in the transaction that records it. */
@@ -68,7 +68,7 @@ export function runMetrics(registry: Registry, overdueMs: () => number): RunMetr
 interface RunnerParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
-  readonly watch: TaskWatch
+  readonly watch: UnchangedTaskWatch
   readonly times: LeaseTimes
   readonly clock: DatabaseClock
   readonly log: Logger

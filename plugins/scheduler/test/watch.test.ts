@@ -1,5 +1,5 @@
 /**
- * Property tests of `TaskWatch`, which decides from the row of a task when the task runs. Clocks and instances are
+ * Property tests of `UnchangedTaskWatch`, which decides from the row of a task when the task runs. Clocks and instances are
  * simulated.
  */
 import { leaseTimes } from '@plinth/coordination'
@@ -8,7 +8,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import type { TaskRow } from '../src/entities.ts'
-import { TaskWatch } from '../src/task-dispatch.ts'
+import { UnchangedTaskWatch } from '../src/task-dispatch.ts'
 
 const delayMs = 60_000
 const task = { name: 'probe', fixedDelayMs: () => delayMs, autoStartup: () => true } as BoundScheduledTask
@@ -37,7 +37,7 @@ t.test(
         fc.integer({ min: 0, max: 1000 }),
         async (steps, pollMs) => {
           const clock = manualClock()
-          const watch = new TaskWatch(clock, times)
+          const watch = new UnchangedTaskWatch(clock, times)
           const held = rowOf({ holder: 'other' })
           watch.judge(task, held, clock.monotonic())
           await clock.advance(pollMs)
@@ -70,7 +70,7 @@ t.test('A11 a lease is taken over after it was unchanged for its time, and not b
   return fc.assert(
     fc.asyncProperty(events, fc.integer({ min: 1, max: times.maxPollMs }), async (waits, pollMs) => {
       const clock = manualClock()
-      const watch = new TaskWatch(clock, times)
+      const watch = new UnchangedTaskWatch(clock, times)
       let row = rowOf({ holder: 'other' })
       let lastBeat = clock.monotonic()
       let nextEvent = 0

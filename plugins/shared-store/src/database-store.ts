@@ -18,7 +18,7 @@ import {
   type SharedStore,
 } from './contract.ts'
 import { DatabaseMessages } from './database-messages.ts'
-import { deadEntry, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
+import { deletedEntryRow, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
 import { MicroBatch } from './micro-batch.ts'
 import {
   checkAmount,
@@ -160,7 +160,9 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     const value = id('value', key)
     return this.#entries.change([value], (live) => {
       const held = live.get(entryKey(value))
-      return held === undefined ? { answer: undefined } : { answer: held.content ?? '', changed: [deadEntry(value)] }
+      return held === undefined
+        ? { answer: undefined }
+        : { answer: held.content ?? '', changed: [deletedEntryRow(value)] }
     })
   }
 
@@ -173,7 +175,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     const entry = id('value', key)
     return this.#entries.change([entry], (live) => {
       const isIt = live.get(entryKey(entry))?.content === value
-      return isIt ? { answer: true, changed: [deadEntry(entry)] } : { answer: false }
+      return isIt ? { answer: true, changed: [deletedEntryRow(entry)] } : { answer: false }
     })
   }
 

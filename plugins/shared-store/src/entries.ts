@@ -28,7 +28,7 @@ const replaced = { key: ['name', 'variant'], sets: ['content', 'amount', 'since'
 export type EntryId = Pick<Entry, 'name' | 'variant'>
 
 /** Returns the row for a deleted entry, which has expired and is removed by the next sweep. */
-export const deadEntry = (id: EntryId): Entry => ({ ...id, content: null, amount: 0, since: 0, expiresAt: 0 })
+export const deletedEntryRow = (id: EntryId): Entry => ({ ...id, content: null, amount: 0, since: 0, expiresAt: 0 })
 
 export const entryKey = ({ name, variant }: EntryId) => `${variant} ${name}`
 
@@ -161,7 +161,7 @@ export class Entries {
       locked.push(...(await this.#select(missing, ' for update')))
       missing = without(missing, locked)
       if (missing.length === 0) return locked
-      await insertMissing(this.#db, StoredEntry, 'any', missing.map(deadEntry))
+      await insertMissing(this.#db, StoredEntry, 'any', missing.map(deletedEntryRow))
     }
     throw new Error(`Entries of the shared store vanish while they are locked: ${missing[0]?.name}`)
   }

@@ -17,14 +17,14 @@ const hashPrefix = 'sha256:'
  *
  * @throws RangeError for text with an unpaired surrogate, which cannot be encoded
  */
-export const nameOf = (kind: Kind, key: string): string => nameUnder(`${kind}:`, key)
+export const nameOf = (kind: Kind, key: string): string => prefixedEntryName(`${kind}:`, key)
 
 /**
  * Like `nameOf`, with a prefix that the caller has already joined, because every decision builds names.
  *
  * @param head ends with the kind and a colon
  */
-export function nameUnder(head: string, key: string): string {
+export function prefixedEntryName(head: string, key: string): string {
   if (typeof key !== 'string' || !key.isWellFormed())
     throw new RangeError(`A key needs well-formed text, after ${head}`)
   if (key.length > maxKeyLength || key.startsWith(hashPrefix)) return `${head}${hashPrefix}${hash('sha256', key)}`

@@ -92,7 +92,7 @@ export interface RedisConnectionOptions {
   readonly onReady?: () => void
 }
 
-export const noResponse = 'no answer in time'
+export const noResponseReason = 'no answer in time'
 
 /** Replaces messages about client options with reasons that operators understand. */
 const plainReasons: readonly (readonly [string, string])[] = [
@@ -258,7 +258,7 @@ export class RedisConnection {
   }
 }
 
-const giveUp = (client: Redis) => client.stream?.destroy(new Error(noResponse))
+const giveUp = (client: Redis) => client.stream?.destroy(new Error(noResponseReason))
 
 /** Like `redis.evalsha(...)`, but without the cost of variable arguments and automatic pipelines. */
 function sendTo(redis: Redis, name: string, parameters: (string | number)[], texts: boolean): Promise<unknown> {

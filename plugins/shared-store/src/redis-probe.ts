@@ -1,7 +1,7 @@
 import { errorReason, hostAndPort } from '@plinth/kernel'
 import { Redis } from 'ioredis'
 import type { RedisTarget } from './contract.ts'
-import { noResponse, type RedisLogin, sharedStoreError } from './redis-connection.ts'
+import { noResponseReason, type RedisLogin, sharedStoreError } from './redis-connection.ts'
 
 /**
  * Connects, reads the time of the server and disconnects, within the connect timeout.
@@ -26,7 +26,7 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   })
   const giveUp = () => client.disconnect()
   // Destroying the socket makes all waiting commands fail.
-  const deadline = setTimeout(() => client.stream?.destroy(new Error(noResponse)), server.connectTimeout)
+  const deadline = setTimeout(() => client.stream?.destroy(new Error(noResponseReason)), server.connectTimeout)
   signal?.addEventListener('abort', giveUp)
   try {
     signal?.throwIfAborted()

@@ -1,7 +1,7 @@
 import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
 import { maxMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
-import { bucketScale, nameUnder, quotaKinds } from './quota-rules.ts'
+import { bucketScale, prefixedEntryName, quotaKinds } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
 
@@ -89,7 +89,7 @@ export class RedisQuota implements SharedQuota {
   }
 
   #name(algorithm: QuotaAlgorithm, key: string): string {
-    return nameUnder(this.#heads[algorithm], key)
+    return prefixedEntryName(this.#heads[algorithm], key)
   }
 
   #runAlone(algorithm: QuotaAlgorithm, { key, request }: Question): Promise<[RateLimitDecision | Error]> {

@@ -38,7 +38,7 @@ return fence
 `)
 
 /** KEYS: lock or value. ARGV: owner or expected value, lease. Without a lease, the key is deleted. */
-export const holdScript = script(`
+export const extendOrDeleteScript = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('DEL', KEYS[1])

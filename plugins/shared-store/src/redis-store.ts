@@ -5,7 +5,7 @@ import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './quota-r
 import type { RedisConnection } from './redis-connection.ts'
 import type { RedisMessages } from './redis-messages.ts'
 import { RedisQuota } from './redis-quota.ts'
-import { acquireScript, holdScript, incrementScript } from './redis-scripts.ts'
+import { acquireScript, extendOrDeleteScript, incrementScript } from './redis-scripts.ts'
 
 /** The shared store in Redis. Each operation is one command or one script, so it is atomic. */
 export class RedisStore implements SharedStore {
@@ -55,7 +55,7 @@ export class RedisStore implements SharedStore {
 
   async deleteIf(key: string, value: string): Promise<boolean> {
     const name = this.#valueName(key, value, undefined)
-    return (await this.#connection.run(holdScript, [name], [value])) === 1
+    return (await this.#connection.run(extendOrDeleteScript, [name], [value])) === 1
   }
 
   async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
@@ -74,7 +74,8 @@ export class RedisStore implements SharedStore {
     const owner = randomUUID()
     const fence = await this.#connection.run(acquireScript, [lock, `${lock}:fence`], [owner, leaseMs])
     if (fence === null) return undefined
-    const hold = async (...lease: number[]) => (await this.#connection.run(holdScript, [lock], [owner, ...lease])) === 1
+    const hold = async (...lease: number[]) =>
+      (await this.#connection.run(extendOrDeleteScript, [lock], [owner, ...lease])) === 1
     return {
       key,
       fence: Number(fence),

@@ -18,20 +18,20 @@ export interface OpenFile extends FileStat {
 }
 
 /** Range of bytes. Both positions are zero-based and inclusive. */
-export interface FilePart {
+export interface ByteRange {
   readonly start: number
   readonly end: number
 }
 
 /** An open file. Its fields and bytes belong to the same content, even if another process replaces the file. */
-export interface HeldFile extends FileStat {
+export interface StoredFile extends FileStat {
   /**
    * Identifies the content: 1 to 128 characters of `A-Z a-z 0-9 . _ -`. It changes when the content at the path
    * changes, if the disk can detect this.
    */
   readonly version: string
   /** Reads a part of the file. Must be called at most once. The stream closes the file when it ends or is destroyed. */
-  read(part: FilePart): Readable
+  read(part: ByteRange): Readable
   /** Closes a file that is not read. */
   close(): Promise<void>
 }
@@ -84,7 +84,7 @@ export interface Disk {
    */
   sweep?(signal: AbortSignal): Promise<void>
   /** Opens a file so that parts of it can be sent. If absent, files can only be sent completely. */
-  hold?(path: string): Promise<HeldFile | undefined>
+  hold?(path: string): Promise<StoredFile | undefined>
   /** Returns the URL at which clients get the file from the disk directly. If absent, the product sends the file. */
   url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
 }

@@ -15,7 +15,7 @@ import {
 } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { type Clock, errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
-import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
+import type { Disk, FileStat, OpenFile, StoredFile } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { assertSpace } from './disk-reports.ts'
 import { UnfinishedFiles } from './drafts.ts'
@@ -124,7 +124,7 @@ export class DirectoryDisk implements Disk {
     return { path, size, modifiedAt, content: held.read({ start: 0, end: size - 1 }) }
   }
 
-  async hold(path: string): Promise<HeldFile | undefined> {
+  async hold(path: string): Promise<StoredFile | undefined> {
     const file = await this.#inside(join(this.#root, path))
     const found = file === undefined ? undefined : await openRegular(file)
     if (found === undefined) return undefined

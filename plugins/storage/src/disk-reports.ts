@@ -13,7 +13,7 @@ const unusable: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EM
 const misplaced: ReadonlySet<unknown> = new Set(['ENOTDIR', 'EEXIST', 'EACCES', 'EPERM'])
 
 /** Returns `PLINTH_STORAGE_DISK_DIRECTORY` if the directory of the disk is wrong, undefined for other errors. */
-export function directoryFailure(disk: string, error: unknown): PlinthError | undefined {
+export function directoryErrorOf(disk: string, error: unknown): PlinthError | undefined {
   if (isPlinthError(error) || !misplaced.has(errorCodeOf(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_DIRECTORY', { disk, reason: errorReason(error) }, error)
 }
@@ -22,7 +22,7 @@ export function directoryFailure(disk: string, error: unknown): PlinthError | un
 const minFreeBytes = 1024 * 1024
 
 /** Returns `PLINTH_STORAGE_DISK_UNAVAILABLE` if the disk cannot be used now, undefined for other errors. */
-export function diskOutage(disk: string, error: unknown): PlinthError | undefined {
+export function diskErrorOf(disk: string, error: unknown): PlinthError | undefined {
   if (isPlinthError(error) || !unusable.has(errorCodeOf(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_UNAVAILABLE', { disk, reason: errorReason(error) }, error)
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { basename } from 'node:path'
 import fresh from 'fresh'
 import mime from 'mime'
-import type { FilePart, FileStat } from './contract.ts'
+import type { ByteRange, FileStat } from './contract.ts'
 
 /** Types that browsers display without executing anything. SVG is excluded, because it can contain scripts. */
 const isShown = (type: string) =>
@@ -51,12 +51,12 @@ interface FileResponse {
   readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>
   /** Part to send; undefined if the response has no content. */
-  readonly part: FilePart | undefined
+  readonly part: ByteRange | undefined
 }
 
 /** The open file. Its facts stay the same if another process replaces the file. */
 interface RequestedFile extends FileStat {
-  /** Identifies the content; see `HeldFile.version`. */
+  /** Identifies the content; see `StoredFile.version`. */
   readonly version: string
   readonly hasParts: boolean
 }
@@ -125,7 +125,7 @@ function isRangeWanted(requested: Asked, { modifiedAt }: FileStat, now: number):
 }
 
 /** Returns the requested part, or undefined for the whole file, also if the range is invalid or lists several parts. */
-function partOf(range: string | undefined, size: number): FilePart | 'none' | undefined {
+function partOf(range: string | undefined, size: number): ByteRange | 'none' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(range?.trim() ?? '') ?? []
   if (first === '' && last === '') return undefined
   const start = first === '' ? Math.max(0, size - Number(last)) : Number(first)

@@ -7,7 +7,7 @@ import { keys } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
 import { businessError, messages, permissions, storageError } from './declarations.ts'
 import { DirectoryDisk } from './directory-disk.ts'
-import { DiskReports, directoryFailure } from './disk-reports.ts'
+import { DiskReports, directoryErrorOf } from './disk-reports.ts'
 import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
@@ -82,7 +82,7 @@ export default definePlugin({
         const isProven =
           roles.has('cli') && directory !== undefined ? directory.inspect() : disks.get(name)?.verify(signal)
         await isProven?.catch((error: unknown) => {
-          throw directoryFailure(name, error) ?? error
+          throw directoryErrorOf(name, error) ?? error
         })
       }
     })

@@ -18,15 +18,15 @@ import type {
   FileStat,
   FileToSend,
   GuardedRequest,
-  HeldFile,
   OpenFile,
   PutOptions,
   Storage,
+  StoredFile,
   UrlGuard,
   UrlOptions,
 } from './contract.ts'
 import { businessError, storageError } from './declarations.ts'
-import { diskOutage } from './disk-reports.ts'
+import { diskErrorOf } from './disk-reports.ts'
 import { fileHeaders, responseFor } from './file-answer.ts'
 import type { UrlSigner } from './url-signer.ts'
 
@@ -266,7 +266,7 @@ export class StorageService implements Storage {
       this.#failures.get(disk)?.succeeded()
       return result
     } catch (error) {
-      const outage = diskOutage(disk, error)
+      const outage = diskErrorOf(disk, error)
       if (outage === undefined) throw error
       const { log, clock } = this.#parts
       const failures = this.#failures.get(disk) ?? new RepeatedFailureLog(log, failureTexts, { clock, ms: quietMs })
@@ -299,7 +299,7 @@ export class StorageService implements Storage {
 }
 
 /** Opens a file to send. If the disk cannot read parts of a file, the file is only sent completely. */
-async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly hasParts: boolean }) | undefined> {
+async function held(disk: Disk, path: string): Promise<(StoredFile & { readonly hasParts: boolean }) | undefined> {
   if (disk.hold !== undefined) {
     const file = await disk.hold(path)
     if (file === undefined) return undefined

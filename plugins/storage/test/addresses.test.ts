@@ -8,7 +8,7 @@ import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import storagePlugin, { storage } from '@plinth/storage'
 import fc from 'fast-check'
 import t from 'tap'
-import { ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
+import { createTestDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
 const bodyOf = async (response: Response) => (await response.json()) as { code: string; data: { reason: string } }
 
@@ -204,7 +204,7 @@ t.test('a signed address with any changed part is rejected', async (t) => {
 })
 
 t.test('addresses stay valid after a change of the key while the old key is kept', async (t) => {
-  const root = ownDirectory(t)
+  const root = createTestDirectory(t)
   const [first, second] = ['first-key-'.repeat(4), 'second-key-'.repeat(4)]
   const clock = manualClock()
   const start = (key: string) => startStorage(t, { root, clock, config: { 'platform.storage.signing-key': key } })
@@ -222,7 +222,7 @@ t.test('addresses stay valid after a change of the key while the old key is kept
 })
 
 t.test('instances that share a directory share its key, which is created once', async (t) => {
-  const root = ownDirectory(t)
+  const root = createTestDirectory(t)
   const clock = manualClock()
   const drafts = ['signing.key.old', 'signing.key.young'].map((name) => join(root, name))
   for (const [index, hours] of [2, 0].entries()) {

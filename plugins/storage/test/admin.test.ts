@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { namedPermissions } from '@plinth/http/testing'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
-import { ownDirectory, startStorage } from './fixtures/product.ts'
+import { createTestDirectory, startStorage } from './fixtures/product.ts'
 
 const path = '/api/v1/admin/storage/disks'
 
@@ -73,7 +73,7 @@ t.test('a disk that never responds fails at the deadline', async (t) => {
 })
 
 t.test('a directory that is a file cannot be written to', async (t) => {
-  const root = ownDirectory(t)
+  const root = createTestDirectory(t)
   await writeFile(join(root, 'local'), 'in the way')
   const { call } = await startDisks(t, { root })
   t.hasStrict((await call(`${path}/local`)).data, { state: 'failing', fault: 'EEXIST' })

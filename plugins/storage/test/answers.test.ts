@@ -5,7 +5,7 @@ import { type IncomingHttpHeaders, request } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { Disk, HeldFile } from '@plinth/storage'
+import type { Disk, StoredFile } from '@plinth/storage'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
@@ -117,7 +117,7 @@ t.test('an error of a third-party disk is also a failure, and its files are rele
     return stream
   }
   const stat = { path: 'a.txt', size: 7, modifiedAt: new Date(0) }
-  class Held implements HeldFile {
+  class Held implements StoredFile {
     readonly path = stat.path
     readonly size = stat.size
     readonly modifiedAt = stat.modifiedAt

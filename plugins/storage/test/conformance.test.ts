@@ -5,14 +5,14 @@ import { testConformanceKit } from '@plinth/kernel/testing'
 import { storageDiskCases } from '@plinth/storage/conformance'
 import t from 'tap'
 import { DirectoryDisk } from '../src/directory-disk.ts'
-import { diskKit, faultyDisks } from './fixtures/faulty-disks.ts'
-import { ownDirectory } from './fixtures/product.ts'
+import { createDiskCases, faultyDisks } from './fixtures/faulty-disks.ts'
+import { createTestDirectory } from './fixtures/product.ts'
 
 t.setTimeout(300_000)
 
 for (const visibility of ['public', 'private'] as const) {
   t.test(`a ${visibility} directory is a correct disk`, async (t) => {
-    const root = join(ownDirectory(t), visibility)
+    const root = join(createTestDirectory(t), visibility)
     const create = () => new DirectoryDisk(root, visibility, systemClock)
     const cases = storageDiskCases(() => ({ disk: create(), other: create() }), { patienceMs: 60_000 })
     t.ok(cases.length >= 8)
@@ -21,7 +21,7 @@ for (const visibility of ['public', 'private'] as const) {
 }
 
 t.test('the kit rejects faulty disks', async (t) => {
-  const { faults, share, ...result } = await testConformanceKit(diskKit, faultyDisks)
+  const { faults, share, ...result } = await testConformanceKit(createDiskCases, faultyDisks)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 24, `${faults} faulty disks`)
   t.ok(share >= 0.95)

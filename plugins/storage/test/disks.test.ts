@@ -5,9 +5,9 @@ import { defineProduct } from '@plinth/kernel'
 import { rejectsWith, startForTest, until, watchProcess } from '@plinth/kernel/testing'
 import storagePlugin, { type Disk, storage } from '@plinth/storage'
 import t from 'tap'
-import { directoryFailure } from '../src/disk-reports.ts'
+import { directoryErrorOf } from '../src/disk-reports.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
-import { all, ownDirectory, startStorage } from './fixtures/product.ts'
+import { all, createTestDirectory, startStorage } from './fixtures/product.ts'
 
 const drafts = (root: string, disk: string) => readdirSync(join(root, disk, '.drafts'))
 
@@ -131,7 +131,7 @@ const sweep = ({ running }: Pick<Awaited<ReturnType<typeof startStorage>>, 'runn
   running.scheduledTasks.find(({ name }) => name === 'storage.sweep')?.run(new AbortController().signal)
 
 t.test('files of a killed writer are removed without a restart when its lease expires', async (t) => {
-  const root = ownDirectory(t)
+  const root = createTestDirectory(t)
   const first = await startStorage(t, { root })
   await first.storage.put('local', 'report.txt', 'old')
   const program = new URL('fixtures/writer-process.ts', import.meta.url)
@@ -279,7 +279,7 @@ t.test('health check and probe report whether files can be written', async (t) =
   await storage.probe('public', AbortSignal.timeout(120_000))
   t.same(await all(storage.list('public')), [])
 
-  const blocked = ownDirectory(t)
+  const blocked = createTestDirectory(t)
   writeFileSync(join(blocked, 'local'), 'a file where the disk should be')
   const broken = await startStorage(t, { root: blocked })
   await t.rejects(broken.storage.probe('local', AbortSignal.timeout(120_000)))
@@ -290,18 +290,18 @@ t.test('health check and probe report whether files can be written', async (t) =
 })
 
 t.test('the product starts although its directory cannot be created', async (t) => {
-  const root = ownDirectory(t)
+  const root = createTestDirectory(t)
   writeFileSync(join(root, 'file'), '')
   const { storage, get } = await startStorage(t, { root: join(root, 'file/storage') })
   await t.rejects(storage.put('local', 'a', 'x'))
   await rejectsWith(t, storage.resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
   t.equal((await get('/health/ready')).status, 503)
-  const failure = directoryFailure('local', Object.assign(new Error('not a directory'), { code: 'ENOTDIR' }))
+  const failure = directoryErrorOf('local', Object.assign(new Error('not a directory'), { code: 'ENOTDIR' }))
   t.equal(failure?.code, 'PLINTH_STORAGE_DISK_DIRECTORY')
 })
 
 t.test('the directory is next to the product file, and no server is needed', async (t) => {
-  const root = ownDirectory(t)
+  const root = createTestDirectory(t)
   const product = { ...defineProduct({ name: 'test', plugins: [storagePlugin] }), root }
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
-import { ownDirectory, startStorage } from './fixtures/product.ts'
+import { createTestDirectory, startStorage } from './fixtures/product.ts'
 
 t.test('public files and signed addresses are valid as long as configured', async (t) => {
   const observe = async (config: KeyValues) => {
@@ -51,7 +51,7 @@ t.test('a file is stored up to the maximum size', async (t) => {
 })
 
 t.test('files are stored in the directory', async (t) => {
-  const [one, other] = [ownDirectory(t), ownDirectory(t)]
+  const [one, other] = [createTestDirectory(t), createTestDirectory(t)]
   const [places] = await assertKeyEffect(t, 'platform.storage.root', {
     compared: one,
     changed: other,
@@ -96,7 +96,7 @@ t.test('addresses begin with the configured address, and are signed with the key
     compared: one,
     changed: other,
     observe: async (config) => {
-      const root = ownDirectory(t)
+      const root = createTestDirectory(t)
       const signing = await startStorage(t, { root, config: { 'platform.storage.signing-key': one } })
       await signing.storage.put('local', 'a', 'content')
       const url = await signing.storage.resolveUrl('local', 'a')

@@ -11,7 +11,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
-import { ownDirectory, startStorage } from './fixtures/product.ts'
+import { createTestDirectory, startStorage } from './fixtures/product.ts'
 
 /** A plugin whose route stores the body of a request as a file. */
 const upload = definePlugin({
@@ -94,7 +94,7 @@ function remount(directory: string) {
 
 for (const { title, options, fill } of fileSystems) {
   t.test(`${title} makes the product not ready, and files are unavailable`, async (t) => {
-    const directory = join(ownDirectory(t), 'small')
+    const directory = join(createTestDirectory(t), 'small')
     mkdirSync(directory)
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', directory], { stdio: 'ignore' })
@@ -126,7 +126,7 @@ t.test(
   async (t) => {
     const faulty = { ...memoryDisk('private'), code: 'EMFILE' }
     faulty.write = () => Promise.reject(Object.assign(new Error('failed'), { code: faulty.code }))
-    const { put, running } = await start(t, ownDirectory(t), { plugins: [diskPlugin('acme', faulty)] })
+    const { put, running } = await start(t, createTestDirectory(t), { plugins: [diskPlugin('acme', faulty)] })
     for (const code of ['EMFILE', 'ENFILE', 'EDQUOT']) {
       faulty.code = code
       t.same(await put('acme'), unavailable, code)

@@ -5,7 +5,7 @@ import { rejectsWith } from '@plinth/kernel/testing'
 import { pathProblem } from '@plinth/storage'
 import fc from 'fast-check'
 import t from 'tap'
-import { all, ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
+import { all, createTestDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
 const secret = 'what nobody may see'
 
@@ -187,7 +187,7 @@ t.test('no path leads out of a disk, in any notation', async (t) => {
 
 t.test('symbolic links that lead out of the disk are not followed', async (t) => {
   const { storage, root, get } = await startStorage(t)
-  const elsewhere = ownDirectory(t)
+  const elsewhere = createTestDirectory(t)
   writeFileSync(join(elsewhere, 'secret.txt'), secret)
   await storage.put('public', 'inside/real.txt', 'real')
   const disk = join(root, 'public')
@@ -215,8 +215,8 @@ t.test('symbolic links that lead out of the disk are not followed', async (t) =>
 })
 
 t.test('a disk may itself be a symbolic link', async (t) => {
-  const root = ownDirectory(t)
-  const volume = ownDirectory(t)
+  const root = createTestDirectory(t)
+  const volume = createTestDirectory(t)
   mkdirSync(join(volume, 'files'))
   symlinkSync(join(volume, 'files'), join(root, 'public'))
   const { storage, get } = await startStorage(t, { root })

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { type AuditEntry, type Clock, errorReason, type JsonValue, type Logger, nearestName } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
-import { Destinations, entriesAfter, type Settled, withheldText } from './changes/destinations.ts'
+import { Destinations, entriesAfterChanges, type Settled, withheldText } from './changes/destinations.ts'
 import { Effects, requirementProblems } from './changes/effects.ts'
 import { Owners } from './changes/owners.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
@@ -25,12 +25,12 @@ import type {
   SaveResult,
   Verification,
 } from './contract.ts'
-import { businessError, reachingStorage } from './declarations.ts'
+import { businessError, translateStorageErrors } from './declarations.ts'
 import type { Announcement, InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './item-view.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
 import { rotateSecrets } from './secrets/rotation.ts'
-import { sameSecret, shown } from './secrets/sealed-value.ts'
+import { isSameSecret, shown } from './secrets/sealed-value.ts'
 import { ConfigStore, type StoredConfig, verificationEntry } from './storage/config-store.ts'
 import { History } from './storage/history.ts'
 
@@ -164,7 +164,7 @@ export class StoredConfigCentre implements ConfigCentre {
       let version = await this.#write(settled, origin, options, stateOf)
       // Another save came first, so the changes are checked again with the new values.
       while (version === undefined) {
-        await reachingStorage(log, () => this.#read())
+        await translateStorageErrors(log, () => this.#read())
         before = this.#stored
         settled = this.#settled(changes)
         version = await this.#write(settled, origin, options, stateOf)
@@ -201,7 +201,7 @@ export class StoredConfigCentre implements ConfigCentre {
     }
     let version: number | undefined
     try {
-      version = await reachingStorage(this.#options.log, () =>
+      version = await translateStorageErrors(this.#options.log, () =>
         this.#store.write(changes, origin, options, before.version, stateOf),
       )
       return version
@@ -227,13 +227,13 @@ export class StoredConfigCentre implements ConfigCentre {
     if (declaration === undefined) throw this.#unknown(key)
     const stored = this.#stored.values.get(key)?.value
     if (!declaration.sensitive || !declaration.editable || stored === undefined) return undefined
-    const isSame = sameSecret(stored, value)
-    await reachingStorage(this.#options.log, () => this.#options.audit(verificationEntry(key, isSame, actor)))
+    const isSame = isSameSecret(stored, value)
+    await translateStorageErrors(this.#options.log, () => this.#options.audit(verificationEntry(key, isSame, actor)))
     return isSame
   }
 
   history(filter: HistoryFilter, window: HistoryWindow) {
-    return reachingStorage(this.#options.log, () => this.#history.page(filter, window))
+    return translateStorageErrors(this.#options.log, () => this.#history.page(filter, window))
   }
 
   async rollbackChanges(toVersion: number, keys?: readonly string[]): Promise<readonly ConfigChange[]> {
@@ -242,7 +242,9 @@ export class StoredConfigCentre implements ConfigCentre {
     if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) {
       throw businessError('version-unknown', { params: { version: toVersion } })
     }
-    const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
+    const changes = await translateStorageErrors(this.#options.log, () =>
+      this.#history.changesBackTo(toVersion, stored, keys),
+    )
     // Without `keys`, the rollback skips values that operators may not store. If the caller lists keys, all of them are
     // restored or the call fails.
     return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes
@@ -271,19 +273,19 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   instances(): Promise<readonly InstanceState[]> {
-    return reachingStorage(this.#options.log, () => this.#options.instances.list())
+    return translateStorageErrors(this.#options.log, () => this.#options.instances.list())
   }
 
   async rotateSecrets(): Promise<RotationReport> {
     const { log, database, masterKeys, announce } = this.#options
     const isSensitive = (key: string) => this.#isSensitive(key)
-    const report = await reachingStorage(log, () => rotateSecrets({ database, masterKeys, isSensitive }))
+    const report = await translateStorageErrors(log, () => rotateSecrets({ database, masterKeys, isSensitive }))
     database.afterCommit(() => announce('secrets'))
     return report
   }
 
   async refresh(): Promise<void> {
-    await reachingStorage(this.#options.log, async () => {
+    await translateStorageErrors(this.#options.log, async () => {
       if (this.#isForgotten || (await this.#store.version()) !== this.version) await this.#reload()
     })
   }
@@ -318,7 +320,7 @@ export class StoredConfigCentre implements ConfigCentre {
       throw error
     })
     const values = [...stored.values.values()]
-    const entries = entriesAfter(stored)
+    const entries = entriesAfterChanges(stored)
     const { problems, changed, pendingRestart, refused, withheld } = await configAdmin.apply(entries)
     const keyByPlace = new Map(entries.map(({ name, place }) => [place, name]))
     const found = new Map(

@@ -51,7 +51,7 @@ export function conflict(conflicts: readonly Conflict[]) {
 }
 
 /** Converts database errors to a business error. Passes other business errors on. */
-export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): Promise<T> {
+export async function translateStorageErrors<T>(log: Logger, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

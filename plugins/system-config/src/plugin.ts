@@ -18,7 +18,7 @@ import { configAdmin } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
 import { audited } from './audited-kinds.ts'
-import { valueData } from './changes/plugin-values.ts'
+import { createPluginValueStore } from './changes/plugin-values.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
@@ -88,7 +88,7 @@ export default definePlugin({
     ctx.provide(configCentre, centre)
     for (const [kind, words] of Object.entries(audited)) ctx.contribute(auditTexts, kind, words)
     ctx.contribute(personalData, 'system-config', configTables(ctx.services.database))
-    ctx.contribute(pluginData, 'stored-values', valueData(centre))
+    ctx.contribute(pluginData, 'stored-values', createPluginValueStore(centre))
     ctx.onStop(() => announcements.settled())
 
     // A command may run before the database exists, and `openapi` must not create an empty database.

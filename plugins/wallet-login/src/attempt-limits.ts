@@ -26,7 +26,7 @@ interface Measure {
  * Alerts operators if the attempts from all network addresses together exceed a limit. All instances together send one
  * alert per window. The response does not wait for it.
  */
-export class UnusualAttempts {
+export class UnusualAttemptAlerts {
   readonly #parts: UnusualParts
   /** For each step: monotonic time in milliseconds until which no other alert is sent. */
   readonly #quietUntil = new Map<LimitedStep, number>()
@@ -78,7 +78,7 @@ export type LimitedStep = 'challenge' | 'login'
 interface LimitParts {
   readonly limiter: Pick<RateLimiter, 'assertAllAllowed' | 'addressKey' | 'reset'>
   readonly config: WalletLoginConfig
-  readonly unusual: Pick<UnusualAttempts, 'noticed'>
+  readonly unusual: Pick<UnusualAttemptAlerts, 'noticed'>
 }
 
 interface Attempt {

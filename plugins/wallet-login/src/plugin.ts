@@ -8,7 +8,7 @@ import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { walletVerifier } from '@plinth/web3'
-import { AttemptLimits, UnusualAttempts } from './attempt-limits.ts'
+import { AttemptLimits, UnusualAttemptAlerts } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
 import { businessError, messages } from './failures.ts'
@@ -49,7 +49,7 @@ export default definePlugin({
     })
     const challenges = new Challenges({ store, clock, settings })
     events?.declarePublished(abuseSuspected)
-    const unusual = new UnusualAttempts({ events, store, clock, log })
+    const unusual = new UnusualAttemptAlerts({ events, store, clock, log })
     onDrain(() => unusual.drain())
     const limits = new AttemptLimits({ limiter, config, unusual })
     const login = new WalletLogin({ challenges, verifier, accounts, identity, config })

@@ -22,7 +22,7 @@ export const isLimited = (request: Request): boolean => requirePrincipal(request
  *
  * @throws BusinessError "404" `payment.order-unknown`
  */
-export async function assertOrdersReached(
+export async function assertOrdersReadable(
   request: Request,
   payments: Pick<Payments, 'get'>,
   outTradeNos: readonly string[],
@@ -37,7 +37,7 @@ export async function assertOrdersReached(
  *
  * @param outTradeNos order numbers, which need not exist
  */
-export async function ordersReached(
+export async function readableOrders(
   request: Request,
   payments: Pick<Payments, 'list'>,
   outTradeNos: Iterable<string>,

@@ -1,7 +1,7 @@
 import type { HttpRequest } from '@plinth/http'
 import type { Payments } from '@plinth/money/payments'
 import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/web3'
-import { ordersReached } from './caller-orders.ts'
+import { readableOrders } from './caller-orders.ts'
 
 /** URLs of explorers by chain name; see `explorerBase`. */
 type Explorers = ReadonlyMap<string, string>
@@ -54,7 +54,7 @@ export async function namesOf(
   return {
     explorers: new Map(known.flatMap(([name, base]) => (base === null ? [] : [[name, base] as const]))),
     tokens: new Map(await Promise.all(infos)),
-    orders: await ordersReached(
+    orders: await readableOrders(
       request,
       payments,
       plans.flatMap(({ claimedBy = [] }) => claimedBy),

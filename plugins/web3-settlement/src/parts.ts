@@ -17,7 +17,7 @@ import { payments } from '@plinth/money/payments'
 import { notification } from '@plinth/notification'
 import { chains, tokens, walletVerifier } from '@plinth/web3'
 import { AuditLogs } from './audit/audit-logs.ts'
-import { AuditWalk } from './audit/audit-walk.ts'
+import { AuditOrderSelection } from './audit/audit-walk.ts'
 import { SettledAudit } from './audit/settled-audit.ts'
 import { Candidates } from './candidates.ts'
 import { ClaimReader } from './claim-reader.ts'
@@ -75,7 +75,7 @@ export interface Parts extends Given {
   readonly autoRetry: AutoRetry
   /** Confirmations after which a block is final. */
   readonly finalConfirmations: () => number
-  readonly auditWalk: AuditWalk
+  readonly auditWalk: AuditOrderSelection
   readonly audit: SettledAudit
   readonly logs: AuditLogs
 }
@@ -120,7 +120,7 @@ export const resolvers: Resolvers<Parts, Given> = {
       () =>
         config.get('platform.money.web3.settlement.audit.final-confirmations'),
   ),
-  auditWalk: asClass(AuditWalk),
+  auditWalk: asClass(AuditOrderSelection),
   audit: asClass(SettledAudit),
   logs: asClass(AuditLogs),
 }

@@ -11,7 +11,7 @@ import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { reviewLabels } from './label-sources.ts'
 import { createWeb3Settlement } from './migrations/0001-create-web3-settlement.ts'
-import { keepAttempts } from './migrations/0002-keep-attempts.ts'
+import { storeAttempts } from './migrations/0002-keep-attempts.ts'
 import { addNotices } from './notices/notices.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
@@ -42,7 +42,7 @@ export default definePlugin({
   ],
   config: keys,
   permissions,
-  migrations: [createWeb3Settlement, keepAttempts],
+  migrations: [createWeb3Settlement, storeAttempts],
   entities,
   messages,
   scheduledTasks: tasks,

@@ -1,6 +1,6 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { type ScheduledTask, service } from '@plinth/kernel'
-import { auditTally } from './audit/audit-logs.ts'
+import { auditCountUpdate } from './audit/audit-logs.ts'
 import type { SettledAudit } from './audit/settled-audit.ts'
 import type { keys } from './config.ts'
 import type { AutoRetry } from './execution/auto-retry.ts'
@@ -81,7 +81,7 @@ const purge = purgeTask<Uses>('platform.money.web3.settlement', {
       olderThan('web3_settlement_review_log', 'created_at', before),
       olderThan('web3_payment_callback_log', 'created_at', before),
       olderThan('web3_settlement_retry', 'updated_at', before),
-      { ...olderThan('web3_settlement_audit_log', 'created_at', before), tally: auditTally },
+      { ...olderThan('web3_settlement_audit_log', 'created_at', before), tally: auditCountUpdate },
     ]
   },
 })

@@ -9,7 +9,7 @@ import { payments } from '@plinth/money/payments'
 import { orderSettlements } from '@plinth/web3-settlement'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { rivalsOf, showsRivals, type TransferClaim } from '../src/planning/transfers.ts'
+import { competingOrdersOf, showsSameCompetingOrders, type TransferClaim } from '../src/planning/transfers.ts'
 import { createOrder, hashNumber, paidBy } from './fixtures/doubles.ts'
 import { admin, type RunningSettlement, reviewPath, startSettlement } from './fixtures/product.ts'
 import { address, payer, stranger, transferLog } from './fixtures/ready-case.ts'
@@ -224,18 +224,18 @@ t.test('no review shows more other orders than were read', async (t) => {
   const claimOf = (outTradeNo: string) =>
     ({ outTradeNo, namesTransaction: true, logIndex: null, payer: null, hasEqualTerms: true }) as const
   const shown = (claims: readonly TransferClaim[], hasMoreClaims: boolean) => {
-    const { listed, total, digest } = rivalsOf(claims, { ...plan, hasMoreClaims })
+    const { listed, total, digest } = competingOrdersOf(claims, { ...plan, hasMoreClaims })
     return { claimedBy: listed, claimedByTotal: total, claimedByDigest: digest }
   }
   const few = [claimOf('a'), claimOf('b')]
-  t.ok(showsRivals(shown(few, false), shown(few, false)))
-  t.ok(showsRivals(shown(few, false), shown(few.slice(1), false)), 'one less')
-  t.notOk(showsRivals(shown(few, false), shown(few, true)))
+  t.ok(showsSameCompetingOrders(shown(few, false), shown(few, false)))
+  t.ok(showsSameCompetingOrders(shown(few, false), shown(few.slice(1), false)), 'one less')
+  t.notOk(showsSameCompetingOrders(shown(few, false), shown(few, true)))
   const many = Array.from({ length: 12 }, (_, at) => claimOf(`order-${at}`))
-  t.ok(showsRivals(shown(many, false), shown(many.toReversed(), false)), 'in any order')
-  t.notOk(showsRivals(shown(many, true), shown(many, true)))
+  t.ok(showsSameCompetingOrders(shown(many, false), shown(many.toReversed(), false)), 'in any order')
+  t.notOk(showsSameCompetingOrders(shown(many, true), shown(many, true)))
   const { claimedByDigest, ...stored } = shown(many, false)
-  t.notOk(showsRivals(stored, shown(many, false)), 'a plan of an earlier release has no digest')
+  t.notOk(showsSameCompetingOrders(stored, shown(many, false)), 'a plan of an earlier release has no digest')
 })
 
 onEachDatabase(t, 'an order that claims in several ways is counted once', async (t: Test, at) => {

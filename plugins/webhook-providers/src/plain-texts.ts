@@ -197,4 +197,4 @@ export function titleOf({ written: { subject, content } }: WebhookMessage, max: 
 }
 
 /** Turns each line break into a Markdown paragraph. */
-export const markdownLines = (text: string): string => text.replace(/\r?\n/g, '\n\n')
+export const doubleMarkdownLineBreaks = (text: string): string => text.replace(/\r?\n/g, '\n\n')

@@ -1,5 +1,5 @@
 import { judgement, memberIs, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { markdownLines, markdownWithHtml, titleOf } from './plain-texts.ts'
+import { doubleMarkdownLineBreaks, markdownWithHtml, titleOf } from './plain-texts.ts'
 
 const turboHost = 'sctapi.ftqq.com'
 const typed = (text: (content: string) => string) => ({
@@ -25,7 +25,7 @@ export default webhookProviderPlugin(
       channel: { title: { en: 'Channels', 'zh-CN': '消息通道' }, member: 'channel' },
       'open-id': { title: { en: 'Recipients', 'zh-CN': '接收人' }, sensitive: true, member: 'openid' },
     },
-    messageTypes: { text: typed(markdownLines), markdown: typed((content) => content) },
+    messageTypes: { text: typed(doubleMarkdownLineBreaks), markdown: typed((content) => content) },
     address: ({ endpoint: url, token }) => {
       if (token === undefined || url.pathname.endsWith('.send')) return { url, headers: {} }
       const [, number] = /^sctp(\d+)t/.exec(token) ?? []

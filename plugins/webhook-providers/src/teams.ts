@@ -1,7 +1,7 @@
 import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { adaptiveCard, markdownLines } from './plain-texts.ts'
+import { adaptiveCard, doubleMarkdownLineBreaks } from './plain-texts.ts'
 
-const block = (text: string) => ({ type: 'TextBlock', text: markdownLines(text), wrap: true })
+const block = (text: string) => ({ type: 'TextBlock', text: doubleMarkdownLineBreaks(text), wrap: true })
 
 const card = ({ subject, content }: WebhookMessage) => ({
   type: 'message',

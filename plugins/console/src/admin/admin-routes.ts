@@ -22,20 +22,20 @@ import { requirePrincipal } from '@plinth/iam'
 import { type Kernel, localize } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import {
-  databaseFacts,
   databaseFactsView,
-  healthFacts,
   healthFactsView,
+  readDatabaseState,
   viewDatabase,
   viewHealth,
+  viewOfHealth,
 } from './health-facts.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { type JoinedHistory, summed } from './joined-history.ts'
 import type { ListExport } from './list-export.ts'
 import { spans } from './metric-history.ts'
-import { chartPoints } from './overview.ts'
+import { metricChartOperation } from './overview.ts'
 import type { PageRegistry } from './page-registry.ts'
-import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
+import { pluginFactsView, viewOfPlugins, viewPlugins } from './plugin-facts.ts'
 
 interface AdminRouteParts {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
@@ -236,7 +236,7 @@ const apiRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/console/charts/:id/points',
-    operationId: chartPoints,
+    operationId: metricChartOperation,
     summary: 'Get the points of a chart, oldest first',
     description:
       'Returns the sum over all instances since their start, or the values of one instance. The points cover at most one hour in steps of 30 seconds, or one day in steps of 5 minutes.',
@@ -342,7 +342,7 @@ const apiRoutes = [
     access: { permission: viewPlugins, scope: 'none' },
     response: pluginFactsView,
     reasons: [],
-    handler: ({ locale }, { kernel, http }) => pluginFacts(kernel, http, locale),
+    handler: ({ locale }, { kernel, http }) => viewOfPlugins(kernel, http, locale),
   }),
   route({
     method: 'GET',
@@ -351,7 +351,7 @@ const apiRoutes = [
     access: { permission: viewHealth, scope: 'none' },
     response: healthFactsView,
     reasons: [],
-    handler: async (_, { health, redact }) => healthFacts(await health.outcomes(), redact),
+    handler: async (_, { health, redact }) => viewOfHealth(await health.outcomes(), redact),
   }),
   route({
     method: 'GET',
@@ -360,7 +360,7 @@ const apiRoutes = [
     access: { permission: viewDatabase, scope: 'none' },
     response: databaseFactsView,
     reasons: [],
-    handler: (_, { db }) => databaseFacts(db),
+    handler: (_, { db }) => readDatabaseState(db),
   }),
 ]
 

@@ -36,7 +36,7 @@ export const databaseFactsView = Type.Object({
 })
 
 /** Returns the state of the database and of its change sets. Read-only. */
-export async function databaseFacts(db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>) {
+export async function readDatabaseState(db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>) {
   const waitSeconds = db.longestWaitSeconds
   const { product, version } = await db.server()
   const { applied, pending, lock, changed, dataChanged, unknown, orphaned } = await db.migrationStatus()
@@ -101,7 +101,7 @@ function outcomeOf({ reason, warnings }: HealthOutcome): keyof typeof ranks {
 }
 
 /** Returns the health checks: failed checks first, then warnings, then passed checks. */
-export const healthFacts = (outcomes: readonly HealthOutcome[], redact: (text: string) => string) =>
+export const viewOfHealth = (outcomes: readonly HealthOutcome[], redact: (text: string) => string) =>
   outcomes
     .map((check) => {
       const text = check.reason ?? check.warnings.join(' ')

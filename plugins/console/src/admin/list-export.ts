@@ -79,7 +79,7 @@ interface ListExportParts {
 }
 
 /** Response with which the operation of the list has rejected the call. */
-export interface RejectedList {
+export interface RejectedListResponse {
   readonly status: number
   readonly body: string
 }
@@ -100,7 +100,7 @@ export class ListExport {
    *
    * @throws BusinessError "404" `console.page-unknown`, also for a page that is not a list; "403" `console.permission-missing` or `iam.scope-all-required`
    */
-  async start(request: HttpRequest, wanted: ExportRequest): Promise<AsyncIterable<string> | RejectedList> {
+  async start(request: HttpRequest, wanted: ExportRequest): Promise<AsyncIterable<string> | RejectedListResponse> {
     const { page: id, locale, units } = wanted
     const page = (await this.#parts.book.page(id, requirePrincipal(request), locale)) as unknown as ListView
     if (page.kind !== 'list') throw businessError('page-unknown', { params: { id } })
@@ -158,7 +158,7 @@ export class ListExport {
   }
 
   /** Calls the operation with the credentials, address and language of the caller. */
-  async #read(request: HttpRequest, path: string, filters: URLSearchParams): Promise<Rows | RejectedList> {
+  async #read(request: HttpRequest, path: string, filters: URLSearchParams): Promise<Rows | RejectedListResponse> {
     const { 'accept-encoding': _, range: __, ...headers } = request.headers
     const response = await this.#parts.http.inject({
       method: 'GET',

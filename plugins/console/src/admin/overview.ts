@@ -10,11 +10,11 @@ import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { ownPages } from './own-pages.ts'
-import { withoutTitle } from './page-faults.ts'
+import { missingTitleMessage } from './page-faults.ts'
 import { titleOf } from './page-views.ts'
 
 /** The operation that returns the counts of a measured chart. */
-export const chartPoints = 'getConsoleChartPoints'
+export const metricChartOperation = 'getConsoleChartPoints'
 
 const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
   hour: { en: 'Last hour', 'zh-CN': '最近一小时' },
@@ -22,7 +22,7 @@ const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
 }
 
 /** Returns the id of the operation of a chart. */
-export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' ? chartPoints : chart.source)
+export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' ? metricChartOperation : chart.source)
 
 /**
  * Returns a chart for the browser: the operation and parameters that return its numbers, and the titles. Both kinds of
@@ -132,7 +132,7 @@ function operationProblems(
       name === undefined || memberAt(item, name) !== undefined ? [] : [`"${name}" is not a member of the result`],
     ),
     ...numbers.map(({ field }) => `"${field}" is not a number of the result`),
-    ...nameless.map(({ field }) => withoutTitle(field)),
+    ...nameless.map(({ field }) => missingTitleMessage(field)),
   ]
 }
 

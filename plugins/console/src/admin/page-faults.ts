@@ -19,7 +19,7 @@ type Operations = ReadonlyMap<string, Operation>
 const secretName = /password|secret$|token$|privateKey/i
 
 /** @param field member of the result of an operation */
-export const withoutTitle = (field: string) => {
+export const missingTitleMessage = (field: string) => {
   const name = field.split('.').at(-1)
   return `"${field}" has no title: add "${name}" below "fields" to the messages of its plugin, in both languages`
 }
@@ -139,7 +139,7 @@ class PageLook {
       const schema = withoutNull(memberAt(item, field))
       if (schema === undefined) this.faults.push(`"${field}" is not a member of the result`)
       else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
-      if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(withoutTitle(field))
+      if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(missingTitleMessage(field))
       if (secretName.test(field)) this.faults.push(`"${field}" may contain a secret, which a page must not show`)
       for (const name of [before, currency, decimals, symbol])
         if (name !== undefined && memberAt(item, name) === undefined)

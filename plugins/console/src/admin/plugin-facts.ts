@@ -88,7 +88,7 @@ const kernelPoints = byKernel([auditTrail, healthCheck, quickstartCleanup])
  * Returns the loaded plugins with their declarations and start times. The result contains no configuration values and
  * no data about the host.
  */
-export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes'>, locale: string) {
+export function viewOfPlugins(kernel: Kernel, { routes }: Pick<HttpServer, 'routes'>, locale: string) {
   const { product, plugins, state, timeline } = kernel
   const bringers = new Map([
     ...kernelServices,

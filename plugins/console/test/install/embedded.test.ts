@@ -1,6 +1,6 @@
 import t from 'tap'
 import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fixtures/browser.ts'
-import { signsIn, startProduct } from '../fixtures/product.ts'
+import { assertSignsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 const timeout = 600_000
@@ -128,7 +128,7 @@ t.test(
     t.ok(requested.every(({ address }) => !address.includes('token=') && !address.includes(encodeURIComponent(token))))
     const languages = new Set(requested.map(({ language }) => language))
     t.same(languages, new Set(['en', 'zh-CN']))
-    t.equal(await signsIn(product.url, administrator), '200')
+    t.equal(await assertSignsIn(product.url, administrator), '200')
 
     const over = await fetch(`${product.url}/install/`, { redirect: 'manual' })
     t.equal(over.status, 302)

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fixtures/browser.ts'
-import { signsIn, startProduct } from '../fixtures/product.ts'
+import { assertSignsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 /** Connection settings with a port on which no server listens. */
@@ -38,7 +38,7 @@ t.test(
     await wizard.next.click()
     await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
     await wizard.heading('The product is installed').waitFor({ timeout: 300_000 })
-    t.equal(await signsIn(product.url, administrator), '200')
+    t.equal(await assertSignsIn(product.url, administrator), '200')
     await wizard.signedIn.waitFor()
     t.match(await leftovers(page), onlySession)
   },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { barriers, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
-import { signsIn, startProduct } from '../fixtures/product.ts'
+import { assertSignsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 const timeout = 600_000
@@ -76,6 +76,6 @@ t.test(
       addresses.filter((path) => !path.startsWith('/ctx/')),
       [],
     )
-    t.equal(await signsIn(product.url, administrator), '200')
+    t.equal(await assertSignsIn(product.url, administrator), '200')
   },
 )

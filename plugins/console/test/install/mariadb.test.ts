@@ -1,4 +1,4 @@
 import t from 'tap'
-import { installsOnServer } from '../fixtures/server-install.ts'
+import { testInstallOnServer } from '../fixtures/server-install.ts'
 
-installsOnServer(t, 'mariadb')
+testInstallOnServer(t, 'mariadb')

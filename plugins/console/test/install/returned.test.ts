@@ -1,4 +1,4 @@
 import t from 'tap'
-import { returnsFrom } from '../fixtures/server-install.ts'
+import { testReturnToServer } from '../fixtures/server-install.ts'
 
-returnsFrom(t, 'postgresql')
+testReturnToServer(t, 'postgresql')

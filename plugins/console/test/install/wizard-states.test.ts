@@ -4,13 +4,13 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { builtPage } from '../../src/built-page.ts'
 import { PageBuild } from '../../src/page-build.ts'
-import { pagePlaces } from '../../src/page-source.ts'
+import { pagePathsOf } from '../../src/page-source.ts'
 import { barriers, leftovers, nothingLeft, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
-import { type Answer, type Script, scriptedServer } from '../fixtures/scripted-server.ts'
+import { type Answer, type Script, serveScript } from '../fixtures/scripted-server.ts'
 import { minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 const timeout = 600_000
-const places = pagePlaces(join(import.meta.dirname, '../..'))
+const places = pagePathsOf(join(import.meta.dirname, '../..'))
 const build = new PageBuild(places, { clock: systemClock, log: pino({ level: 'silent' }) })
 build.start()
 await build.settled(120_000)
@@ -87,7 +87,7 @@ const wellBehaved: Script = {
 }
 
 async function open(t: Test, script: Script, path = '', locale = 'en') {
-  const server = await scriptedServer(install, { ...wellBehaved, ...script })
+  const server = await serveScript(install, { ...wellBehaved, ...script })
   t.teardown(() => server.close())
   const watched = await openPage(t.teardown, `${server.url}${path}`, { locale })
   return { server, ...watched, wizard: new Wizard(watched.page) }
@@ -503,7 +503,7 @@ t.test(
 )
 
 t.test('a script that does not load is reported, and another attempt loads it', { skip, timeout }, async (t) => {
-  const server = await scriptedServer(install, wellBehaved)
+  const server = await serveScript(install, wellBehaved)
   t.teardown(() => server.close())
   const { page } = await openPage(t.teardown, server.url, { locale: 'en' })
   let isBroken = true

@@ -1,5 +1,5 @@
 /** Returns an engine that runs a due task on the instance that finds it. */
-export function embeddedEngine(): Engine {
+export function createEmbeddedEngine(): Engine {
   let run: ((task: string) => Promise<void>) | undefined
   return {
     room: (free) => free,

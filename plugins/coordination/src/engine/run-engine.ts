@@ -3,7 +3,7 @@ import type { LeaseTimes } from '../leases/keep-lease.ts'
 import { PollLoop, type PollParts } from '../poll-loop.ts'
 import type { WakeUp } from '../wake-up.ts'
 import { BullmqEngine, type QueueServer } from './bullmq-engine.ts'
-import { type Engine, embeddedEngine } from './engine.ts'
+import { createEmbeddedEngine, type Engine } from './engine.ts'
 import { coordinationError, type EngineName } from './run-keys.ts'
 
 export interface EngineSettings {
@@ -26,7 +26,7 @@ export interface EngineSettings {
  * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
  */
 export function engineOf({ engine, server, ...settings }: EngineSettings): Engine {
-  if (engine === 'embedded') return embeddedEngine()
+  if (engine === 'embedded') return createEmbeddedEngine()
   return new BullmqEngine({ ...settings, server: requireServer(settings.queueName, server) })
 }
 

@@ -16,7 +16,7 @@ export async function isMissingFile(settings: ConnectionSettings): Promise<boole
     await assertCreatable(dirname(settings.file))
     return true
   } catch (error) {
-    throw connectionFailure(settings, error)
+    throw connectionErrorOf(settings, error)
   }
 }
 
@@ -125,7 +125,7 @@ const noServer = /timeout|timed out|^received (?:invalid response|unexpected)/i
  * Returns the error for a connection that could not be opened. Its cause is the driver error, which contains no
  * password.
  */
-export function connectionFailure(settings: ConnectionSettings, error: unknown): PlinthError {
+export function connectionErrorOf(settings: ConnectionSettings, error: unknown): PlinthError {
   const details = {
     type: settings.type,
     place: placeOf(settings),
@@ -140,7 +140,7 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
 }
 
 /** Returns the error for a prepared statement that the server rejected without executing it. */
-export const notPrepared = (settings: ConnectionSettings, error: unknown): PlinthError =>
+export const statementNotPreparedError = (settings: ConnectionSettings, error: unknown): PlinthError =>
   databaseError(
     'PLINTH_DATABASE_NOT_PREPARED',
     { type: settings.type, place: placeOf(settings), reason: errorReason(error) },
@@ -201,7 +201,7 @@ export const isWriteOutage = ({ code }: PlinthError): boolean =>
 export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINTH_DATABASE_READ_ONLY'
 
 /** Returns the error for an unavailable database; `undefined` if the statement failed for another reason. */
-export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
+export function unavailableErrorOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
   const [code, reason] = [errorCodeOf(error), errorReason(error)]
   const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections
   const details = { type: settings.type, place: placeOf(settings), reason, connections }

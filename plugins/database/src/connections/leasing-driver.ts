@@ -10,7 +10,7 @@ import {
 } from 'kysely'
 import { databaseError } from '../errors.ts'
 import { ConnectionQueue, type OpenWaits, type OrdinaryStatements } from './connection-queue.ts'
-import type { WrittenTables } from './written-tables.ts'
+import type { TableWriteNotifier } from './written-tables.ts'
 
 /** Options of the calling code for its connections. */
 export interface Demand {
@@ -60,7 +60,7 @@ export interface LeaseRules {
   readonly statementMs: number
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
-  readonly written: WrittenTables
+  readonly written: TableWriteNotifier
   /** Rules for sessions; undefined for SQLite, which has no sessions. */
   readonly session?: SessionRules
   /** Receives successful statements, timeouts and connection failures. */
@@ -351,7 +351,7 @@ export class Lease implements DatabaseConnection {
   }
 }
 
-export const withLeases = (dialect: Dialect, rules: LeaseRules): Dialect => ({
+export const withConnectionLeases = (dialect: Dialect, rules: LeaseRules): Dialect => ({
   createAdapter: () => dialect.createAdapter(),
   createDriver: () => new LeasingDriver(dialect.createDriver(), rules),
   createIntrospector: (db) => dialect.createIntrospector(db),

@@ -9,7 +9,7 @@ import { keptStatements, type PreparedStatements } from './prepared-statements.t
  */
 const prepared = new WeakSet<readonly unknown[]>()
 
-export function markPrepared(parameters: readonly unknown[]): void {
+export function markForPreparation(parameters: readonly unknown[]): void {
   prepared.add(parameters)
 }
 
@@ -143,7 +143,7 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
  * Returns the statements that set the timeouts of a session. These timeouts end work and release locks if the process
  * has disappeared. Migrations disable the statement timeout.
  */
-export function sessionRules(settings: ServerSettings, statements: PreparedStatements): SessionRules {
+export function createSessionStatements(settings: ServerSettings, statements: PreparedStatements): SessionRules {
   const statementMs = settings.queryTimeoutMs + graceMs
   const idleMs = settings.transactionTimeoutMs + graceMs
   if (settings.type === 'postgresql') return postgresSession(statementMs, idleMs, statements)

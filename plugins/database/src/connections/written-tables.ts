@@ -8,7 +8,7 @@ const change = /^\s*(?:insert\s+(?:ignore\s+)?into|update|delete\s+from)\s+[`"]?
  * Notifies listeners of tables that this process has written to. While there are no listeners, statements are not
  * parsed.
  */
-export class WrittenTables {
+export class TableWriteNotifier {
   readonly #listeners = new Map<string, Set<Listener>>()
   /** Tables that the open transaction of a connection has written to. */
   readonly #open = new WeakMap<object, Set<string>>()

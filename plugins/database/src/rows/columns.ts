@@ -35,7 +35,7 @@ type Family = 'sqlite' | 'postgresql' | 'mysql'
 /** The platforms of MikroORM have no name, so databases are recognised by their column type for booleans. */
 const families: Readonly<Record<string, Family>> = { integer: 'sqlite', boolean: 'postgresql', 'tinyint(1)': 'mysql' }
 
-export function familyOf(platform: Platform): Family {
+export function dialectFamilyOf(platform: Platform): Family {
   const family = families[platform.getBooleanTypeDeclarationSQL()]
   if (family === undefined) throw new TypeError('Only SQLite, PostgreSQL, MySQL and MariaDB are supported.')
   return family
@@ -68,20 +68,20 @@ function exact(value: number): number {
 /** Type of a primary key. On SQLite it is `integer`, because other types would need an additional index. */
 class IdType extends ExactIntegerType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
-    return familyOf(platform) === 'sqlite' ? 'integer' : 'bigint'
+    return dialectFamilyOf(platform) === 'sqlite' ? 'integer' : 'bigint'
   }
 }
 
 /** Type of a text without a length limit. On MySQL, `text` would be limited to 64 KiB. */
 class LongTextType extends TextType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
-    return familyOf(platform) === 'mysql' ? 'longtext' : 'text'
+    return dialectFamilyOf(platform) === 'mysql' ? 'longtext' : 'text'
   }
 }
 
 class BinaryType extends BlobType {
   override getColumnType(prop: EntityProperty, platform: Platform): string {
-    return familyOf(platform) === 'mysql' ? 'longblob' : super.getColumnType(prop, platform)
+    return dialectFamilyOf(platform) === 'mysql' ? 'longblob' : super.getColumnType(prop, platform)
   }
 }
 

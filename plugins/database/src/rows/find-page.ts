@@ -1,22 +1,22 @@
 import { type EntityName, raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { exactInteger } from '../contract.ts'
-import { familyOf } from './columns.ts'
+import { dialectFamilyOf } from './columns.ts'
 import { firstIdAt } from './id-source.ts'
 import {
   conditionOf,
+  cursorPositionOf,
   type Key,
   type KeyValue,
   keysOf,
   orderOf,
-  positionIn,
   positionOf,
   propertyOf,
   type SortedBy,
   type Stretch,
-  stretchesOf,
+  splitIntoIndexScans,
 } from './keyset.ts'
-import { countsInOrder, maxCounted } from './selection.ts'
+import { maxCounted, mustSortCappedCount } from './selection.ts'
 
 /**
  * Text that a row must contain. A to Z match in any case. Other letters match in any case only in columns that store
@@ -61,7 +61,7 @@ function holdsSql<T extends object>(
   { text, properties }: TextSearch,
   alias: string,
 ): SqlText {
-  const family = familyOf(em.getPlatform())
+  const family = dialectFamilyOf(em.getPlatform())
   const find = family === 'postgresql' ? 'strpos' : 'instr'
   const type = family === 'mysql' ? 'char' : 'text'
   // SQLite ignores the case only of A to Z, and databases do not replace letters such as sharp s. So several forms are
@@ -141,10 +141,16 @@ export async function findPage<T extends object>(
   const keys = keysOf(em, entity, window.orderBy)
   const after = window.after && positionOf(em.getMetadata().get<T>(entity).className, keys, window.after)
   const conditions = [where, ...withinRange(em, entity, window.range)]
-  const { found, end } = await walk(list, stretchesOf({ where: conditions, keys, after }), size + 1, offset, keys)
+  const { found, end } = await walk(
+    list,
+    splitIntoIndexScans({ where: conditions, keys, after }),
+    size + 1,
+    offset,
+    keys,
+  )
   const items = found.slice(0, size)
   const last = items.at(-1)
-  const next = found.length > size && last !== undefined ? positionIn(last, keys) : end
+  const next = found.length > size && last !== undefined ? cursorPositionOf(last, keys) : end
   if (count === 'none') return { items, total: null, isCapped: false, next }
   // On the last page, the total number is known without counting.
   const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
@@ -175,7 +181,7 @@ async function walk<T extends object>(
     found.push(...rows)
     if (found.length === expected) break
     const last = search === undefined ? undefined : await lastExamined(list, stretch, keys)
-    if (last !== undefined) return { found, end: positionIn(last, keys) }
+    if (last !== undefined) return { found, end: cursorPositionOf(last, keys) }
     if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch)))
   }
   return { found, end: null }
@@ -239,10 +245,10 @@ async function counted<T extends object>(list: List<T>, whole: Stretch, count: '
   if (search === undefined && count === 'exact') {
     return { total: await em.count(entity, conditionOf(em, whole)), isCapped: false }
   }
-  const isInOrder = search !== undefined || countsInOrder(familyOf(em.getPlatform()))
+  const isInOrder = search !== undefined || mustSortCappedCount(dialectFamilyOf(em.getPlatform()))
   let total = 0
   let isCapped = false
-  for (const stretch of isInOrder ? stretchesOf(whole) : [whole]) {
+  for (const stretch of isInOrder ? splitIntoIndexScans(whole) : [whole]) {
     const part = await countUpToCap(list, stretch, isInOrder)
     total += part.total
     isCapped ||= part.isCapped

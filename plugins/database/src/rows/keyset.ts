@@ -1,7 +1,7 @@
 import { type EntityName, type EntityProperty, type QueryOrderMap, raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { databaseError } from '../errors.ts'
-import { familyOf } from './columns.ts'
+import { dialectFamilyOf } from './columns.ts'
 
 /** Value of a sort column. Times are milliseconds since the epoch. */
 export type KeyValue = string | number | boolean | null
@@ -87,7 +87,7 @@ export function positionOf(entity: string, keys: readonly Key[], after: readonly
   })
 }
 
-export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue[] {
+export function cursorPositionOf(row: object, keys: readonly Key[]): readonly KeyValue[] {
   return keys.map(({ property }) => {
     const value: Position | undefined = Object(row)[property]
     return value instanceof Date ? value.getTime() : (value ?? null)
@@ -98,14 +98,14 @@ export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue
  * Splits a sorted result into parts that one index scan can return. Rows with null in the first column are a separate
  * part, because databases sort null differently, and an index scan from a value does not include null.
  */
-export function stretchesOf(whole: Stretch): readonly Stretch[] {
+export function splitIntoIndexScans(whole: Stretch): readonly Stretch[] {
   const { where, keys, after } = whole
   const [key, ...later] = keys
   if (key?.isNullable !== true) return [whole]
   const isUp = key.direction === 'asc'
   const isAtNull = after?.[0] === null
   const isAtValue = after !== undefined && !isAtNull
-  const without = stretchesOf({
+  const without = splitIntoIndexScans({
     where: [...where, { [key.property]: null }],
     keys: later,
     after: isAtNull ? after.slice(1) : undefined,
@@ -124,7 +124,7 @@ export const orderOf = <T>(em: SqlEntityManager, { keys }: Stretch) =>
 
 /** Sorts null before all other values. Only PostgreSQL treats null as the largest value. */
 function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
-  if (!isNullable || familyOf(em.getPlatform()) !== 'postgresql') return direction
+  if (!isNullable || dialectFamilyOf(em.getPlatform()) !== 'postgresql') return direction
   return direction === 'asc' ? 'asc nulls first' : 'desc nulls last'
 }
 
@@ -143,7 +143,7 @@ export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretc
  * for such a condition.
  */
 const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
-  familyOf(em.getPlatform()) !== 'mysql' &&
+  dialectFamilyOf(em.getPlatform()) !== 'mysql' &&
   keys.every(({ direction, isNullable }) => direction === keys[0]?.direction && !isNullable)
 
 function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly Position[]): object {

@@ -60,7 +60,7 @@ const paces = {
  *
  * @param tookMs duration of the last step
  */
-export function nextStep(size: number, tookMs: number, pace: PurgePace): number {
+export function nextPurgeSize(size: number, tookMs: number, pace: PurgePace): number {
   const { targetMs, smallestStep, largestStep, maxGrowth } = pace
   const inTime = (size * targetMs) / Math.max(tookMs, 0.1)
   return Math.round(Math.min(largestStep, Math.max(smallestStep, Math.min(inTime, size * maxGrowth))))
@@ -102,7 +102,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
           })
     removed += count
     if (count < size) break
-    size = nextStep(size, performance.now() - start, pace)
+    size = nextPurgeSize(size, performance.now() - start, pace)
     await nextTick()
     await db.checkpointed()
   }

@@ -7,7 +7,7 @@ import { valueFrom } from './row-values.ts'
  * Returns true if a capped count must sort the rows. Without an order, PostgreSQL may scan the whole table. With an
  * order, MariaDB may sort all matching rows.
  */
-export const countsInOrder = (dialect: string) => dialect === 'postgresql'
+export const mustSortCappedCount = (dialect: string) => dialect === 'postgresql'
 
 /** Default limit of counts. Users do not need larger exact numbers. */
 export const maxCounted = 10_000
@@ -37,7 +37,7 @@ export interface RowCount {
  */
 export async function countRows(db: Database, rows: WantedRows, most = maxCounted): Promise<RowCount> {
   const { table, where, parameters, orderBy } = rows
-  const order = countsInOrder(db.dialect) ? ` order by ${orderBy}` : ''
+  const order = mustSortCappedCount(db.dialect) ? ` order by ${orderBy}` : ''
   const [row] = await db.query<{ total: unknown }>(
     `select count(*) as total from (select 1 as one from ${table} where ${where}${order} limit ?) as counted`,
     [...parameters, most + 1],

@@ -69,7 +69,7 @@ export function serverSettings(config: Readonly<Record<string, JsonValue>>): Ser
 
 /** Runs statements on a server, outside the databases of tests. */
 export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {
-  await onServerAs(server, servers[server].username, statements)
+  await runOnServerAs(server, servers[server].username, statements)
 }
 
 /**
@@ -77,7 +77,7 @@ export async function onServer(server: TestServer, ...statements: string[]): Pro
  *
  * @throws the error of a server that rejects the user
  */
-export function onServerAs(server: TestServer, username: string, statements: readonly string[]): Promise<void> {
+export function runOnServerAs(server: TestServer, username: string, statements: readonly string[]): Promise<void> {
   return administer(server, username, async (administration) => {
     for (const statement of statements) await administration.execute(statement)
   })

@@ -25,7 +25,7 @@ interface ClockWatchOptions {
  *
  * @returns a promise that resolves after the first measurement
  */
-export async function startWatch({ clock, processClock, log, signal }: ClockWatchOptions): Promise<void> {
+export async function startClockWatch({ clock, processClock, log, signal }: ClockWatchOptions): Promise<void> {
   if (clock instanceof FollowingClock) return
   let reported: ClockProblem['kind'] | undefined
   const measure = async () => {
@@ -52,7 +52,7 @@ export async function startWatch({ clock, processClock, log, signal }: ClockWatc
  * Implements `plinth database confirm-clock`, which trusts the clock of the host, so that irreversible tasks run again.
  * SQLite only.
  */
-export async function confirmClock(
+export async function confirmHostClock(
   clock: DatabaseClock,
   kernel: Pick<Kernel, 'contributions'>,
   { output }: CommandInvocation,

@@ -27,7 +27,7 @@ interface Peer {
  * Resolves the addresses of callers. All other code uses this interface and does not read the headers of proxies
  * itself. The results are normalised. No method throws.
  */
-export interface CallerAddresses {
+export interface CallerAddressResolver {
   /** @param address remote address of the socket; undefined if the connection has already closed */
   peer(address: string | undefined): Peer
   client(peer: string | undefined, headers: IncomingHttpHeaders): string
@@ -51,7 +51,7 @@ const unknownPeer = '0.0.0.0'
  * the first address that is not a trusted proxy, or else the leftmost address. At an invalid entry, reading stops and
  * the last valid address is the client. So entries that a client forges have no effect.
  */
-export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
+export function createCallerAddressResolver(rules: ClientIpRules): CallerAddressResolver {
   const trusted = new AddressSet(rules.trustedProxies)
   const trustedHeaders = rules.headers.map((name) => name.toLowerCase())
   const peerOf = cached((peer): Peer => {

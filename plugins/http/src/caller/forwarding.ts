@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { CallerAddresses } from './client-ip.ts'
+import type { CallerAddressResolver } from './client-ip.ts'
 
 /**
  * Returns whether a page of this product (`own`) or of another site (`foreign`) made the browser send the request.
@@ -47,7 +47,7 @@ const wellFormed = new RegExp(contextPathPattern)
  * @param addresses decides which peers may send `X-Forwarded-Prefix`, `X-Forwarded-Proto` and `X-Forwarded-Host`
  * @param configured context path of the product; empty for none
  */
-export function createForwarding(addresses: Pick<CallerAddresses, 'peer'>, configured: string): Forwarding {
+export function createForwarding(addresses: Pick<CallerAddressResolver, 'peer'>, configured: string): Forwarding {
   const forwarded = ({ headers, socket }: Message, name: string): string => {
     const value = headers[name]
     if (typeof value !== 'string' || !addresses.peer(socket.remoteAddress).isProxy) return ''

@@ -60,9 +60,9 @@ function nextUuid(): string {
  * Provides the bytes of bodies as `request.rawBody` on the routes of this Fastify context. Bodies are parsed and
  * rejected as on other routes.
  */
-export function keepRawBody(app: FastifyInstance): FastifyInstance {
+export function provideRawBody(app: FastifyInstance): FastifyInstance {
   const nothing = Buffer.alloc(0)
-  acceptJsonAlone(app, (request, body) => {
+  acceptOnlyJson(app, (request, body) => {
     request.rawBody = body
   })
   // Sets an empty body if the request has none. This hook runs before the guards, because hooks of the context run
@@ -80,7 +80,7 @@ export function keepRawBody(app: FastifyInstance): FastifyInstance {
  *
  * @param keep receives the bytes of each body before they are parsed
  */
-export function acceptJsonAlone(app: FastifyInstance, keep?: (request: FastifyRequest, body: Buffer) => void): void {
+export function acceptOnlyJson(app: FastifyInstance, keep?: (request: FastifyRequest, body: Buffer) => void): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {

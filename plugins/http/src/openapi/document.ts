@@ -1,4 +1,4 @@
-import type { RowScope } from '../routes/declaration.ts'
+import type { RowVisibility } from '../routes/declaration.ts'
 
 /** JSON Schema 2020-12 in OpenAPI 3.1, with the extensions `x-sort`, `x-range` and `x-title`. */
 export interface Schema {
@@ -45,7 +45,7 @@ export interface DescribedOperation {
   /** Envelope codes by reason, for the errors of this operation. */
   readonly 'x-reasons': Readonly<Record<string, string>>
   /** Rows that the operation may reach; present if the operation requires a permission. */
-  readonly 'x-data-scope'?: RowScope
+  readonly 'x-data-scope'?: RowVisibility
   readonly parameters?: readonly DescribedParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Contents }
   /** Responses by HTTP status: `200`, `4XX` and `503`. */

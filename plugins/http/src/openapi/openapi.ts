@@ -4,7 +4,7 @@ import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contra
 import { anyFailureSchema, envelopeType, failureSchema, successSchema } from '../envelope.ts'
 import type { RouteInfo } from '../routes/declaration.ts'
 import type { RegisteredRoute, RouteRegistry } from '../routes/route-registry.ts'
-import { closeObjects } from '../schemas/input-schema.ts'
+import { rejectUndeclaredMembers } from '../schemas/input-schema.ts'
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
 import { type FieldTitle, fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
 import { type OperationReasons, reasonsByRoute, reasonsOf } from './operation-reasons.ts'
@@ -135,7 +135,7 @@ function tagsWith(
 /**
  * Returns the document with the current title and address of the site. Without an address, the context path is used.
  */
-export const ofSite = (
+export const withSiteDetails = (
   document: ApiDocument,
   { title, url }: Pick<Site, 'title' | 'url'>,
   contextPath: string,
@@ -183,7 +183,7 @@ function operation(
     ...security,
     'x-plugin': info.plugin,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body === undefined ? {} : { requestBody: requestBody(schemas.write(closeObjects(body), 'input')) }),
+    ...(body === undefined ? {} : { requestBody: requestBody(schemas.write(rejectUndeclaredMembers(body), 'input')) }),
     responses: {
       200:
         route.kind === 'envelope'

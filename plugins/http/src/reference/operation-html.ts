@@ -1,6 +1,6 @@
 import { type ApiDocument, type DescribedOperation, type DescribedParameter, payloadOf } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
-import { type PageTexts, proseHtml } from '../texts.ts'
+import { type PageTexts, textWithCodeToHtml } from '../texts.ts'
 import { fieldHtml, schemaHtml } from './schema-html.ts'
 
 export interface ListedOperation {
@@ -37,7 +37,7 @@ export function operationHtml(listed: ListedOperation, server: string, texts: Pa
   const response = responses['200']?.content['application/json']?.example
   return [
     '<article>',
-    ...description.split('\n\n').map((paragraph) => `<p lang="en">${proseHtml(paragraph)}</p>`),
+    ...description.split('\n\n').map((paragraph) => `<p lang="en">${textWithCodeToHtml(paragraph)}</p>`),
     part(text('parameters'), fields.length === 0 ? '' : `<ul class="fields">${fields.join('')}</ul>`),
     part(text('body'), body?.schema === undefined ? '' : schemaHtml(body.schema, texts)),
     part(text('response'), payload === undefined ? '' : schemaHtml(payload, texts)),

@@ -1,6 +1,6 @@
 import type { ApiDocument } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
-import { type PageTexts, proseHtml } from '../texts.ts'
+import { type PageTexts, textWithCodeToHtml } from '../texts.ts'
 import { headHtml, type ListedOperation, operationHtml, operationsOf } from './operation-html.ts'
 import { schemaHtml } from './schema-html.ts'
 
@@ -43,7 +43,7 @@ export function startPage(document: ApiDocument, texts: PageTexts): string {
   const sections = document.tags.map(({ name, description, 'x-description': byLanguage }) => {
     const rows = operations.filter(({ operation }) => operation.tags.includes(name))
     return (
-      `<section><h2>${htmlText(name)}</h2><p>${proseHtml(byLanguage[locale] ?? description)}</p>` +
+      `<section><h2>${htmlText(name)}</h2><p>${textWithCodeToHtml(byLanguage[locale] ?? description)}</p>` +
       `${rows.map((row) => rowHtml(row, texts)).join('')}</section>`
     )
   })
@@ -53,7 +53,7 @@ export function startPage(document: ApiDocument, texts: PageTexts): string {
   const source = `<p><a href="openapi.json">${text('document')}</a></p>`
   const introduction = `<details class="about"><summary>${text('about')}</summary><div lang="en">${document.info.description
     .split('\n\n')
-    .map((paragraph) => `<p>${proseHtml(paragraph)}</p>`)
+    .map((paragraph) => `<p>${textWithCodeToHtml(paragraph)}</p>`)
     .join('')}</div></details>`
   const title = `${document.info.title} ${document.info.version}`
   return page(document, texts, '', title, source + introduction + tokenHtml(texts) + search + sections.join(''))

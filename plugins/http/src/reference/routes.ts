@@ -3,7 +3,7 @@ import type { Site } from '@plinth/site'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { envelopeType } from '../envelope.ts'
 import type { ApiDocument } from '../openapi/document.ts'
-import { ofSite } from '../openapi/openapi.ts'
+import { withSiteDetails } from '../openapi/openapi.ts'
 import { publishedApi } from '../openapi/published.ts'
 import type { RegisteredFastifyPlugin } from '../routes/route-registry.ts'
 import type { Translate } from '../texts.ts'
@@ -36,7 +36,7 @@ class PublishedDocument {
     const version = `${site.title}\n${site.url}`
     if (this.#document === undefined || version !== this.#version) {
       this.#version = version
-      this.#document = publishedApi(ofSite(document, site, contextPath))
+      this.#document = publishedApi(withSiteDetails(document, site, contextPath))
     }
     return this.#document
   }

@@ -1,6 +1,6 @@
 import type { Schema } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
-import { type PageTexts, proseHtml } from '../texts.ts'
+import { type PageTexts, textWithCodeToHtml } from '../texts.ts'
 
 const componentOf = ($ref: string) => $ref.split('/').at(-1) ?? ''
 
@@ -39,7 +39,7 @@ export function fieldHtml(
     `<li><code>${htmlText(name)}</code> <span class="type">${typeHtml(schema, texts)}`,
     facts.isRequired ? `, ${texts.text('required')}</span>` : '</span>',
     title === undefined ? '' : ` <span>${htmlText(title)}</span>`,
-    isNew ? ` <span lang="en">${proseHtml(description)}</span>` : '',
+    isNew ? ` <span lang="en">${textWithCodeToHtml(description)}</span>` : '',
     membersHtml(schema, texts),
     '</li>',
   ].join('')

@@ -9,15 +9,15 @@ import type {
   onRequestHookHandler,
   RouteOptions,
 } from 'fastify'
-import { keepRawBody } from '../caller/message-checks.ts'
+import { provideRawBody } from '../caller/message-checks.ts'
 import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, success, successCode, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
 import { type Description, reference } from '../reference/routes.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
-import { hooksFor, runInTurn } from './guards.ts'
-import { checkedSuccess } from './response-check.ts'
-import { foreignRoute, type RegisteredFastifyPlugin, type RouteRegistry } from './route-registry.ts'
+import { hooksFor, runGuardsInOrder } from './guards.ts'
+import { checkedSuccessEnvelope } from './response-check.ts'
+import { describeFastifyRoute, type RegisteredFastifyPlugin, type RouteRegistry } from './route-registry.ts'
 
 export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry, isResponseChecked: boolean): void {
   for (const registered of registry.routes) {
@@ -38,7 +38,7 @@ export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry,
         const result: unknown = handler(request, reply)
         if (isResponseChecked) {
           return Promise.resolve(result).then((data) =>
-            checkedSuccess(data, reply, { ...registered.info, schema: response }),
+            checkedSuccessEnvelope(data, reply, { ...registered.info, schema: response }),
           )
         }
         return isThenable(result) ? new EnvelopeLater(result) : success(result)
@@ -96,12 +96,12 @@ export function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): voi
 function addRoute(app: FastifyInstance, { isCompressed }: RouteInfo, declared: RouteOptions): void {
   const options: RouteOptions = isCompressed ? declared : { ...declared, compress: false }
   if ([options.preValidation ?? []].flat().length === 0) app.route(options)
-  else app.register(async (signed) => void keepRawBody(signed).route(options))
+  else app.register(async (signed) => void provideRawBody(signed).route(options))
 }
 
 function guardsOf(info: RouteInfo, { guards }: RouteRegistry) {
   const { onRequest, preValidation, preHandler } = hooksFor(info, guards)
-  const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runInTurn(handlers)] : [])
+  const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runGuardsInOrder(handlers)] : [])
   return { onRequest: hooks(onRequest), preValidation: hooks(preValidation), preHandler: hooks(preHandler) }
 }
 
@@ -152,7 +152,7 @@ export async function addFastifyPlugin(
     own.addHook('onRoute', (route) => {
       // Fastify adds `HEAD` to each `GET`, with the same guards.
       const methods = [route.method].flat().filter((method) => method !== 'HEAD')
-      const infos = methods.map((method) => foreignRoute(registered, method, route.url))
+      const infos = methods.map((method) => describeFastifyRoute(registered, method, route.url))
       for (const info of infos) {
         registry.addForeignRoute(info)
         const earlier = guards.get(route.url)
@@ -161,7 +161,7 @@ export async function addFastifyPlugin(
       }
       route.config = {
         ...route.config,
-        guards: guards.get(route.url) ?? guardsOf(foreignRoute(registered, 'HEAD', route.url), registry),
+        guards: guards.get(route.url) ?? guardsOf(describeFastifyRoute(registered, 'HEAD', route.url), registry),
       }
     })
     await own.register(registered.register as FastifyPluginAsync)

@@ -10,7 +10,7 @@ export type Access = 'public' | 'user' | 'signed' | PermissionAccess
 export interface PermissionAccess {
   readonly permission: string
   /** Rows that the route may read and change (decision F.1). */
-  readonly scope: RowScope
+  readonly scope: RowVisibility
 }
 
 /**
@@ -21,7 +21,7 @@ export interface PermissionAccess {
  *   scope.
  * - `none`: no rows of users or organisations.
  */
-export type RowScope = 'caller' | 'all' | 'none'
+export type RowVisibility = 'caller' | 'all' | 'none'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -1,6 +1,6 @@
 import { BusinessError } from '@plinth/kernel'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import type { GuardHandler, RouteGuard, RouteStep, RouteWrapper } from '../contract.ts'
+import type { GuardHandler, RouteGuard, RouteGuardOrWrapper, RouteWrapper } from '../contract.ts'
 import type { RouteInfo } from './declaration.ts'
 
 /** Members of a signed-in user that decide which operators the user may see. */
@@ -64,7 +64,7 @@ const stages = ['gate', 'access', 'signature', 'quota'] as const
 export function stepsOf(
   route: RouteInfo,
   { guards, wrappers }: { readonly guards: readonly RouteGuard[]; readonly wrappers: readonly RouteWrapper[] },
-): readonly RouteStep[] {
+): readonly RouteGuardOrWrapper[] {
   const taking = <T extends { forRoute(route: RouteInfo): unknown }>(all: readonly T[]) =>
     all.filter((one) => one.forRoute(route) !== undefined)
   return [
@@ -79,7 +79,7 @@ export function stepsOf(
  * Runs guards one after another as one Fastify hook. A guard that throws or sends a reply ends the request. A
  * synchronous guard creates no promise.
  */
-export function runInTurn(guards: readonly GuardHandler[]): onRequestHookHandler {
+export function runGuardsInOrder(guards: readonly GuardHandler[]): onRequestHookHandler {
   return (request, reply, done) => runFrom(guards, 0, request, reply, done)
 }
 

@@ -16,7 +16,11 @@ interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
  * @throws BusinessError "500" `http.response-undeclared` for undeclared members, `http.response-invalid` for values
  *   that violate the schema
  */
-export function checkedSuccess(data: unknown, reply: FastifyReply, route: CheckedRoute): Record<string, unknown> {
+export function checkedSuccessEnvelope(
+  data: unknown,
+  reply: FastifyReply,
+  route: CheckedRoute,
+): Record<string, unknown> {
   const envelope = success(data)
   const text = JSON.stringify(envelope, (_, value) => (typeof value === 'bigint' ? Number(value) : value))
   const given: { readonly data: unknown } = JSON.parse(text)

@@ -9,7 +9,7 @@ import type {
   RouteAnnotation,
   RouteDeclaration,
   RouteInfo,
-  RowScope,
+  RowVisibility,
 } from './declaration.ts'
 import { operationIdOf, pathProblem, pathShape, routeProblem } from './route-shape.ts'
 
@@ -178,7 +178,7 @@ function oncePerRoute<T>(step: { forRoute(route: RouteInfo): T }): { forRoute(ro
   }
 }
 
-const rowScopes: readonly unknown[] = ['caller', 'all', 'none'] satisfies readonly RowScope[]
+const rowScopes: readonly unknown[] = ['caller', 'all', 'none'] satisfies readonly RowVisibility[]
 
 /**
  * Checks that a permission has a data scope, because plugins in plain JavaScript may omit it.
@@ -206,7 +206,7 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
   return Object.freeze(omitUndefined<RouteInfo>({ ...facts, annotations, deprecated }))
 }
 
-export const foreignRoute = (
+export const describeFastifyRoute = (
   { plugin, access, annotations }: Pick<RegisteredFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
   method: string,
   path: string,

@@ -62,7 +62,7 @@ const closed = new WeakMap<object, Node>()
  * Returns a schema whose objects reject undeclared members. An object with its own `additionalProperties` is not
  * changed, so a route can accept unknown members.
  */
-export function closeObjects(schema: object): Node {
+export function rejectUndeclaredMembers(schema: object): Node {
   const result = closed.get(schema) ?? rewrite(schema, 'all', close)
   closed.set(schema, result)
   return result
@@ -79,7 +79,7 @@ function close(node: Node, closing: Closing): Node {
  * Returns a schema that accepts only integers up to 2^53 - 1 and finite numbers. The JSON parser has already rounded
  * larger integers.
  */
-export const boundNumbers = (schema: object): Node => rewrite(schema, 'all', bound)
+export const rejectUnsafeNumbers = (schema: object): Node => rewrite(schema, 'all', bound)
 
 function bound(node: Node): Node {
   const largest = { integer: Number.MAX_SAFE_INTEGER, number: Number.MAX_VALUE }[String(node['type'])]

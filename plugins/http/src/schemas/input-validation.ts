@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { nearestName } from '@plinth/kernel'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
-import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
+import { ignoredNames, rejectUndeclaredMembers, rejectUnsafeNumbers } from './input-schema.ts'
 import { isWorded } from './schema-builders.ts'
 
 interface Fault {
@@ -58,7 +58,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   // `1e400` becomes Infinity. With `strictNumbers: true`, Ajv would not apply `maximum` to it.
   const text = compilerPair({ ...commonOptions, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
-    const compiled = boundNumbers(closeObjects(schema))
+    const compiled = rejectUnsafeNumbers(rejectUndeclaredMembers(schema))
     const { first, all } = httpPart === 'body' ? body : text
     const isValid = first(compiled)
     // Compiled at the first invalid input. Most routes never need it.

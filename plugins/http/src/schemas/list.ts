@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { errorCodeOf, omitUndefined } from '@plinth/kernel'
 import type { TArray, TOptional, TSchema, TString } from 'typebox'
-import type { ListKey, ListOrder, ListPage, ListQuery, ListRange, ListRows, ListWindow } from '../contract.ts'
+import type { ListKey, ListOrder, ListPage, ListQuery, ListRows, ListTimeRange, ListWindow } from '../contract.ts'
 import { InvalidInput } from './input-validation.ts'
 import { Type } from './schema-builders.ts'
 
@@ -149,7 +149,7 @@ export interface RangeQuery {
    *
    * @throws InvalidInput if the range ends before it starts
    */
-  parse(query: Pick<ListQuery, 'from' | 'to'>): ListRange | undefined
+  parse(query: Pick<ListQuery, 'from' | 'to'>): ListTimeRange | undefined
 }
 
 /**

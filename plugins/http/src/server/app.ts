@@ -8,18 +8,18 @@ import Fastify, {
   type onSendHookHandler,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import type { CallerAddresses } from '../caller/client-ip.ts'
+import type { CallerAddressResolver } from '../caller/client-ip.ts'
 import type { Forwarding } from '../caller/forwarding.ts'
-import { acceptJsonAlone, hostProblem, traceHeader, traceIdOf, transferProblem } from '../caller/message-checks.ts'
+import { acceptOnlyJson, hostProblem, traceHeader, traceIdOf, transferProblem } from '../caller/message-checks.ts'
 import {
-  answerBare,
-  answerConnection,
   bareResponse,
   envelopeType,
   type Failure,
   failureOf,
   failureText,
   noSniff,
+  sendBareFailure,
+  sendFailureToSocket,
   transportFailure,
 } from '../envelope.ts'
 import type { RouteDurations } from '../metrics.ts'
@@ -28,11 +28,11 @@ import { UnmatchedResponses } from '../routes/unmatched.ts'
 import type { Translate } from '../texts.ts'
 import { compressResponses } from './compression.ts'
 import {
-  boundConnections,
   type ConnectionBounds,
   DoorServer,
-  requestCame,
-  requestSettled,
+  limitConnections,
+  registerRequest,
+  unregisterRequest,
   validateHeaderName,
   validateHeaderValue,
 } from './door-server.ts'
@@ -63,7 +63,7 @@ export interface AppSettings extends ConnectionBounds {
   readonly isDraining: () => boolean
   /** Returns true while responses may be compressed. */
   readonly isCompressing: () => boolean
-  readonly addresses: CallerAddresses
+  readonly addresses: CallerAddressResolver
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
   readonly translate: Translate
@@ -125,7 +125,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable) return
-      answerConnection(socket, transportFailure(error.code, translate, localeOf(undefined)))
+      sendFailureToSocket(socket, transportFailure(error.code, translate, localeOf(undefined)))
     },
   })
   // The logger is set here, because with the option `logger` Fastify would create a child logger and two listeners per
@@ -133,7 +133,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   app.log = new RequestLog(log)
 
   await app.register(requestFacts(settings))
-  await app.register(global('json-bodies', async (app) => acceptJsonAlone(app)))
+  await app.register(global('json-bodies', async (app) => acceptOnlyJson(app)))
   await app.register(global('failures', async (app) => void app.setErrorHandler(fail)))
   await app.register(requestStart(clock, log))
   // This hook must run before the hook that releases the slot of the load shedder, so that compression counts as work
@@ -221,17 +221,17 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
 /** Connects the server with the application. Each request first passes the connection limits and the load shedder. */
 function guardServer(server: DoorServer, serve: Serve, loadShedder: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, translate } = settings
-  boundConnections(server, settings)
+  limitConnections(server, settings)
   server.on('connection', () => loadShedder.connectionCame())
   // One function for all responses, so that no closure is created per request.
   const closed = function (this: ServerResponse) {
     const { req } = this
-    requestSettled(req.socket)
+    unregisterRequest(req.socket)
     loadShedder.gone(req)
   }
   server.on('request', (request, response) => {
     response.on('close', closed)
-    if (!requestCame(request.socket)) return
+    if (!registerRequest(request.socket)) return
     const { url = '' } = request
     const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
     // A WebSocket would use a slot until it closes. `maxConnections` limits WebSockets.
@@ -241,7 +241,7 @@ function guardServer(server: DoorServer, serve: Serve, loadShedder: LoadShedder,
   server.on('checkExpectation', (request, response) => {
     const locale = localeOf(request.headers['accept-language'])
     response.setHeader(traceHeader, traceIdOf(request))
-    answerBare(response, transportFailure('expectation', translate, locale))
+    sendBareFailure(response, transportFailure('expectation', translate, locale))
   })
 }
 

@@ -100,16 +100,16 @@ declare module 'node:net' {
 }
 
 /** True if a request on the connection has no complete response. */
-export const isWorkedFor = (socket: Socket): boolean => (socket[unanswered] ?? 0) > 0
+export const hasOpenRequest = (socket: Socket): boolean => (socket[unanswered] ?? 0) > 0
 
 /**
  * Closes connections whose peers do not read their responses, because unread responses fill the memory. Handlers may
- * take any time. Report each request with `requestCame` and `requestSettled`.
+ * take any time. Report each request with `registerRequest` and `unregisterRequest`.
  *
  * One timer checks all connections. A timer per connection would be recreated for each request. The limit counts
  * checks, so a suspension of the process closes no connection by mistake.
  */
-export function boundConnections(server: NetServer, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
+export function limitConnections(server: NetServer, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
   server.maxConnections = maxConnections
   const pauseMs = Math.min(sendTimeoutMs / minChecks, maxPauseMs)
   const open = openConnections(server)
@@ -139,7 +139,7 @@ function countChecksWithoutProgress(socket: Socket, progress: Progress): number 
   const taken = bytesWritten - writeQueueSize
   const isUnsent = socket.writableLength > 0 || writeQueueSize > 0
   progress.checksWithoutProgress =
-    isWorkedFor(socket) && isUnsent && taken === progress.taken ? progress.checksWithoutProgress + 1 : 0
+    hasOpenRequest(socket) && isUnsent && taken === progress.taken ? progress.checksWithoutProgress + 1 : 0
   progress.taken = taken
   return progress.checksWithoutProgress
 }
@@ -149,7 +149,7 @@ function countChecksWithoutProgress(socket: Socket, progress: Progress): number 
  *
  * @returns false if the connection has too many pipelined requests, so this one must not be processed
  */
-export function requestCame(socket: Socket): boolean {
+export function registerRequest(socket: Socket): boolean {
   const count = (socket[unanswered] ?? 0) + 1
   socket[unanswered] = count
   if (count > maxPending) socket.destroy()
@@ -157,6 +157,6 @@ export function requestCame(socket: Socket): boolean {
 }
 
 /** Reports that a response is complete or will never be sent. */
-export function requestSettled(socket: Socket): void {
+export function unregisterRequest(socket: Socket): void {
   socket[unanswered] = (socket[unanswered] ?? 1) - 1
 }

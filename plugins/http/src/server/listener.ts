@@ -5,7 +5,7 @@ import { setImmediate as afterReading, setTimeout as realTime } from 'node:timer
 import { errorCodeOf, hostAndPort, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
-import { type DoorServer, isWorkedFor, openConnections } from './door-server.ts'
+import { type DoorServer, hasOpenRequest, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
@@ -89,7 +89,7 @@ export class Listener {
       await afterReading()
       server.closeIdleConnections()
       if (performance.now() < idleUntil) continue
-      for (const socket of this.#open) if (!isWorkedFor(socket)) socket.destroy()
+      for (const socket of this.#open) if (!hasOpenRequest(socket)) socket.destroy()
     }
     signal.removeEventListener('abort', destroyAll)
   }

@@ -17,7 +17,7 @@ const quietTicks = 2
  * delay all waiting connections. After a long tick, no request begins until all of them are accepted. Their requests
  * then wait in the load shedder, which limits the wait and serves probes.
  */
-export class LoopShare {
+export class EventLoopDivider {
   readonly #clock: Clock
   /** Time at which the first request of this tick began. */
   #tickBegan: number | undefined
@@ -113,7 +113,7 @@ export interface OverloadBounds {
 
 interface Waiting {
   readonly response: ServerResponse
-  /** Start of the wait, in milliseconds of `LoopShare.workingTime`. */
+  /** Start of the wait, in milliseconds of `EventLoopDivider.workingTime`. */
   readonly since: number
 }
 
@@ -154,7 +154,7 @@ export class LoadShedder {
   readonly #log: Logger
   readonly #serve: Serve
   readonly #reject: Reject
-  readonly #loop: LoopShare
+  readonly #loop: EventLoopDivider
   readonly #waiting = new Map<IncomingMessage, Waiting>()
   /**
    * Requests that a later tick rejects. The set stays small, because the number of connections and of their pipelined
@@ -190,7 +190,7 @@ export class LoadShedder {
     this.#log = parts.log
     this.#serve = parts.serve
     this.#reject = parts.reject
-    this.#loop = new LoopShare(parts.clock)
+    this.#loop = new EventLoopDivider(parts.clock)
   }
 
   connectionCame(): void {

@@ -2,7 +2,13 @@ import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, Route
 import { type Clock, omitUndefined } from '@plinth/kernel'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
 import { businessError, iamError } from '../failures.ts'
-import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
+import {
+  assertSameSitePage,
+  clearAllCookies,
+  cookieToken,
+  hasAmbiguousCookie,
+  sessionCookie,
+} from '../sessions/session-cookie.ts'
 import { maxEpochAgeMs } from './authority.ts'
 
 /**
@@ -129,10 +135,10 @@ export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Pr
 function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearerToken(authorization)
-  if (isAmbiguous(request)) clearAllCookies(request, reply)
+  if (hasAmbiguousCookie(request)) clearAllCookies(request, reply)
   const token = cookieToken(request)
   if (token === undefined) throw businessError('token-missing')
-  assertOwnPage(request)
+  assertSameSitePage(request)
   return token
 }
 

@@ -123,7 +123,7 @@ export function assertOrgInScope(principal: Scoped, orgId: number | null): void 
  *
  * @throws BusinessError "403" `iam.creation-out-of-scope` for scope `self`, `iam.organisation-out-of-scope`
  */
-export function orgOfNewUser(actor: Actor, requested: number | null | undefined): number | null {
+export function resolveOrgOfNewUser(actor: Actor, requested: number | null | undefined): number | null {
   if (!('principal' in actor)) return requested ?? null
   const reach = reachOf(actor.principal)
   if ('userId' in reach) throw businessError('creation-out-of-scope')
@@ -138,7 +138,7 @@ export function orgOfNewUser(actor: Actor, requested: number | null | undefined)
  *
  * @throws BusinessError "403" `iam.organisation-out-of-scope`
  */
-export function assertMayMove(actor: Actor, user: { readonly id: number }, orgId: number | null): void {
+export function assertMayChangeOrg(actor: Actor, user: { readonly id: number }, orgId: number | null): void {
   if (!('principal' in actor)) return
   assertOrgInScope(actor.principal, orgId)
   if (actor.principal.userId === user.id && actor.principal.dataScope !== 'all') {

@@ -64,7 +64,7 @@ export class UserRules {
    */
   async assertMayActOn(em: SqlEntityManager, userId: number, actor: Actor): Promise<void> {
     if (!('principal' in actor) || actor.principal.userId === userId) return
-    assertCovered(actor.principal, await this.#roles.ofUser(em, userId))
+    assertHasAllGrantsOf(actor.principal, await this.#roles.ofUser(em, userId))
   }
 
   /**
@@ -87,7 +87,7 @@ export class UserRules {
   async assertMayGrant(em: SqlEntityManager, roleIds: readonly number[], actor: Actor): Promise<void> {
     const found = roleIds.length === 0 ? 0 : await em.count(Role, { id: { $in: [...roleIds] } })
     if (found !== new Set(roleIds).size) throw businessError('role-unknown', { data: { field: 'roleIds' } })
-    if ('principal' in actor) assertCovered(actor.principal, await this.#roles.ofRoles(em, roleIds))
+    if ('principal' in actor) assertHasAllGrantsOf(actor.principal, await this.#roles.ofRoles(em, roleIds))
   }
 
   /**
@@ -106,7 +106,7 @@ export class UserRules {
   }
 }
 
-export function assertCovered(principal: Principal, grants: Grants): void {
+export function assertHasAllGrantsOf(principal: Principal, grants: Grants): void {
   if (!covers(principal, grants)) throw businessError('beyond-own-authority')
 }
 

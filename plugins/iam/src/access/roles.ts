@@ -9,14 +9,14 @@ import { Role, RolePermission, UserRole } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Authority } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
-import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
+import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
 
 interface Holders {
   readonly condition: object
   readonly count: RowCount
 }
 
-export async function holdersOf(db: Database, roleId: number): Promise<Holders> {
+export async function findRoleHolders(db: Database, roleId: number): Promise<Holders> {
   const holders = { table: 'iam_user_role', where: 'role_id = ?', parameters: [roleId], orderBy: 'user_id' }
   const count = await countRows(db, holders)
   // If few users have the role, the database reads these users first (`in`). If many users have the role, the database
@@ -136,7 +136,7 @@ export class Roles {
     const role = await em.findOne(Role, id)
     if (role === null) throw businessError('role-unknown')
     if (role.builtIn) throw businessError('role-built-in')
-    if ('principal' in actor) assertCovered(actor.principal, await this.#parts.grants.ofRoles(em, [id]))
+    if ('principal' in actor) assertHasAllGrantsOf(actor.principal, await this.#parts.grants.ofRoles(em, [id]))
     return role
   }
 
@@ -147,7 +147,7 @@ export class Roles {
       throw businessError('permission-unknown', { params: { permission }, data: { permission, field: 'permissions' } })
     }
     if ('principal' in actor)
-      assertCovered(actor.principal, resolveGrants([{ code: '', dataScope, permissions: added }]))
+      assertHasAllGrantsOf(actor.principal, resolveGrants([{ code: '', dataScope, permissions: added }]))
   }
 
   #addPermissions(em: SqlEntityManager, roleId: number, codes: readonly string[]): void {

@@ -83,7 +83,7 @@ const phoneDigits = /^(?:\+|00)?\d{5,15}$/
  *
  * @param country ISO 3166 code for numbers without a calling code; without it, these numbers are invalid
  */
-export function mobileNumber(text: string, country?: string): string | undefined {
+export function normalizeMobileNumber(text: string, country?: string): string | undefined {
   const bare = text.replace(mobileSeparators, '')
   if (!phoneDigits.test(bare)) return undefined
   const { isSupportedCountry, parsePhoneNumberFromString } = phoneLibrary()
@@ -125,19 +125,19 @@ export function usernameForms(text: string): { readonly username: string; readon
  * Returns an e-mail address as it is stored, and its folded form for comparisons. Returns `undefined` for an invalid
  * address.
  */
-export function emailForm(text: string): { readonly email: string; readonly emailKey: string } | undefined {
+export function normalizeEmail(text: string): { readonly email: string; readonly emailKey: string } | undefined {
   const email = text.trim()
   return email.length <= 254 && emailPattern.test(email) ? { email, emailKey: fold(email) } : undefined
 }
 
 /**
- * Like `emailForm`, but returns null for an empty text.
+ * Like `normalizeEmail`, but returns null for an empty text.
  *
  * @throws BusinessError "400" `iam.email-invalid`
  */
 export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
   if (text === null || text.trim() === '') return { email: null, emailKey: null }
-  const forms = emailForm(text)
+  const forms = normalizeEmail(text)
   if (forms === undefined) throw businessError('email-invalid', { data: { field: 'email' } })
   return forms
 }
@@ -150,10 +150,10 @@ const separators = /[\s().-]/g
  *
  * @throws BusinessError "400" `iam.mobile-invalid`
  */
-export function mobileForm(text: string | null): string | null {
+export function normalizeOptionalMobile(text: string | null): string | null {
   const digits = text?.replace(separators, '') ?? ''
   if (digits === '') return null
-  const mobile = digits.startsWith('+') || digits.startsWith('00') ? mobileNumber(digits) : digits
+  const mobile = digits.startsWith('+') || digits.startsWith('00') ? normalizeMobileNumber(digits) : digits
   if (mobile === undefined || !mobilePattern.test(mobile)) {
     throw businessError('mobile-invalid', { data: { field: 'mobile' } })
   }
@@ -164,12 +164,12 @@ export function mobileForm(text: string | null): string | null {
  * Returns the column and the folded value to find the account of a login, or `undefined` if the text is neither a valid
  * user name nor a valid e-mail address.
  */
-export function loginKey(
+export function loginLookupOf(
   identifier: string,
 ): { readonly usernameKey: string } | { readonly emailKey: string } | undefined {
   const text = identifier.trim()
   if (text.includes('@')) {
-    const forms = emailForm(text)
+    const forms = normalizeEmail(text)
     return forms && { emailKey: forms.emailKey }
   }
   const username = text.normalize('NFKC')
@@ -180,7 +180,7 @@ export function loginKey(
  * Returns the text of a login form in folded form, so that all spellings of one account name are equal. The account
  * need not exist.
  */
-export function foldedIdentifier(identifier: string): string {
+export function foldIdentifier(identifier: string): string {
   return foldText(identifier.trim())
 }
 

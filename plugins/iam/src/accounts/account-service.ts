@@ -3,7 +3,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { isBusinessError } from '@plinth/kernel'
 import { userInScope } from '../access/data-scope.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
-import { holdersOf } from '../access/roles.ts'
+import { findRoleHolders } from '../access/roles.ts'
 import {
   type Account,
   type AccountProblem,
@@ -15,7 +15,7 @@ import {
 } from '../contract.ts'
 import { ExternalIdentityRow, Role, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
+import { emailForms, loginLookupOf, normalizeOptionalMobile, usernameForms } from './account-names.ts'
 import type { UserParts, Users } from './users.ts'
 
 /**
@@ -46,7 +46,7 @@ export class AccountService implements Accounts {
     return [
       ...(username === undefined ? [] : problemOf('username', () => usernameForms(username))),
       ...problemOf('email', () => emailForms(email)),
-      ...problemOf('mobile', () => mobileForm(mobile)),
+      ...problemOf('mobile', () => normalizeOptionalMobile(mobile)),
     ]
   }
 
@@ -55,7 +55,7 @@ export class AccountService implements Accounts {
   }
 
   async findByUsername(username: string): Promise<Account | undefined> {
-    const key = loginKey(username)
+    const key = loginLookupOf(username)
     if (key === undefined || !('usernameKey' in key)) return undefined
     return accountOf(await this.#parts.db.fork().findOne(User, key))
   }
@@ -64,7 +64,7 @@ export class AccountService implements Accounts {
     const em = this.#parts.db.fork()
     const role = await em.findOne(Role, { code: roleCode })
     if (role === null) return []
-    const { condition } = await holdersOf(this.#parts.db, role.id)
+    const { condition } = await findRoleHolders(this.#parts.db, role.id)
     const where = { $and: [{ enabled: true }, condition] }
     return (await em.find(User, where, { orderBy: { id: 'asc' } })).map(knownAccount)
   }

@@ -39,7 +39,7 @@ async function viewOf(principal: Principal, { db, catalogue }: Pick<OwnRoutePart
   return { ...view, isSuperAdmin, permissions: codes, dataScope }
 }
 
-export const ownRoutes = [
+export const callerAccountRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/login',

@@ -20,7 +20,7 @@ import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { userInScope, usersInScope } from '../access/data-scope.ts'
-import { holdersOf } from '../access/roles.ts'
+import { findRoleHolders } from '../access/roles.ts'
 import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -72,7 +72,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
   const { keyword, enabled, roleId } = query
   const em = db.fork()
   const scope = usersInScope(principal)
-  const holders = roleId === undefined ? undefined : await holdersOf(db, roleId)
+  const holders = roleId === undefined ? undefined : await findRoleHolders(db, roleId)
   const conditions = [
     scope,
     ...(enabled === undefined ? [] : [{ enabled }]),

@@ -7,7 +7,7 @@ import type { Translator } from '@plinth/i18n'
 import type { Clock } from '@plinth/kernel'
 import type { Mail } from '@plinth/mail'
 import type { Authority } from '../access/authority.ts'
-import { assertMayMove, orgOfNewUser, userInScope } from '../access/data-scope.ts'
+import { assertMayChangeOrg, resolveOrgOfNewUser, userInScope } from '../access/data-scope.ts'
 import type { Grants, RoleGrants, UserRules } from '../access/role-grants.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
@@ -16,7 +16,7 @@ import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { PasswordPolicy } from '../passwords/password-policy.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { emailForms, mobileForm, usernameForms } from './account-names.ts'
+import { emailForms, normalizeOptionalMobile, usernameForms } from './account-names.ts'
 
 /** New values of user fields. Absent fields stay unchanged. */
 interface UserChange {
@@ -80,7 +80,11 @@ export class Users {
    * transaction, because hashing is slow.
    */
   async prepare({ username, email, mobile, password, ...rest }: NewUser) {
-    const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
+    const forms = {
+      ...usernameForms(username),
+      ...emailForms(email ?? null),
+      mobile: normalizeOptionalMobile(mobile ?? null),
+    }
     const { enabled = true, orgId, roleIds = [] } = rest
     if (password !== undefined) {
       const isOperator = isOperatorOf(await this.#parts.grants.ofRoles(this.#parts.db.fork(), roleIds))
@@ -94,7 +98,7 @@ export class Users {
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
     const { forms, roleIds, orgId: requested, ...rest } = user
-    const orgId = orgOfNewUser(actor, requested)
+    const orgId = resolveOrgOfNewUser(actor, requested)
     await this.#assertFree(em, forms, 0)
     await rules.assertMayGrant(em, roleIds, actor)
     const now = new Date(clock.now())
@@ -125,7 +129,7 @@ export class Users {
         await this.#parts.events?.publish(signInEmailReplaced, notice, { key: `user:${id}` })
       }
       if (change.orgId !== undefined && change.orgId !== (user.orgId ?? null)) {
-        assertMayMove(actor, user, change.orgId)
+        assertMayChangeOrg(actor, user, change.orgId)
         user.orgId = change.orgId
         fields.push('orgId')
       }
@@ -227,7 +231,7 @@ export class Users {
       // An unchanged name is not checked, because it may have been valid only under earlier rules.
       ...(username === undefined || username === user.username ? {} : usernameForms(username)),
       ...(email === undefined ? {} : addressOf(user, email, actor)),
-      ...(mobile === undefined ? {} : { mobile: mobileForm(mobile) }),
+      ...(mobile === undefined ? {} : { mobile: normalizeOptionalMobile(mobile) }),
     }
     if (expected.username !== undefined && expected.username !== user.username) {
       for (const [, guard] of [...this.#parts.renameGuards].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -349,7 +353,7 @@ export const signInEmailReplaced = event(
  * Sends a mail to the previous address when a user replaces it, so that the owner notices a change by an attacker
  * (OWASP ASVS 2.2.3). Sends nothing if no mail driver is configured.
  */
-export function noticePreviousEmail(
+export function notifyPreviousEmail(
   events: Pick<Events, 'on'>,
   mail: Mail,
   i18n: Pick<Translator, 'negotiate' | 'translate'>,

@@ -1,7 +1,7 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { currentVersion, describedValue, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
-import { noTarget } from '../audit/audit.ts'
+import { noTargetId } from '../audit/audit.ts'
 import { auditedChanges, auditWords, type KindsOfAuditedObjects } from '../audit/audit-words.ts'
 import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
 
@@ -173,7 +173,7 @@ export function viewOfLoginAudit({ occurredAt, ...row }: LoginAuditRow): Static<
 
 const auditRow = ({ occurredAt, targetId, targetName, reason, actorUserId: _, ...row }: Audit) => ({
   ...row,
-  targetId: targetId === noTarget ? null : targetId,
+  targetId: targetId === noTargetId ? null : targetId,
   targetName: targetName ?? null,
   reason: reason ?? null,
   occurredAt: occurredAt.toISOString(),

@@ -151,7 +151,7 @@ export class AuditTrail {
       action: fitTextToColumn(action, 64),
       actorUserId: 'userId' in actor ? actor.userId : null,
       targetType: fitTextToColumn(targetType, 32),
-      targetId: typeof subject === 'number' ? subject : noTarget,
+      targetId: typeof subject === 'number' ? subject : noTargetId,
       targetName: typeof subject === 'string' ? fitTextToColumn(this.#redact(subject), 200) : null,
       summary: maskedSummary(summary, this.#redact),
       reason: reason === undefined ? null : fitTextToColumn(this.#redact(reason), maxReasonLength),
@@ -198,7 +198,7 @@ export class AuditTrail {
 const firstWord = (action: string) => action.split('.', 1)[0] ?? action
 
 /** `targetId` of an audit record if its target has no numeric id. */
-export const noTarget = 0
+export const noTargetId = 0
 
 /** Shortens the origin of a call to the lengths of the database columns. */
 export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {

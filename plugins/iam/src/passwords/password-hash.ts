@@ -20,7 +20,7 @@ interface HashTrialParts {
  *
  * @throws PlinthError `PLINTH_IAM_PASSWORD_HASH`
  */
-export async function assertHashInTime(settings: HashSettings, parts: HashTrialParts): Promise<void> {
+export async function assertHashIsFast(settings: HashSettings, parts: HashTrialParts): Promise<void> {
   const { clock, availableMemory, hash = computeOne } = parts
   const { memoryBytes, passes, concurrency } = settings
   const needed = memoryBytes * concurrency

@@ -1,6 +1,6 @@
 import { key, type LocalizedText } from '@plinth/kernel'
 
-export const attemptsKey = (declared: { readonly title: LocalizedText; readonly default: number }) =>
+export const maxAttemptsKey = (declared: { readonly title: LocalizedText; readonly default: number }) =>
   key.integer({
     ...declared,
     description: { en: '0: unlimited.', 'zh-CN': '0 表示不限。' },
@@ -9,5 +9,5 @@ export const attemptsKey = (declared: { readonly title: LocalizedText; readonly 
     reload: 'live',
   })
 
-export const windowKey = (declared: { readonly title: LocalizedText; readonly default: string }) =>
+export const attemptWindowKey = (declared: { readonly title: LocalizedText; readonly default: string }) =>
   key.duration({ ...declared, minimum: '1s', maximum: '30d', reload: 'live' })

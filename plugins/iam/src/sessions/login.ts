@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { type Clock, type ConfigView, isBusinessError } from '@plinth/kernel'
 import type { RateLimiter } from '@plinth/rate-limit'
-import { foldedIdentifier, loginKey } from '../accounts/account-names.ts'
+import { foldIdentifier, loginLookupOf } from '../accounts/account-names.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import { type LoginAttempt, type LoginGuard, RejectedProof, type Session } from '../contract.ts'
@@ -19,7 +19,7 @@ const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-chang
  * key for all spellings.
  */
 const accountKey = (userId: number | null, identifier: string) =>
-  hash('sha256', userId === null ? `name ${foldedIdentifier(identifier)}` : `user ${userId}`)
+  hash('sha256', userId === null ? `name ${foldIdentifier(identifier)}` : `user ${userId}`)
 
 /**
  * Limits attempts per account and per client address (document 1 of the specification, "Login limiter"). If one limit
@@ -75,7 +75,7 @@ export class Login {
    *   `iam.user-disabled` after a correct password; "503" `iam.busy`; the error of a guard
    */
   async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
-    const key = loginKey(attempt.identifier)
+    const key = loginLookupOf(attempt.identifier)
     return this.#audited(attempt, key, async (user) => {
       const stored = user?.passwordHash ?? null
       const { matches, outdated } = await this.#parts.hasher.verify(stored, password)
@@ -150,7 +150,7 @@ export class Login {
    */
   async #audited<T>(
     origin: LoginAttempt,
-    key: NonNullable<ReturnType<typeof loginKey>> | { readonly id: number } | undefined,
+    key: NonNullable<ReturnType<typeof loginLookupOf>> | { readonly id: number } | undefined,
     work: (user: User | null) => Promise<T>,
   ): Promise<T> {
     const { db, audit, limiter, loginGuards } = this.#parts

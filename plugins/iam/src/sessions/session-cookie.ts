@@ -31,8 +31,8 @@ type Choice = Static<typeof sessionChoice> | undefined
  *
  * @throws BusinessError "403" `iam.origin-unproven`
  */
-export function assertSessionAnswerable(choice: Choice, request: Parameters<typeof assertOwnPage>[0]): void {
-  if (choice === 'cookie') assertOwnPage(request)
+export function assertSessionAnswerable(choice: Choice, request: Parameters<typeof assertSameSitePage>[0]): void {
+  if (choice === 'cookie') assertSameSitePage(request)
 }
 
 /** Returns the new session of a login as a token or as a cookie. */
@@ -42,7 +42,7 @@ export function respondWithSession(
   request: Pick<HttpRequest, 'contextPath' | 'isHttps'>,
   reply: HttpReply,
 ): Static<typeof openedSession> {
-  return choice === 'cookie' ? answerByCookie(opened, request, reply) : opened
+  return choice === 'cookie' ? respondWithCookie(opened, request, reply) : opened
 }
 
 /** Name of the session cookie of a browser without HTTPS (decision E13). */
@@ -105,7 +105,7 @@ export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): st
   return token
 }
 
-export const isAmbiguous = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
+export const hasAmbiguousCookie = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
   valuesOf(request.headers.cookie, placeOf(request).name).length > 1
 
 type Caller = Pick<HttpRequest, 'headers' | 'method' | 'calledHost'>
@@ -116,14 +116,14 @@ type Caller = Pick<HttpRequest, 'headers' | 'method' | 'calledHost'>
  *
  * @throws BusinessError "403" `iam.origin-unproven`
  */
-export function assertOwnPage(request: Caller): void {
+export function assertSameSitePage(request: Caller): void {
   if (request.method !== 'GET' && request.method !== 'HEAD' && pageOrigin(request) !== 'own') {
     throw businessError('origin-unproven')
   }
 }
 
 /** Sets the session cookie. Returns the session without the token. */
-export function answerByCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
+export function respondWithCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=${accessToken}; ${attributesOf(place)}`)
   return { ...session, accessToken: null }

@@ -2,7 +2,7 @@ import { hash, randomInt } from 'node:crypto'
 import { abuseSuspected, type Events } from '@plinth/events'
 import { type Clock, errorReason, type Logger, withinDeadline } from '@plinth/kernel'
 import type { RateLimiter, RateLimitResult } from '@plinth/rate-limit'
-import { callingCodeOf, emailForm, mobileNumber } from '../accounts/account-names.ts'
+import { callingCodeOf, normalizeEmail, normalizeMobileNumber } from '../accounts/account-names.ts'
 import type { CodeStore } from './code-store.ts'
 import type {
   SentCode,
@@ -31,12 +31,12 @@ interface Recipient {
  */
 const recipientOf: Readonly<Record<VerificationChannel, (text: string, country: string) => Recipient>> = {
   sms(text, country) {
-    const address = mobileNumber(text, country)
+    const address = normalizeMobileNumber(text, country)
     if (address === undefined) throw businessError('mobile-invalid', { data: { field: 'mobile' } })
     return { address, key: address, callingCode: callingCodeOf(address) ?? 'unknown' }
   },
   email(text) {
-    const form = emailForm(text)
+    const form = normalizeEmail(text)
     if (form === undefined) throw businessError('email-invalid', { data: { field: 'email' } })
     return { address: form.email, key: form.emailKey }
   },

@@ -1,6 +1,6 @@
 import { key, type LocalizedText } from '@plinth/kernel'
 import { pluginKeySetting } from '@plinth/system-config'
-import { attemptsKey, windowKey } from '../sessions/limit-keys.ts'
+import { attemptWindowKey, maxAttemptsKey } from '../sessions/limit-keys.ts'
 
 const text = (declared: {
   readonly title: LocalizedText
@@ -57,19 +57,19 @@ const sms = {
     maximum: '1d',
     reload: 'live',
   }),
-  'platform.iam.auth.login.verification.sms.mobile-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.sms.mobile-max-attempts': maxAttemptsKey({
     title: { en: 'Codes sent per mobile number', 'zh-CN': '每个手机号的发送次数' },
     default: 1,
   }),
-  'platform.iam.auth.login.verification.sms.mobile-window': windowKey({
+  'platform.iam.auth.login.verification.sms.mobile-window': attemptWindowKey({
     title: { en: 'Window of codes sent per mobile number', 'zh-CN': '每个手机号的发送时间窗口' },
     default: '1m',
   }),
-  'platform.iam.auth.login.verification.sms.ip-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.sms.ip-max-attempts': maxAttemptsKey({
     title: { en: 'SMS codes sent per IP address', 'zh-CN': '每个 IP 的短信验证码发送次数' },
     default: 30,
   }),
-  'platform.iam.auth.login.verification.sms.ip-window': windowKey({
+  'platform.iam.auth.login.verification.sms.ip-window': attemptWindowKey({
     title: { en: 'Window of SMS codes sent per IP address', 'zh-CN': '每个 IP 的短信验证码发送时间窗口' },
     default: '1h',
   }),
@@ -106,19 +106,19 @@ const sms = {
     maximum: 1_000_000,
     reload: 'live',
   }),
-  'platform.iam.auth.login.verification.sms.verify-mobile-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.sms.verify-mobile-max-attempts': maxAttemptsKey({
     title: { en: 'SMS code checks per mobile number', 'zh-CN': '每个手机号的校验次数' },
     default: 5,
   }),
-  'platform.iam.auth.login.verification.sms.verify-mobile-window': windowKey({
+  'platform.iam.auth.login.verification.sms.verify-mobile-window': attemptWindowKey({
     title: { en: 'Window of SMS code checks per mobile number', 'zh-CN': '每个手机号的校验时间窗口' },
     default: '5m',
   }),
-  'platform.iam.auth.login.verification.sms.verify-ip-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.sms.verify-ip-max-attempts': maxAttemptsKey({
     title: { en: 'SMS code checks per IP address', 'zh-CN': '每个 IP 的短信验证码校验次数' },
     default: 60,
   }),
-  'platform.iam.auth.login.verification.sms.verify-ip-window': windowKey({
+  'platform.iam.auth.login.verification.sms.verify-ip-window': attemptWindowKey({
     title: { en: 'Window of SMS code checks per IP address', 'zh-CN': '每个 IP 的短信验证码校验时间窗口' },
     default: '1h',
   }),
@@ -180,19 +180,19 @@ const email = {
     maximum: '1d',
     reload: 'live',
   }),
-  'platform.iam.auth.login.verification.email.email-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.email.email-max-attempts': maxAttemptsKey({
     title: { en: 'Codes sent per e-mail address', 'zh-CN': '每个邮箱地址的发送次数' },
     default: 1,
   }),
-  'platform.iam.auth.login.verification.email.email-window': windowKey({
+  'platform.iam.auth.login.verification.email.email-window': attemptWindowKey({
     title: { en: 'Window of codes sent per e-mail address', 'zh-CN': '每个邮箱地址的发送时间窗口' },
     default: '1m',
   }),
-  'platform.iam.auth.login.verification.email.ip-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.email.ip-max-attempts': maxAttemptsKey({
     title: { en: 'E-mail codes sent per IP address', 'zh-CN': '每个 IP 的邮件验证码发送次数' },
     default: 30,
   }),
-  'platform.iam.auth.login.verification.email.ip-window': windowKey({
+  'platform.iam.auth.login.verification.email.ip-window': attemptWindowKey({
     title: { en: 'Window of e-mail codes sent per IP address', 'zh-CN': '每个 IP 的邮件验证码发送时间窗口' },
     default: '1h',
   }),
@@ -207,19 +207,19 @@ const email = {
     maximum: 1_000_000,
     reload: 'live',
   }),
-  'platform.iam.auth.login.verification.email.verify-email-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.email.verify-email-max-attempts': maxAttemptsKey({
     title: { en: 'E-mail code checks per e-mail address', 'zh-CN': '每个邮箱地址的校验次数' },
     default: 5,
   }),
-  'platform.iam.auth.login.verification.email.verify-email-window': windowKey({
+  'platform.iam.auth.login.verification.email.verify-email-window': attemptWindowKey({
     title: { en: 'Window of e-mail code checks per e-mail address', 'zh-CN': '每个邮箱地址的校验时间窗口' },
     default: '5m',
   }),
-  'platform.iam.auth.login.verification.email.verify-ip-max-attempts': attemptsKey({
+  'platform.iam.auth.login.verification.email.verify-ip-max-attempts': maxAttemptsKey({
     title: { en: 'E-mail code checks per IP address', 'zh-CN': '每个 IP 的邮件验证码校验次数' },
     default: 60,
   }),
-  'platform.iam.auth.login.verification.email.verify-ip-window': windowKey({
+  'platform.iam.auth.login.verification.email.verify-ip-window': attemptWindowKey({
     title: { en: 'Window of e-mail code checks per IP address', 'zh-CN': '每个 IP 的邮件验证码校验时间窗口' },
     default: '1h',
   }),

@@ -41,8 +41,8 @@ export default definePlugin({
   messages,
   setup({ plugin, services, config, clock, log, roles, root, provide, contribute, contributions }) {
     const directory = resolve(root, config.get('platform.iam.auth.login.verification.file-sender.directory'))
-    contribute(verificationCodeSender, 'file', fileSender(directory, clock))
-    contribute(verificationCodeSender, 'log', logSender(log))
+    contribute(verificationCodeSender, 'file', createFileSender(directory, clock))
+    contribute(verificationCodeSender, 'log', createLogSender(log))
     const all = contributions(verificationCodeSender)
     // Only web instances log warnings about the sender. A command sends no codes, and a warning would mix with its
     // output.
@@ -102,7 +102,7 @@ function chooseSender(
 }
 
 /** Returns a sender for development that writes the code to the log, where every reader of the log sees it. */
-export function logSender(log: Logger): VerificationCodeSender {
+export function createLogSender(log: Logger): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],
     async send({ channel, recipient, code, scene }) {
@@ -115,7 +115,7 @@ export function logSender(log: Logger): VerificationCodeSender {
  * Returns a sender for development that writes each message to its own file. Only the owner of the process can read the
  * file.
  */
-export function fileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
+export function createFileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],
     async send({ ttlMs, ...message }) {

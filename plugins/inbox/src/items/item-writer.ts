@@ -8,7 +8,7 @@ import {
   type AddOptions,
   categoryOf,
   type InboxMessage,
-  largestCreatedEvent,
+  maxUsersPerCreatedEvent,
   type NotificationPreferences,
   notificationCreated,
 } from '../contract.ts'
@@ -82,10 +82,10 @@ export class ItemWriter {
     if (checked.isMuted) return { added: 0, skipped: this.#skip(checked, 'muted', userIds) }
     const sum = { added: 0, skipped: 0 }
     let stored: StoredContent | undefined
-    for (let from = 0; from < userIds.length; from += largestCreatedEvent) {
+    for (let from = 0; from < userIds.length; from += maxUsersPerCreatedEvent) {
       if (from > 0) await nextTurn()
       signal?.throwIfAborted()
-      const chunk = userIds.slice(from, from + largestCreatedEvent)
+      const chunk = userIds.slice(from, from + maxUsersPerCreatedEvent)
       const work = () => this.#addChunk(checked, chunk, isWanted, stored)
       const { content, added, skipped } = await db.statements(work, signal === undefined ? {} : { signal })
       // The content is committed now, so the next chunk need not read it.

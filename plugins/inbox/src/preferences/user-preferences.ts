@@ -9,7 +9,7 @@ const sizes = [1, 10, 100, 1_000] as const
 const largest = 1_000
 
 /** Divides values into lists for `column in (...)`. Repeats the last value until a list has an allowed length. */
-export function* inLists(
+export function* inClauseLists(
   values: readonly number[],
 ): Generator<{ readonly places: string; readonly values: readonly number[] }> {
   for (let from = 0; from < values.length; from += largest) {
@@ -154,7 +154,7 @@ export class UserPreferences implements NotificationPreferences {
     const columns = switchesOf(channel, category).map((one) => columnOfSwitch[one])
     const isOff = columns.map((column) => `${column} = ?`).join(' or ')
     const wanted = new Set(userIds)
-    for (const { places, values } of inLists(userIds)) {
+    for (const { places, values } of inClauseLists(userIds)) {
       const rows = await this.#db.query<{ user_id: unknown }>(
         `select user_id from notification_preference where user_id in (${places}) and (${isOff})`,
         [...values, ...columns.map(() => false)],
@@ -171,7 +171,7 @@ export class UserPreferences implements NotificationPreferences {
      * once.
      */
     const known = new Map<string, number | undefined>()
-    for (const { places, values } of inLists(userIds)) {
+    for (const { places, values } of inClauseLists(userIds)) {
       const rows = await this.#db.query<QuietRow>(
         `select user_id, quiet_time_zone, quiet_start, quiet_end from notification_preference
          where user_id in (${places}) and quiet_time_zone is not null`,

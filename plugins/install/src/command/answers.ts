@@ -46,7 +46,7 @@ interface GivenAnswers {
  *
  * @throws PlinthError `PLINTH_INSTALL_ANSWERS`
  */
-export async function readResponses(path: string): Promise<GivenAnswers> {
+export async function readAnswers(path: string): Promise<GivenAnswers> {
   if (path === '-') return { place: 'standard input', text: await textOf(process.stdin), isInput: true }
   const place = `the file ${resolve(path)}`
   try {
@@ -61,7 +61,7 @@ export async function readResponses(path: string): Promise<GivenAnswers> {
  *
  * @throws PlinthError `PLINTH_INSTALL_ANSWERS`; the message contains the field, but not its value
  */
-export function answeredForm({ place, text }: GivenAnswers): InstallForm {
+export function parseAnswers({ place, text }: GivenAnswers): InstallForm {
   let content: unknown
   try {
     content = parse(text) ?? {}

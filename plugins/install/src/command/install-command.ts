@@ -5,7 +5,7 @@ import type { DefaultsView, ExecuteView, RecordView } from '../contract.ts'
 import { type Caller, commandCaller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
-import { answeredForm, answerFields, answersOf, mergeForms, readResponses } from './answers.ts'
+import { answerFields, answersOf, mergeForms, parseAnswers, readAnswers } from './answers.ts'
 
 interface Installer {
   readonly stepCount: number
@@ -47,8 +47,8 @@ export const installCommand: Command = {
     const { answers } = options
     const closedBecause = await service.closedBecause()
     if (closedBecause !== undefined) return nothingToInstall(closedBecause, output)
-    const given = typeof answers === 'string' ? await readResponses(answers) : undefined
-    const answered = given === undefined ? {} : answeredForm(given)
+    const given = typeof answers === 'string' ? await readAnswers(answers) : undefined
+    const answered = given === undefined ? {} : parseAnswers(given)
     const form = completed(mergeForms(answered, answersOf(process.env, options)), service.defaults())
     const count = service.stepCount
     let done = 0

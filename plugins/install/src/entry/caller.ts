@@ -23,7 +23,7 @@ interface HostRules {
  * because an attacker cannot redirect them. A page can set `X-Forwarded-Host`. So this header is only used if an
  * operator has configured the proxies.
  */
-export function isOwnHost({ host, calledHost }: CalledHost, { siteUrl, isNamedProxy }: HostRules): boolean {
+export function isProductHost({ host, calledHost }: CalledHost, { siteUrl, isNamedProxy }: HostRules): boolean {
   if (isNamedProxy) return hostnameOf(calledHost) !== undefined
   const name = hostnameOf(host)
   if (name === undefined) return false
@@ -77,7 +77,7 @@ export interface Caller {
 }
 
 /** Name of the actor while no user exists. */
-export const installerName = 'install'
+export const installerActorName = 'install'
 
 /** Returns the caller for a command, which does not use HTTP. */
 export const commandCaller = (locale: string): Caller => ({
@@ -114,7 +114,7 @@ export function callerOf(request: Request & { readonly principal?: Principal | u
     locale,
     isHttps,
     host: headers.host ?? '',
-    operator: principal?.username ?? installerName,
+    operator: principal?.username ?? installerActorName,
     userAgent: headers['user-agent'] ?? '',
     prefix: request.contextPath,
     isLocal: isNear,

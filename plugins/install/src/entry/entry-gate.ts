@@ -5,7 +5,7 @@ import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
 import { type Caller, callerOf } from './caller.ts'
-import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry-policy.ts'
+import { type Closed, concernsOnlyCaller, type EntryPolicy, type Verdict } from './entry-policy.ts'
 
 /**
  * Rejects requests that a page of another site sends through a browser. Most installer operations need no body, so
@@ -79,7 +79,8 @@ export class EntryGate {
   }
 }
 
-export function entryRejected(reason: EntryReason, closed?: Closed): BusinessError {
-  const text = closed !== undefined && isOfCaller(closed) ? (`entry.closed.${closed}` as const) : 'entry.refused'
+export function entryRejectedError(reason: EntryReason, closed?: Closed): BusinessError {
+  const text =
+    closed !== undefined && concernsOnlyCaller(closed) ? (`entry.closed.${closed}` as const) : 'entry.refused'
   return businessError(reason === 'install.token.invalid' ? 'token.invalid' : 'token.not-allowed', { text })
 }

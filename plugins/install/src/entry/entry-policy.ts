@@ -5,7 +5,7 @@ import type { EntryReason } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 import type { ClosedByState, InstallState, Reading } from '../state/install-state.ts'
 import { businessError } from '../texts.ts'
-import { type Caller, isOwnHost } from './caller.ts'
+import { type Caller, isProductHost } from './caller.ts'
 import type { FailedAttempts, InstallToken } from './install-token.ts'
 
 const trustedProxiesKey = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
@@ -30,7 +30,7 @@ type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
 /** True if the reason only concerns this caller, who may be able to fix it and may therefore see it. */
-export const isOfCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
+export const concernsOnlyCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
 
 export interface Verdict {
   readonly authorized: boolean
@@ -123,7 +123,7 @@ export class EntryPolicy {
     if (config.get('platform.install.cidr-check-enabled') && !isNear) return 'network'
     if (config.get('platform.install.require-https') && !isHttps) return 'https'
     const rules = { siteUrl: site.url, isNamedProxy: isNamedProxy(peerIp) }
-    return token.isConfigured || isOwnHost(caller, rules) ? undefined : 'host'
+    return token.isConfigured || isProductHost(caller, rules) ? undefined : 'host'
   }
 }
 

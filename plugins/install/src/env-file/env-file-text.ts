@@ -40,7 +40,7 @@ export class EnvFileError extends PlinthError {
 const variable = /^[ \t]*(?:#[ \t]*)?(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)=/gm
 
 /** Returns the variable names in the example file, or `undefined` if the file does not exist. */
-export async function exampleNames(path: string): Promise<ReadonlySet<string> | undefined> {
+export async function readExampleKeys(path: string): Promise<ReadonlySet<string> | undefined> {
   const text = await readExampleFile(path)
   return text === undefined ? undefined : new Set([...text.matchAll(variable)].flatMap(([, name]) => name ?? []))
 }

@@ -11,7 +11,7 @@ import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { Translate } from '../texts.ts'
 import type { Announcements } from './announcements.ts'
-import type { SingleRun } from './single-run.ts'
+import type { SingleInstallationLock } from './single-run.ts'
 import type { Run } from './step.ts'
 import type { StepResult, StepRunner } from './step-runner.ts'
 import type { InstallSteps } from './steps.ts'
@@ -19,7 +19,7 @@ import type { InstallSteps } from './steps.ts'
 type ExecutionParts = Pick<InstallServices, 'log'> & {
   readonly steps: InstallSteps
   readonly runner: StepRunner
-  readonly singleRun: SingleRun
+  readonly singleRun: SingleInstallationLock
   readonly journal: Journal
   readonly audit: InstallAuditTrail
   readonly sessions: Sessions

@@ -22,7 +22,7 @@ const living = new Set<string>()
  * Allows only one installation at a time among all processes that use the database. A dead run is detected by its
  * process id, or from another machine by its expired lease.
  */
-export class SingleRun {
+export class SingleInstallationLock {
   readonly #parts: SingleRunParts
   readonly #self = processIdentity()
   #isRunning = false

@@ -2,15 +2,15 @@ import { errorReason, localize } from '@plinth/kernel'
 import type { BoundInstallTask } from '@plinth/kernel/host'
 import type { Check, Outcome } from '../contract.ts'
 import { builtIn, StepFailure } from '../declarations.ts'
-import { installerName } from '../entry/caller.ts'
+import { installerActorName } from '../entry/caller.ts'
 import type { Preflight } from '../preflight/preflight-run.ts'
 import type { Journal } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
-import type { ConnectionTrial } from '../settings/connection-probes.ts'
+import type { NewConnectionTrial } from '../settings/connection-probes.ts'
 import type { PlannedSetting } from '../settings/settings-plan.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
 import type { InstallState } from '../state/install-state.ts'
-import type { RestartNote } from '../state/restart-note.ts'
+import type { RestartRequestFile } from '../state/restart-note.ts'
 import { publicReason, type Translate } from '../texts.ts'
 import { passed, type Run, type Step, type StepEnd } from './step.ts'
 import type { AdministratorCreation, Migration } from './step-work.ts'
@@ -22,8 +22,8 @@ type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
   readonly administrator: AdministratorCreation
   readonly state: InstallState
   readonly journal: Journal
-  readonly restartNote: RestartNote
-  readonly trial: ConnectionTrial
+  readonly restartNote: RestartRequestFile
+  readonly trial: NewConnectionTrial
   readonly translate: Translate
 }
 
@@ -169,7 +169,7 @@ export class InstallSteps {
   async #lock(run: Run): Promise<StepEnd> {
     const { state, administrator } = this.#parts
     run.lockedAt = await state.lock({
-      by: installerName,
+      by: installerActorName,
       traceId: run.caller.traceId,
       sessionId: run.session?.id ?? '',
     })

@@ -10,11 +10,11 @@ import {
   databasePort,
   databaseTypeOf,
   type FormValues,
-  isEmbedded,
   isServer,
   type Running,
   textOf,
   usesCache,
+  usesEmbeddedDatabase,
   usualPort,
 } from './form-values.ts'
 
@@ -165,13 +165,15 @@ export const samePassword: Rule = (text, form) =>
 
 export const databaseType: Rule = (named, form, { config }) => {
   if (databaseTypeOf(form) === undefined) return failed('database-type', { type: named.slice(0, 64) })
-  return isEmbedded(form) && !config.get('platform.install.allow-lite') ? failed('lite-not-allowed') : undefined
+  return usesEmbeddedDatabase(form) && !config.get('platform.install.allow-lite')
+    ? failed('lite-not-allowed')
+    : undefined
 }
 
 /** Names that are safe in every driver and URL. The name of a database file has no extension here. */
 const serverName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_$-]{0,62}$/.test(text), 'database-name')
 const fileName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$/.test(text), 'database-file')
-export const databaseName: Rule = (text, form) => (isEmbedded(form) ? fileName : serverName)(text)
+export const databaseName: Rule = (text, form) => (usesEmbeddedDatabase(form) ? fileName : serverName)(text)
 
 /** The password must fit in one line of the file. Warns if it is empty. */
 export const serverPassword = (group: 'database' | 'cache'): Rule =>
@@ -181,12 +183,12 @@ export const serverPassword = (group: 'database' | 'cache'): Rule =>
   })
 
 /** Returns the names of all disks; empty without a storage plugin. */
-export const disksOf = ({ catalogue }: Pick<ConfigAdmin, 'catalogue'>): readonly string[] =>
+export const diskNames = ({ catalogue }: Pick<ConfigAdmin, 'catalogue'>): readonly string[] =>
   catalogue.flatMap(({ key }) => /^platform\.storage\.disks\.([a-z0-9-]+)\.enabled$/.exec(key)?.[1] ?? [])
 
 export const disk: Rule = (name, _form, { configAdmin }) => {
   if (!/^[a-z][a-z0-9-]{0,31}$/.test(name)) return failed('disk-name')
-  const known = disksOf(configAdmin)
+  const known = diskNames(configAdmin)
   return known.length > 0 && !known.includes(name) ? failed('disk-unknown', { known: known.join(', ') }) : undefined
 }
 export const otherDisk: Rule = firstOf(disk, (name, form) =>

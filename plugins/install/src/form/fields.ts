@@ -8,14 +8,14 @@ import { databaseTypeToWrite, passwordToWrite } from './field-rules.ts'
 import {
   cachePort,
   databasePort,
+  defaultCachePort,
   type FormValues,
   fieldValueOf,
-  isEmbedded,
   isServer,
   type Running,
   textOf,
   usesCache,
-  usualCachePort,
+  usesEmbeddedDatabase,
   usualPorts,
 } from './form-values.ts'
 
@@ -97,12 +97,12 @@ const databaseFile: NonNullable<Field['writes']> = (form, running) => {
  * extension.
  */
 function sqliteFile(name: string, current: string): string {
-  if (name === '' || name === sqliteName(current)) return current
+  if (name === '' || name === sqliteDatabaseName(current)) return current
   const directory = current === ':memory:' ? 'data' : dirname(current)
   return join(directory, `${name}.sqlite`)
 }
 
-export const sqliteName = (file: string) => basename(file, extname(file))
+export const sqliteDatabaseName = (file: string) => basename(file, extname(file))
 
 /** All tags of a language, such as `zh-TW`, use the texts of that language. */
 const localeOf = (tag: string) => (/^zh\b/i.test(tag) ? 'zh-CN' : 'en')
@@ -197,12 +197,12 @@ export const fields = {
     database: text(512, {
       required: true,
       hints: { input: 'text', maxLength: 63, ...onServer },
-      counts: (form) => isServer(form) || isEmbedded(form),
+      counts: (form) => isServer(form) || usesEmbeddedDatabase(form),
       // If the name of the embedded database is empty, the product chooses it.
-      mayBeEmpty: isEmbedded,
+      mayBeEmpty: usesEmbeddedDatabase,
       rule: rules.databaseName,
       writes: (form, running) =>
-        isEmbedded(form)
+        usesEmbeddedDatabase(form)
           ? databaseFile(form, running)
           : connecting('database', 'name', () => textOf(form, 'database.database'))(form, running),
     }),
@@ -229,7 +229,7 @@ export const fields = {
       writes: connecting('cache', 'host', (form) => textOf(form, 'cache.host')),
     }),
     port: integer({
-      hints: { ...port, ...withCache, placeholder: String(usualCachePort) },
+      hints: { ...port, ...withCache, placeholder: String(defaultCachePort) },
       counts: usesCache,
       writes: connecting('cache', 'port', cachePort),
     }),

@@ -3,7 +3,7 @@ import { hostAndPort } from '@plinth/kernel'
 import type { DefaultsView, FieldView, SchemaView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { Translate } from '../texts.ts'
-import { allFields, fields, sqliteName } from './fields.ts'
+import { allFields, fields, sqliteDatabaseName } from './fields.ts'
 import { type Running, usualPort } from './form-values.ts'
 
 /** Names of database types in the form, as the specification defines them. */
@@ -31,7 +31,7 @@ export function formDefaults(
   const server = {
     host: isServer ? text('platform.database.host') : '',
     port: port === undefined ? null : Number(port),
-    database: isServer ? text('platform.database.name') : sqliteName(text('platform.database.sqlite.file')),
+    database: isServer ? text('platform.database.name') : sqliteDatabaseName(text('platform.database.sqlite.file')),
     username: isServer ? text('platform.database.username') : '',
     password: isServer ? secret('platform.database.password') : '',
     passwordSet: isServer && text('platform.database.password') !== '',

@@ -45,8 +45,8 @@ export const databaseTypeOf = (form: FormValues): DatabaseType | undefined => {
   return isNameIn(databaseTypes, named) ? databaseTypes[named] : undefined
 }
 
-export const isEmbedded = (form: FormValues) => databaseTypeOf(form) === 'sqlite'
-export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !isEmbedded(form)
+export const usesEmbeddedDatabase = (form: FormValues) => databaseTypeOf(form) === 'sqlite'
+export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !usesEmbeddedDatabase(form)
 export const usesCache = (form: FormValues) => fieldValueOf(form, 'cache.enabled') === true
 
 /** Default ports of database servers. */
@@ -55,11 +55,11 @@ export function usualPort(type: unknown): number | undefined {
   const name = String(type)
   return isNameIn(usualPorts, name) ? usualPorts[name] : undefined
 }
-export const usualCachePort = 6379
+export const defaultCachePort = 6379
 
 export const databasePort = (form: FormValues) =>
   Number(fieldValueOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
-export const cachePort = (form: FormValues) => Number(fieldValueOf(form, 'cache.port') ?? usualCachePort)
+export const cachePort = (form: FormValues) => Number(fieldValueOf(form, 'cache.port') ?? defaultCachePort)
 
 /** Returns the configured value of a key, even while the product runs on the fallback database. */
 export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: string): SourcedValue | undefined =>
@@ -72,7 +72,7 @@ export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: 
 export type Running = (key: string) => unknown
 
 /** @param secrets passwords of the database and of Redis in plain text, by key */
-export function runningValues(
+export function createConfiguredValueReader(
   configAdmin: Pick<ConfigAdmin, 'explain'>,
   secrets: Readonly<Record<string, ConnectionSecret | undefined>>,
 ): Running {

@@ -15,7 +15,7 @@ import { type InstallState, isInstalled } from '../state/install-state.ts'
 import type { Translate } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
-import { asHeader, ownPath, type ProductPages } from './product-pages.ts'
+import { encodePathForHeader, type ProductPages, productPathOrRoot } from './product-pages.ts'
 
 interface AccessProtectionParts {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
@@ -32,7 +32,7 @@ const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
  * Returns a guard for a product that is not installed. It redirects pages to the installer and rejects all other
  * requests (decision B61).
  */
-export function accessProtection({ state, takesRoot, translate }: AccessProtectionParts): GuardHandler {
+export function redirectUntilInstalled({ state, takesRoot, translate }: AccessProtectionParts): GuardHandler {
   return (request, reply) => {
     if (state.isKnownInstalled) return
     const [path = '/'] = request.url.split('?', 1)
@@ -115,7 +115,7 @@ const rootRoutes = [
       const { config, state, translate, site, productPages } = parts
       const { contextPath: prefix, locale } = request
       const isTaken = takesRoot(config) && !isInstalled(await state.read())
-      const target = isTaken ? ownPath(config.get('platform.install.root-route.target')) : productPages.entry
+      const target = isTaken ? productPathOrRoot(config.get('platform.install.root-route.target')) : productPages.entry
       if (target === '/') {
         const context = { locale, nonce: pageNonce(reply), translate, siteTitle: site.title }
         return sendPage(reply, rootPage(context, { prefix, isOpen: isTaken }))
@@ -123,7 +123,7 @@ const rootRoutes = [
       const isForwarded = isTaken && config.get('platform.install.root-route.mode') === 'forward'
       if (!isForwarded) return redirect(reply, prefix + target)
       if (hasPage(parts) && target === installPath) return sendInstallPage(request, parts, reply, prefix + target)
-      return forward(request, parts, reply, asHeader(target))
+      return forward(request, parts, reply, encodePathForHeader(target))
     },
   }),
 ]
@@ -149,7 +149,7 @@ function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { statu
 }
 
 const redirect = (reply: HttpReply, target: string) =>
-  reply.header('cache-control', noStore).redirect(asHeader(target), 302)
+  reply.header('cache-control', noStore).redirect(encodePathForHeader(target), 302)
 
 type Asked = Pick<HttpRequest, 'locale' | 'contextPath' | 'headers' | 'raw'>
 

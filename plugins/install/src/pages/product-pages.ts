@@ -9,7 +9,7 @@ const ambiguousPath = /^\/(?:[\\/]|%2f|%5c)|[\p{Cc}\\]/iu
 const anyOrigin = 'http://plinth.invalid'
 
 /** Returns a configured path if it leads to this product, or else `/` (decision D37). */
-export function ownPath(path: string): string {
+export function productPathOrRoot(path: string): string {
   if (!path.startsWith('/') || ambiguousPath.test(path)) return '/'
   const url = URL.parse(path, anyOrigin)
   // Browsers resolve `.` and `..` in paths. The resolved path must not begin with two slashes either.
@@ -17,13 +17,13 @@ export function ownPath(path: string): string {
 }
 
 /** Returns a path that is valid in a header: characters outside ASCII are percent-encoded. */
-export function asHeader(path: string): string {
+export function encodePathForHeader(path: string): string {
   return path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 }
 
 /** Throws if the path does not lead to this product. */
-export function assertOwnPath(path: string): void {
-  if (ownPath(path) !== path)
+export function assertProductPath(path: string): void {
+  if (productPathOrRoot(path) !== path)
     throw new Error('it must be a path of this product, such as /admin/; it would lead elsewhere')
 }
 
@@ -60,7 +60,7 @@ export class ProductPages {
   get entry(): string {
     const isConfigured = this.#configAdmin.explain(targetKey)?.effective.source !== 'default'
     if (!isConfigured && this.#hasOnlyAdmin) return '/admin/'
-    return ownPath(this.#config.get(targetKey))
+    return productPathOrRoot(this.#config.get(targetKey))
   }
 
   get #hasOnlyAdmin(): boolean {

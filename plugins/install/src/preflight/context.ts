@@ -20,7 +20,7 @@ export type DirectoryRole = 'run' | 'storage' | 'public' | 'log'
 export type Directories = Readonly<Partial<Record<DirectoryRole, string>>>
 
 /** Functions of the storage service that the checks use. */
-export interface StorageFacts {
+export interface StorageCheckFunctions {
   readonly publicDisk: string
   readonly localDisk: string
   disks(): readonly { readonly name: string; readonly enabled: boolean }[]
@@ -70,7 +70,7 @@ export interface PreflightContext {
     /** Returns the time of Redis in milliseconds since the epoch. Absent without a connection. */
     readonly serverTime?: (signal: AbortSignal) => Promise<number>
   }
-  readonly storage: StorageFacts | undefined
+  readonly storage: StorageCheckFunctions | undefined
   readonly policy: {
     readonly isProduction: boolean
     readonly requireHttps: boolean

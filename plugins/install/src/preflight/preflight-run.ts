@@ -4,7 +4,7 @@ import type { NodeEnvironment } from '@plinth/kernel'
 import { omitUndefined } from '@plinth/kernel'
 import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import { exampleNames } from '../env-file/env-file-text.ts'
+import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
 import type { Running } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
@@ -67,10 +67,10 @@ export class Preflight {
         host: String(running('platform.http.host') ?? ''),
         port: Number(running('platform.http.port') ?? 0),
       },
-      // Reads the names with `exampleNames`, because most names in an example file are commented out.
+      // Reads the names with `readExampleKeys`, because most names in an example file are commented out.
       probes: {
         exampleKeys: async (path) => {
-          const names = await exampleNames(path)
+          const names = await readExampleKeys(path)
           return names && [...names]
         },
       },

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
 import { type Finding, item, type PreflightItem } from './catalogue.ts'
-import type { CheckContext, StorageFacts } from './context.ts'
+import type { CheckContext, StorageCheckFunctions } from './context.ts'
 
 /**
  * Maximum difference between two clocks in milliseconds. With a larger difference, leases and expiry times become
@@ -17,7 +17,7 @@ const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
 }
 
 /** Returns the check result for an error code of a connection. */
-export const findingOf = (code: string): Finding<'database-connection'> => findings[code] ?? 'unreachable'
+export const connectionFindingOf = (code: string): Finding<'database-connection'> => findings[code] ?? 'unreachable'
 
 /**
  * Checks the connection, the privileges, the clock and the migrations. If the connection fails, nothing else is
@@ -27,7 +27,7 @@ export async function databaseChecks(context: CheckContext): Promise<PreflightIt
   const { database, databaseFailure, mayWrite, within } = context
   // The check only warns, because the person who installs can correct the connection in the form.
   if (databaseFailure !== undefined)
-    return [{ ...item('database-connection', findingOf(databaseFailure)), status: 'warning' }]
+    return [{ ...item('database-connection', connectionFindingOf(databaseFailure)), status: 'warning' }]
   if (database === undefined) return [item('database-connection', 'none')]
   let connection: PreflightItem
   try {
@@ -35,7 +35,7 @@ export async function databaseChecks(context: CheckContext): Promise<PreflightIt
     const { product, version } = await within(() => database.server())
     connection = item('database-connection', 'passed', { product, version })
   } catch (error) {
-    return [item('database-connection', findingOf(isPlinthError(error) ? error.code : ''))]
+    return [item('database-connection', connectionFindingOf(isPlinthError(error) ? error.code : ''))]
   }
   return [
     connection,
@@ -108,7 +108,7 @@ export async function storageChecks(context: CheckContext): Promise<PreflightIte
 
 async function diskCheck(
   { mayWrite, within }: CheckContext,
-  storage: StorageFacts,
+  storage: StorageCheckFunctions,
   code: 'storage-public-disk' | 'storage-local-disk',
   disk: string,
 ): Promise<PreflightItem> {

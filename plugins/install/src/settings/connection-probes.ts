@@ -15,7 +15,7 @@ type ConnectionTrialParts = Pick<InstallServices, 'root' | 'config'>
  * Tries a new connection after it was written to the file (decision E8). If the product does not start with it, the
  * kernel restores the old settings.
  */
-export class ConnectionTrial {
+export class NewConnectionTrial {
   readonly #trial: SettingsTrial
   readonly #config: ConnectionTrialParts['config']
 

@@ -5,9 +5,9 @@ import { errorCodeOf, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
 import type { Check, PlanEntry } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
-import { type Caller, installerName } from '../entry/caller.ts'
+import { type Caller, installerActorName } from '../entry/caller.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
-import { exampleNames } from '../env-file/env-file-text.ts'
+import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
 import { type Finding, passwordPolicies, passwordProblems, proposedPolicy } from '../form/field-rules.ts'
 import { type InstallForm, settingsOf } from '../form/fields.ts'
@@ -17,7 +17,7 @@ import { type Running, textOf } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import { publicReason, type Translate } from '../texts.ts'
-import type { ConnectionProbes, ConnectionTrial } from './connection-probes.ts'
+import type { ConnectionProbes, NewConnectionTrial } from './connection-probes.ts'
 import { changedConnections, type PlannedSetting, planSettings } from './settings-plan.ts'
 
 type SettingsWriterParts = Pick<
@@ -27,7 +27,7 @@ type SettingsWriterParts = Pick<
   readonly probes: ConnectionProbes
   readonly files: InstallFiles
   readonly running: Running
-  readonly trial: ConnectionTrial
+  readonly trial: NewConnectionTrial
   readonly state: InstallState
   readonly translate: Translate
 }
@@ -70,7 +70,7 @@ export class SettingsWriter {
   async plan(form: InstallForm, locale: string): Promise<SettingsPlan> {
     const { kernel, configAdmin, files, running, translate } = this.#parts
     const checks = this.check(form, locale)
-    const allowed = (await exampleNames(files.exampleFile)) ?? new Set<string>()
+    const allowed = (await readExampleKeys(files.exampleFile)) ?? new Set<string>()
     if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
     const settings = planSettings(settingsOf(form, running), configAdmin, running, allowed)
     const findings = settings.flatMap((setting) => {
@@ -200,7 +200,7 @@ export class SettingsWriter {
     )
     if (changes.length === 0) return
     try {
-      await configCentre.save(changes, { actor: { name: installerName, traceId }, reason: 'install' })
+      await configCentre.save(changes, { actor: { name: installerActorName, traceId }, reason: 'install' })
     } catch (error) {
       throw new StepFailure('failure.store', { reason: publicReason(error) }, error)
     }

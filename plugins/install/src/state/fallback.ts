@@ -6,7 +6,7 @@ import { installError } from '../declarations.ts'
 import { installToken } from '../entry/install-token.ts'
 import { installFiles } from '../files.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
-import { NoteFile } from './restart-note.ts'
+import { AtomicJsonFile } from './restart-note.ts'
 
 /** Interval in milliseconds at which the configured database is tried. */
 const pauseMs = 15_000
@@ -22,7 +22,7 @@ interface FallbackWatchParts {
  * Watches a product that runs on the fallback database in memory. Such a product is not ready. It restarts when the
  * configured database is available.
  */
-export class FallbackWatch {
+export class FallbackDatabaseWatch {
   readonly #parts: FallbackWatchParts
 
   constructor(parts: FallbackWatchParts) {
@@ -81,7 +81,7 @@ export async function fallbackStart({ code, root, explain, get }: FailedStart) {
   const isEnabled = mode === 'forced' || (mode === 'auto' && config.get('platform.install.enabled'))
   const isClosed = installToken(config, { explain }, { isProduction }).closedBecause !== undefined
   if (!isEnabled || isClosed || config.get('platform.install.installed')) return undefined
-  const marker = new NoteFile(installFiles(config, { explain }, root).marker)
+  const marker = new AtomicJsonFile(installFiles(config, { explain }, root).marker)
   if ((await marker.read()) !== undefined) return undefined
   return Object.fromEntries(Object.entries(inMemory).filter(([key]) => explain(key) !== undefined))
 }

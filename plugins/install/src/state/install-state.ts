@@ -5,7 +5,7 @@ import { installError, StepFailure } from '../declarations.ts'
 import type { InstallFiles } from '../files.ts'
 import { StateRow } from '../records/entities.ts'
 import type { InstallServices } from '../requires.ts'
-import { NoteFile } from './restart-note.ts'
+import { AtomicJsonFile } from './restart-note.ts'
 
 /**
  * Why the state is unknown. `lost`: the product was installed on this machine, but the database does not contain this.
@@ -53,12 +53,12 @@ const installedKey = 'platform.install.installed'
  */
 export class InstallState {
   readonly #parts: StateParts
-  readonly #marker: NoteFile<Marker>
+  readonly #marker: AtomicJsonFile<Marker>
   #reported: Doubt | undefined
 
   constructor(parts: StateParts) {
     this.#parts = parts
-    this.#marker = new NoteFile(parts.files.marker)
+    this.#marker = new AtomicJsonFile(parts.files.marker)
   }
 
   /** Never throws. */

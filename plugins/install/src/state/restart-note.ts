@@ -5,7 +5,7 @@ import { errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { InstallFiles } from '../files.ts'
 
 /** A small JSON file on the local disk that is written atomically. */
-export class NoteFile<T extends object> {
+export class AtomicJsonFile<T extends object> {
   readonly #path: string
 
   constructor(path: string) {
@@ -46,11 +46,11 @@ const thisStart = randomUUID()
  * Stores that a restart was requested. If the product still has the old connection after the restart, it reports this
  * instead of requesting restarts again and again.
  */
-export class RestartNote {
-  readonly #file: NoteFile<Note>
+export class RestartRequestFile {
+  readonly #file: AtomicJsonFile<Note>
 
   constructor({ files }: { readonly files: Pick<InstallFiles, 'restartNote'> }) {
-    this.#file = new NoteFile(files.restartNote)
+    this.#file = new AtomicJsonFile(files.restartNote)
   }
 
   leave(): Promise<void> {

@@ -9,8 +9,8 @@ import {
 } from '@plinth/http'
 import type { Static, TSchema } from 'typebox'
 import type { Caller } from '../entry/caller.ts'
-import { type Entered, type EntryGate, entryRejected } from '../entry/entry-gate.ts'
-import { type EntryPolicy, isOfCaller } from '../entry/entry-policy.ts'
+import { type Entered, type EntryGate, entryRejectedError } from '../entry/entry-gate.ts'
+import { concernsOnlyCaller, type EntryPolicy } from '../entry/entry-policy.ts'
 import type { InstallServices } from '../requires.ts'
 import type { Translate } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
@@ -70,7 +70,7 @@ const rejectionReasons = ['install.token.invalid', 'install.token.not-allowed']
 
 /** Returns what this caller can do to get access, or an empty text. */
 export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Translate) =>
-  closed === undefined || !isOfCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
+  closed === undefined || !concernsOnlyCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
 
 /**
  * The token is only accepted in the header (document 3 of the specification, "Authentication" 1). Fields with these
@@ -103,7 +103,7 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
       const { translate, status } = parts
       const message = hintFor(entered, translate) || translate(caller.locale, 'entry.refused')
       if (refused !== undefined) return refused({ message, caller, request, status })
-      throw entryRejected(verdict.authorized ? 'install.token.not-allowed' : verdict.reason, verdict.closed)
+      throw entryRejectedError(verdict.authorized ? 'install.token.not-allowed' : verdict.reason, verdict.closed)
     },
   })
 }

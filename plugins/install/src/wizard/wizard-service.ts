@@ -7,12 +7,12 @@ import type { Run, Step } from '../execution/step.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
 import type { StepRunner } from '../execution/step-runner.ts'
 import type { InstallSteps } from '../execution/steps.ts'
-import { disksOf } from '../form/field-rules.ts'
+import { diskNames } from '../form/field-rules.ts'
 import type { AdministratorForm, InstallForm } from '../form/fields.ts'
 import { outcomeOf } from '../form/form-checks.ts'
 import { formDefaults, formSchema } from '../form/form-schema.ts'
 import { type Running, secretsOf } from '../form/form-values.ts'
-import { findingOf } from '../preflight/service-checks.ts'
+import { connectionFindingOf } from '../preflight/service-checks.ts'
 import { type AuditAction, auditActions, type InstallAuditTrail, type OwnEntry } from '../records/audit-trail.ts'
 import { type Journal, limitOf } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
@@ -60,7 +60,7 @@ export class WizardService {
       code === undefined
         ? { fault: '', faultField: '' }
         : {
-            fault: translate(caller.locale, `preflight.database-connection.${findingOf(code)}`),
+            fault: translate(caller.locale, `preflight.database-connection.${connectionFindingOf(code)}`),
             faultField: fieldOfFailure(code),
           }
     return formDefaults(running, caller.isProven, caller, settings.proposedPolicy, fault)
@@ -70,7 +70,7 @@ export class WizardService {
     const { translate, settings, configAdmin } = this.#parts
     return formSchema(locale, translate, {
       passwordPolicies: settings.passwordPolicies(locale),
-      disks: disksOf(configAdmin),
+      disks: diskNames(configAdmin),
     })
   }
 

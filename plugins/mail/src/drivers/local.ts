@@ -3,7 +3,7 @@ import { access, constants, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bilingual, ChannelError, type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import type { MailDriver } from '../contract.ts'
-import { acceptedAll, failedAll, givenUp } from './failures.ts'
+import { acceptAllRecipients, failAllRecipients, givenUp } from './failures.ts'
 
 export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Logger, 'warn'>): MailDriver {
   return {
@@ -17,10 +17,15 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
       try {
         await makePrivateDirectory(directory)
         await writeFile(path, raw, { flag: 'wx', mode: 0o600 })
-        return acceptedAll(mail.to)
+        return acceptAllRecipients(mail.to)
       } catch (error) {
         log.warn({ err: error }, 'a mail could not be written to a file')
-        return failedAll(mail.to, 'deferred', 'mail.file-failed', 'The file could not be written; the log says why')
+        return failAllRecipients(
+          mail.to,
+          'deferred',
+          'mail.file-failed',
+          'The file could not be written; the log says why',
+        )
       }
     },
     async verify() {
@@ -47,7 +52,7 @@ export function logged(log: Pick<Logger, 'info'>): MailDriver {
     async send({ to, subject, messageId }, signal) {
       if (signal.aborted) return givenUp(to)
       log.info({ messageId, to: to.map(masked), subjectLength: subject.length }, 'mail')
-      return acceptedAll(to)
+      return acceptAllRecipients(to)
     },
     async verify() {},
   }

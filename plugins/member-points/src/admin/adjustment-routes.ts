@@ -2,7 +2,7 @@ import { count, id, instant, nullable, reason, routesWith, Type, text } from '@p
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { postingReasons } from '@plinth/money'
-import { auditedBy } from '../audited.ts'
+import { createAccessAudit } from '../audited.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
@@ -83,7 +83,7 @@ export const adjustmentRoutes = [
         throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
       if (!(await identity.isInScope(principal, userId)))
         throw businessError('user-unknown', { data: { userId, field: 'userId' } })
-      const record = auditedBy(kernel, request, 'points-account.adjust')
+      const record = createAccessAudit(kernel, request, 'points-account.adjust')
       return { userId, points, ...(await adjustments.adjust(request.body, principal.userId, record)) }
     },
   }),

@@ -15,7 +15,7 @@ import {
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { auditedBy } from '../audited.ts'
+import { createAccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -224,7 +224,7 @@ export const adminRoutes = [
       const { asset = defaultAsset } = request.body
       if (!ledger.assets.has(asset))
         throw businessError('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
-      await auditedBy(kernel, request, 'points-expiry.run')({ subject: asset })
+      await createAccessAudit(kernel, request, 'points-expiry.run')({ subject: asset })
       const batch = await expiry.run(asset, { budgetMs: requestBudgetMs })
       if (batch.status === 'running') await continueExpiry()
       return viewOfBatch(batch)

@@ -2,8 +2,8 @@ import { exactInteger, insertMissing } from '@plinth/database'
 import { CheckInRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { type RuleSettings, usualCycle } from '../rules/rule-types.ts'
-import type { RuleInForce } from '../rules/rules.ts'
+import { defaultCycleDays, type RuleSettings } from '../rules/rule-types.ts'
+import type { EffectiveRule } from '../rules/rules.ts'
 
 export interface LastCheckIn {
   /** Day in the time zone of the programme, `YYYY-MM-DD`. */
@@ -25,7 +25,7 @@ function dayNumber(day: string): number {
  *
  * @param today `YYYY-MM-DD`
  */
-export function streakOn(today: string, last: LastCheckIn | undefined): number | undefined {
+export function checkInStreakOn(today: string, last: LastCheckIn | undefined): number | undefined {
   if (last === undefined) return 1
   const passed = daysBetween(last.day, today)
   if (passed <= 0) return undefined
@@ -34,7 +34,7 @@ export function streakOn(today: string, last: LastCheckIn | undefined): number |
 
 /** Daily points plus the bonus for this day of the cycle (document 1 of the specification, "Check-in"). */
 export function checkInPoints(
-  { points = 0, cycleDays = usualCycle, bonuses = [] }: RuleSettings,
+  { points = 0, cycleDays = defaultCycleDays, bonuses = [] }: RuleSettings,
   streak: number,
 ): number {
   const day = ((streak - 1) % cycleDays) + 1
@@ -87,7 +87,7 @@ export class CheckIns {
       if (!rule.enabled) throw businessError('rule-disabled', { data: { code: rule.code } })
       const date = calendar.dayOf(new Date(now))
       const last = await this.#lockLast(userId)
-      const streak = streakOn(date, last)
+      const streak = checkInStreakOn(date, last)
       const id = db.newId()
       const points = streak === undefined ? 0 : checkInPoints(rule.config, streak)
       if (streak !== undefined) {
@@ -153,7 +153,7 @@ export class CheckIns {
     return row && { id: exactInteger(row['id']), streak: exactInteger(row['consecutive_days']) }
   }
 
-  async #grant(made: { id: number; userId: number; date: string; points: number; rule: RuleInForce }) {
+  async #grant(made: { id: number; userId: number; date: string; points: number; rule: EffectiveRule }) {
     const { id, userId, date, points, rule } = made
     const key = `check-in:${userId}:${date}`
     const granted = await this.#parts.rewards.grant({

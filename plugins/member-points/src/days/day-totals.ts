@@ -34,7 +34,7 @@ const waysOfKinds: ReadonlyMap<string, Way> = new Map([
 ])
 
 /** @param units change of the account, negative for a decrease */
-export const movedAs = (kind: string, units: number): Way =>
+export const dayTotalKindOf = (kind: string, units: number): Way =>
   waysOfKinds.get(kind) ?? (units > 0 ? 'granted' : 'consumed')
 
 type DayRouteParts = Pick<Parts, 'days'>
@@ -132,7 +132,7 @@ export class DayTotals {
       if (units === 0) continue
       const day = this.#parts.calendar.dayOf(new Date(createdAt))
       const sum = sums.get(day) ?? { granted: 0, returned: 0, consumed: 0, reversed: 0, expired: 0 }
-      sum[movedAs(kind, units)] += Math.abs(units)
+      sum[dayTotalKindOf(kind, units)] += Math.abs(units)
       sums.set(day, sum)
     }
     return sums

@@ -6,7 +6,7 @@ import { isBusinessError } from '@plinth/kernel'
 import { ExpireBatchRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { type LapsedSource, lapsedSources, lapsePage } from './lapsing.ts'
+import { expiredSources, type LapsedSource, lapsePage } from './lapsing.ts'
 
 const table = 'points_expire_batch'
 const fresh = {
@@ -164,7 +164,7 @@ export class ExpiryRuns {
       [id],
     )
     const [expiry, last] = [exactInteger(at?.['cursor_expires_at']), exactInteger(at?.['cursor_id'])]
-    return lapsedSources.select(
+    return expiredSources.select(
       db,
       `where asset = ? and status = 'active' and remaining > 0 and expires_at >= ? and expires_at <= ?
          and (expires_at > ? or id > ?)

@@ -1,12 +1,12 @@
 import { type Database, type Selected, selectionOf } from '@plinth/database'
 import type { BatchResult, Ledger } from '@plinth/money'
 import { SourceRow } from '../entities.ts'
-import { type ExpiryDetails, listsOf } from '../lots/lot-moves.ts'
+import { type ExpiryDetails, splitIdsIntoLists } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
 /** Columns of sources with expired points. They are read before the accounts are locked. */
-export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
-export type LapsedSource = Selected<typeof lapsedSources>
+export const expiredSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
+export type LapsedSource = Selected<typeof expiredSources>
 
 const remainingPointsSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
 type RemainingPointsSource = Selected<typeof remainingPointsSources>
@@ -65,7 +65,7 @@ export class Lapsing {
   async sweep(accountId: number, asset: string, at: number): Promise<number> {
     let found = 0
     for (let page = 0; page < maxPages; page++) {
-      const sources = await lapsedSources.select(
+      const sources = await expiredSources.select(
         this.#db,
         `where account_id = ? and status = 'active' and expires_at <= ? and remaining > 0
          order by expires_at, id limit ${lapsePage}`,
@@ -81,7 +81,7 @@ export class Lapsing {
 
   async #remaining(ids: readonly number[]): Promise<readonly RemainingPointsSource[]> {
     const found: RemainingPointsSource[] = []
-    for (const list of listsOf(ids)) {
+    for (const list of splitIdsIntoLists(ids)) {
       const places = list.map(() => '?').join(', ')
       found.push(
         ...(await remainingPointsSources.select(

@@ -2,7 +2,7 @@ import { type Database, exactInteger, insertRows, type NewRow, selectionOf } fro
 import type { LotClaim, LotMovement } from '@plinth/money'
 import { OrderRewardRow, SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
-import { type ClaimDetails, type LotMoves, listsOf } from './lot-moves.ts'
+import { type ClaimDetails, type LotMoves, splitIdsIntoLists } from './lot-moves.ts'
 
 export interface ReturnedPart {
   readonly sourceId: number
@@ -207,7 +207,7 @@ export class LotClaims {
 
   async #find(ids: readonly number[]): Promise<ReadonlyMap<number, ClaimedSource>> {
     const found = new Map<number, ClaimedSource>()
-    for (const list of listsOf(ids)) {
+    for (const list of splitIdsIntoLists(ids)) {
       const places = list.map(() => '?').join(', ')
       const rows = await this.#db.query<Record<string, unknown>>(
         `select s.id, s.claimed, o.order_no, lent.source_id as replaced from points_source s

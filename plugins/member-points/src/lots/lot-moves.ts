@@ -6,7 +6,7 @@ import { SourceRow, SourceUseRow } from '../entities.ts'
 const listSizes = [500, 50, 5, 1] as const
 
 /** Divides ids into lists with the lengths of `listSizes`. Repeats the last id to fill a list. */
-export function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
+export function splitIdsIntoLists(ids: readonly number[]): readonly (readonly number[])[] {
   const lists: number[][] = []
   for (let from = 0; from < ids.length; ) {
     const left = ids.length - from

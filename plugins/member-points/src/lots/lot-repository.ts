@@ -20,7 +20,7 @@ import {
   isGrant,
   isReversal,
   LotMoves,
-  listsOf,
+  splitIdsIntoLists,
 } from './lot-moves.ts'
 
 const table = 'points_source'
@@ -263,7 +263,7 @@ export class PointsLotRepository implements LotRepository {
       const { journalId, amount } = movement
       return { journalId, sourceId: idOf(movement), kind: 'expire', amount }
     })
-    for (const ids of listsOf(movements.map(idOf))) {
+    for (const ids of splitIdsIntoLists(movements.map(idOf))) {
       await this.#db.execute(
         `update ${table} set expired = expired + remaining, remaining = 0,
            status = case when held > 0 then 'active' else 'expired' end where id in (${ids.map(() => '?').join(', ')})`,
@@ -275,7 +275,7 @@ export class PointsLotRepository implements LotRepository {
 
   async sums(accountIds: readonly number[]): Promise<ReadonlyMap<number, LotSums>> {
     const sums = new Map<number, LotSums>()
-    for (const ids of listsOf(accountIds)) {
+    for (const ids of splitIdsIntoLists(accountIds)) {
       const rows = await this.#db.query<Record<string, unknown>>(
         `select account_id, sum(remaining) as remaining, sum(held) as held from ${table}
          where account_id in (${ids.map(() => '?').join(', ')}) and status = 'active' group by account_id`,

@@ -37,7 +37,7 @@ type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
  * Points accounts are created if they are missing, and closed, so that later postings fail. Ledger rows remain, but
  * their user id no longer identifies a person.
  */
-export async function forgetMember(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
+export async function eraseMemberPoints(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
   await db.execute('delete from points_check_in where user_id = ?', [userId])
   for (const [asset, { lots }] of ledger.assets) {
     if (lots === undefined || !asset.startsWith('points:')) continue

@@ -4,7 +4,7 @@ import { postingReasons } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
 import { ownerOf } from './account.ts'
 import { ledgerView, namesOf, viewOfEntry } from './ledger-views.ts'
-import { type OverviewParts, overviewOf, overviewView } from './overview.ts'
+import { type OverviewParts, overviewView, readOverview } from './overview.ts'
 import { type TaskParts, tasksOf, taskView } from './tasks.ts'
 
 type MemberRouteParts = OverviewParts & TaskParts
@@ -58,7 +58,7 @@ export const memberRoutes = [
     access: 'user',
     response: overviewView,
     reasons: [],
-    handler: (request, parts) => overviewOf(requirePrincipal(request).userId, parts),
+    handler: (request, parts) => readOverview(requirePrincipal(request).userId, parts),
   }),
   route({
     method: 'GET',

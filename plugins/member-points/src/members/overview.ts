@@ -2,7 +2,7 @@ import { type Database, exactInteger } from '@plinth/database'
 import { count, described, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
-import { movedAs } from '../days/day-totals.ts'
+import { dayTotalKindOf } from '../days/day-totals.ts'
 import type { Parts } from '../parts.ts'
 import { ownerOf } from './account.ts'
 
@@ -36,7 +36,7 @@ const dayMs = 86_400_000
 export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
 /** Expires due points first, so that the shown balance contains only points that can be spent. */
-export async function overviewOf(userId: number, parts: OverviewParts): Promise<Overview> {
+export async function readOverview(userId: number, parts: OverviewParts): Promise<Overview> {
   const { clock, ledger, rules, lapsing } = parts
   const asset = defaultAsset
   const now = clock.now()
@@ -51,7 +51,7 @@ export async function overviewOf(userId: number, parts: OverviewParts): Promise<
   const { available, frozen } = swept === 0 ? before : await ledger.balance(ownerOf(userId, asset))
   for (const { kind, received, spent } of await ledger.monthTotals(accountId, ledger.monthKeyOf(asset, now))) {
     for (const units of [received, -spent]) {
-      const member = membersOf[movedAs(kind, units)]
+      const member = membersOf[dayTotalKindOf(kind, units)]
       month[member] = Math.min(month[member] + Math.abs(units), Number.MAX_SAFE_INTEGER)
     }
   }

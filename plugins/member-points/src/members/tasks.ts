@@ -1,10 +1,10 @@
 import type { Database } from '@plinth/database'
 import { nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
-import { checkInPoints, streakOn } from '../check-in/check-ins.ts'
+import { checkInPoints, checkInStreakOn } from '../check-in/check-ins.ts'
 import { never, RuleRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { isOnce, onceKey } from '../rewards/rewards.ts'
+import { isRewardedOnce, onceRewardKey } from '../rewards/rewards.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
 import type { Texts } from './texts.ts'
 
@@ -66,7 +66,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
       displayDescription:
         parts.texts.written(locale, rule.displayDescription, `tasks.${code}.description`, params) ?? '',
       enabled,
-      repeatable: type !== 'task' || !(isOnce(code, config) || done.has(code)),
+      repeatable: type !== 'task' || !(isRewardedOnce(code, config) || done.has(code)),
       completed: isCheckIn ? state.checkedIn : done.has(code),
       rule: { version, asset, ...config },
       checkIn: isCheckIn ? state : null,
@@ -77,7 +77,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
 /** Returns the one-time tasks that the member has done. */
 async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database): Promise<ReadonlySet<string>> {
   const tasks = rules.filter(({ type }) => type === 'task')
-  const keys = new Map(tasks.map(({ code }) => [onceKey(code, userId), code]))
+  const keys = new Map(tasks.map(({ code }) => [onceRewardKey(code, userId), code]))
   if (keys.size === 0) return new Set()
   const places = tasks.map(() => '?').join(', ')
   const rows = await db.query<{ source_type: string; source_id: string }>(
@@ -102,7 +102,7 @@ function amountOf(minor: number, currency: string | undefined, locale: string, t
 async function checkInOf(userId: number, rules: readonly RuleRow[], parts: TaskParts) {
   const today = parts.calendar.dayOf(new Date(parts.clock.now()))
   const last = await parts.checkIns.last(userId)
-  const streak = streakOn(today, last)
+  const streak = checkInStreakOn(today, last)
   const checkedIn = streak === undefined
   const reached = checkedIn ? (last?.streak ?? 0) : streak - 1
   const rule = rules.find(({ type }) => type === 'check-in')

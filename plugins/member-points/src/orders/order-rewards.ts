@@ -26,7 +26,7 @@ interface RewardedOrder {
  * Returns the points that all refunds so far should take back: the refunded share of the granted points, rounded down.
  * A full refund takes all of them.
  */
-export function reversalTarget({ paid, refunded, granted }: RewardedOrder): number {
+export function pointsToReverse({ paid, refunded, granted }: RewardedOrder): number {
   if (refunded >= paid) return granted
   return Number((BigInt(granted) * BigInt(refunded)) / BigInt(paid))
 }
@@ -231,7 +231,7 @@ export class OrderRewards {
     const { id, paidAmount: paid, granted } = order
     // Limits the sum to the paid amount, because refunds that arrived before the payment could not be compared with it.
     const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
-    const target = reversalTarget({ paid, refunded, granted })
+    const target = pointsToReverse({ paid, refunded, granted })
     const wanted = target - order.reversedTarget
     const { deducted, claimed, shortfall, owed, journalId } =
       wanted === 0

@@ -7,13 +7,13 @@ import type { GrantDetails } from '../lots/lot-moves.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
-import type { RuleInForce } from '../rules/rules.ts'
+import type { EffectiveRule } from '../rules/rules.ts'
 
 type RewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
 
 interface Grant {
   readonly userId: number
-  readonly rule: RuleInForce
+  readonly rule: EffectiveRule
   readonly points: number
   readonly key: string
   /** Kind of the ledger entry, such as `points.task`. */
@@ -81,7 +81,7 @@ export class Rewards {
     if (subject !== undefined || task === 'review-reward') assertKey('subject', subject ?? '', 100)
     const rule = await rules.at(task, clock.now())
     if (rule.type !== 'task') throw businessError('rule-unknown', { params: { code: task }, data: { code: task } })
-    const key = rule.config.once === true ? onceKey(task, userId) : taskKey(task, userId, subject)
+    const key = rule.config.once === true ? onceRewardKey(task, userId) : taskKey(task, userId, subject)
     // A repeated call returns the earlier reward, even if the rule now grants another number.
     const earlier = await this.#find(task, key)
     if (earlier !== undefined) return { ...earlier, settled: 0, replayed: true }
@@ -137,10 +137,10 @@ const rewardOf = (points: number, granted: Granted | undefined): Reward =>
     ? noReward
     : { points, settled: granted.settled, journalId: granted.journalId, replayed: granted.replayed }
 
-export const isOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'>): boolean =>
+export const isRewardedOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'>): boolean =>
   once || task === 'profile-completion' || task === 'first-order'
 
-export const onceKey = (task: string, userId: number): string =>
+export const onceRewardKey = (task: string, userId: number): string =>
   task === 'review-reward' ? `task:${task}:${userId}` : taskKey(task, userId, undefined)
 
 /** Returns the idempotency key of a task. Each key is rewarded once. */

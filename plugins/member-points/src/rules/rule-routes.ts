@@ -14,7 +14,7 @@ import {
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { auditedBy } from '../audited.ts'
+import { createAccessAudit } from '../audited.ts'
 import { never, type RuleRow } from '../entities.ts'
 import type { Texts } from '../members/texts.ts'
 import type { Parts } from '../parts.ts'
@@ -125,7 +125,11 @@ export const ruleRoutes = [
     async handler(request, { rules, texts, kernel }) {
       const { enabled = true, ...draft } = request.body
       const { userId } = requirePrincipal(request)
-      const saved = await rules.save({ ...draft, enabled }, userId, auditedBy(kernel, request, 'points-rule.save'))
+      const saved = await rules.save(
+        { ...draft, enabled },
+        userId,
+        createAccessAudit(kernel, request, 'points-rule.save'),
+      )
       return viewOfRule(request, saved, texts, (await rules.before([saved])).get(saved.id))
     },
   }),

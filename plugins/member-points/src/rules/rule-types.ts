@@ -85,7 +85,7 @@ const settingsBy: Readonly<
 }
 
 /** Returns the types of rules that have a setting. */
-export const typesWith = (setting: Setting): readonly RuleType[] =>
+export const ruleTypesWith = (setting: Setting): readonly RuleType[] =>
   ruleTypes.filter((type) => [...settingsBy[type].needs, ...settingsBy[type].allows].includes(setting))
 
 interface SettingProblem {
@@ -104,13 +104,13 @@ export function problemOf(type: RuleType, settings: RuleSettings): SettingProble
   const bonuses = settings.bonuses ?? []
   for (const [index, { day }] of bonuses.entries()) {
     const field = `config.bonuses[${index}].day`
-    if (day > (settings.cycleDays ?? usualCycle)) return { field, rule: 'beyond-cycle' }
+    if (day > (settings.cycleDays ?? defaultCycleDays)) return { field, rule: 'beyond-cycle' }
     if (bonuses.findIndex((other) => other.day === day) !== index) return { field, rule: 'repeated' }
   }
   return undefined
 }
 
-export const usualCycle = 7
+export const defaultCycleDays = 7
 
 export const displayText = (maxLength: number) =>
   described(

@@ -9,7 +9,7 @@ import { builtInTypes, problemOf, type RuleSettings, type RuleType } from './rul
 
 const dayMs = 86_400_000
 
-export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
+export interface EffectiveRule extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
   /** Returns when points expire that are granted at the time `at`. Both times are in milliseconds since the epoch. */
   expiryOf(at: number): number
 }
@@ -40,7 +40,7 @@ export class Rules {
    * @param at milliseconds since the epoch
    * @throws BusinessError `404` `member-points.rule-unknown`
    */
-  async at(code: string, at: number): Promise<RuleInForce> {
+  async at(code: string, at: number): Promise<EffectiveRule> {
     const rows = await this.#parts.db.fork().find(RuleRow, {
       code: { $in: [code, 'expiry'] },
       activeFrom: { $lte: at },

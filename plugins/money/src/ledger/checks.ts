@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type BusinessError, fitTextToColumn } from '@plinth/kernel'
-import type { MovementNotes, Owner } from '../contract.ts'
+import type { MovementDetails, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
@@ -34,7 +34,7 @@ export function assertOwner({ type, id }: Owner, field = 'owner'): void {
   if (!ownerId.test(id)) invalid(`${field}.id`, '1 to 64 visible ASCII characters')
 }
 
-export function assertCounter(counter: string): void {
+export function assertCounterAccount(counter: string): void {
   if (counter.length > 64 || !words.test(counter)) invalid('counter', 'lower-case words, 1 to 64 characters')
 }
 
@@ -57,7 +57,7 @@ export interface JournalDraft {
  *
  * @param content other values that a repeated call with the same key must send unchanged, such as accounts and amount
  */
-export function journalDraft(action: JournalAction, notes: MovementNotes, content: readonly unknown[]): JournalDraft {
+export function journalDraft(action: JournalAction, notes: MovementDetails, content: readonly unknown[]): JournalDraft {
   const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes
   assertText('key', key, 255)
   if (kind.length > 64 || !words.test(kind)) invalid('kind', 'lower-case words joined by dots, 1 to 64 characters')

@@ -60,7 +60,7 @@ export interface Outcome {
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const allowedSizes = [100, 10, 1] as const
 
-export interface NumberedMovement {
+export interface NumberedJournal {
   readonly movement: Movement
   readonly journalId: number
 }
@@ -74,7 +74,7 @@ export class Journals {
   }
 
   /** Inserts the journals whose keys are new. @returns journals of earlier calls, by hash of the key */
-  async write(numbered: readonly NumberedMovement[], now: number): Promise<ReadonlyMap<string, EarlierJournal>> {
+  async write(numbered: readonly NumberedJournal[], now: number): Promise<ReadonlyMap<string, EarlierJournal>> {
     const rows = numbered.map(({ journalId, movement: { draft } }): NewRow<typeof JournalRow> => {
       const { at, ...stored } = draft
       return { ...stored, id: journalId, occurredAt: at ?? now, createdAt: now }
@@ -131,7 +131,7 @@ export class Journals {
    *
    * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible`
    */
-  async taken(journalId: number): Promise<TakenUnits> {
+  async taken(journalId: number): Promise<DebitedUnits> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select j.action, e.account_id, e.d_available + e.d_frozen as units, a.role, a.owner_id, a.asset
        from money_journal j join money_entry e on e.journal_id = j.id join money_account a on a.id = e.account_id
@@ -175,7 +175,7 @@ export class Journals {
 }
 
 /** `counter` is the system account that received the units. */
-export interface TakenUnits {
+export interface DebitedUnits {
   readonly accountId: number
   readonly asset: string
   readonly taken: number

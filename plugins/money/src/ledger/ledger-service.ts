@@ -26,14 +26,14 @@ import { assertOwner, invalid } from './checks.ts'
 import type { Journals, Movement, Outcome } from './journals.ts'
 import type { LedgerReader } from './ledger-reader.ts'
 import {
-  batchedOf,
-  captureOf,
-  creditOf,
-  debitOf,
-  holdOf,
+  batchJournalOf,
+  captureJournalOf,
+  creditJournalOf,
+  debitJournalOf,
+  holdJournalOf,
   readHold,
-  releaseOf,
-  reverseOf,
+  releaseJournalOf,
+  reversalJournalOf,
   transferOf,
 } from './movements.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
@@ -60,7 +60,7 @@ async function writeBatch(parts: BatchParts, batch: Batch): Promise<BatchResult>
     if (postings.length > largestBatch) invalid('postings', `at most ${largestBatch}`)
     if (postings.some(({ accountId }) => !locked.has(accountId))) invalid('postings', 'of the accounts of the batch')
     if (new Set(postings.map(({ key }) => key)).size < postings.length) invalid('postings', 'of different keys')
-    const movements = postings.map((posting) => batchedOf(batch, posting))
+    const movements = postings.map((posting) => batchJournalOf(batch, posting))
     const results = await engine.post(movements, locked)
     let posted = 0
     let amount = 0
@@ -111,15 +111,15 @@ export class LedgerService implements Ledger {
   }
 
   async credit(posting: Posting): Promise<Posted> {
-    return postedOf(await this.#post(creditOf(posting), posting))
+    return postedOf(await this.#post(creditJournalOf(posting), posting))
   }
 
   async debit(posting: Posting): Promise<Posted> {
-    return postedOf(await this.#post(debitOf(posting), posting))
+    return postedOf(await this.#post(debitJournalOf(posting), posting))
   }
 
   async hold(posting: HoldPosting): Promise<Held> {
-    return heldOf(await this.#post(holdOf(posting), posting))
+    return heldOf(await this.#post(holdJournalOf(posting), posting))
   }
 
   async transfer(transfer: Transfer): Promise<Transferred> {
@@ -133,7 +133,7 @@ export class LedgerService implements Ledger {
     return db.statements(async () => {
       const hold = await readHold(db, capture.holdId)
       const captured = capture.amount ?? hold.amount
-      const outcome = await this.#postAlone(captureOf(capture, hold))
+      const outcome = await this.#postAlone(captureJournalOf(capture, hold))
       return { ...postedOf(outcome), holdId: hold.id, captured, released: hold.amount - captured }
     })
   }
@@ -142,7 +142,7 @@ export class LedgerService implements Ledger {
     const { db } = this.#parts
     return db.statements(async () => {
       const hold = await readHold(db, release.holdId)
-      return { ...postedOf(await this.#postAlone(releaseOf(release, hold))), holdId: hold.id }
+      return { ...postedOf(await this.#postAlone(releaseJournalOf(release, hold))), holdId: hold.id }
     })
   }
 
@@ -150,7 +150,7 @@ export class LedgerService implements Ledger {
     const { db, journals } = this.#parts
     return db.statements(async () => {
       const taken = await journals.taken(reversal.journalId)
-      return postedOf(await this.#postAlone(reverseOf(reversal, taken)))
+      return postedOf(await this.#postAlone(reversalJournalOf(reversal, taken)))
     })
   }
 

@@ -12,8 +12,8 @@ import type {
 } from '../contract.ts'
 import { never } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from './checks.ts'
-import type { Movement, TakenUnits } from './journals.ts'
+import { assertAmount, assertCounterAccount, assertOwner, invalid, journalDraft } from './checks.ts'
+import type { DebitedUnits, Movement } from './journals.ts'
 
 export interface StoredHold {
   readonly id: number
@@ -36,7 +36,7 @@ export async function readHold(db: Database, id: number): Promise<StoredHold> {
 const maxHolds = 100
 
 /** Returns the expired open holds of an account, oldest first. */
-export async function dueHolds(db: Database, accountId: number, now: number) {
+export async function findExpiredHolds(db: Database, accountId: number, now: number) {
   const rows = await db.query<Record<string, unknown>>(
     `select id, amount from money_hold where account_id = ? and state = ? and expires_at <= ? order by id limit ${maxHolds}`,
     [accountId, 'open', now],
@@ -45,7 +45,7 @@ export async function dueHolds(db: Database, accountId: number, now: number) {
 }
 
 /** Returns the expired open holds of all accounts, earliest expiry first. */
-export async function allDueHolds(db: Database, now: number): Promise<readonly number[]> {
+export async function findAllExpiredHolds(db: Database, now: number): Promise<readonly number[]> {
   const rows = await db.query<{ id: unknown }>(
     `select id from money_hold where state = ? and expires_at <= ? order by expires_at, id limit ${maxHolds}`,
     ['open', now],
@@ -60,19 +60,19 @@ export const expiryOf = (holdId: number): Release => ({
   kind: 'money.hold-expired',
 })
 
-export function creditOf(posting: Posting): Movement {
+export function creditJournalOf(posting: Posting): Movement {
   const { owner, asset, amount, counter = 'issued', lots } = posting
   assertPosting(posting)
-  assertCounter(counter)
+  assertCounterAccount(counter)
   const draft = journalDraft('credit', posting, [asset, owner.type, owner.id, amount, counter])
   const leg = { account: { owner, asset }, available: amount, frozen: 0 }
   return { asset, draft, counter, legs: [{ ...leg, lots: { kind: 'credit', amount, detail: lots } }] }
 }
 
-export function debitOf(posting: Posting): Movement {
+export function debitJournalOf(posting: Posting): Movement {
   const { owner, asset, amount, counter = 'redeemed', lots } = posting
   assertPosting(posting)
-  assertCounter(counter)
+  assertCounterAccount(counter)
   const draft = journalDraft('debit', posting, [asset, owner.type, owner.id, amount, counter])
   const leg = { account: { owner, asset }, available: -amount, frozen: 0 }
   return { asset, draft, counter, legs: [{ ...leg, lots: { kind: 'debit', amount, detail: lots } }] }
@@ -102,7 +102,7 @@ export function transferOf(transfer: Transfer): Movement {
   return { asset, draft, legs }
 }
 
-export function holdOf(posting: HoldPosting): Movement {
+export function holdJournalOf(posting: HoldPosting): Movement {
   const { owner, asset, amount, expiresAt = never, lots: detail } = posting
   assertPosting(posting)
   if (!(Number.isSafeInteger(expiresAt) && expiresAt > 0)) invalid('expiresAt', 'milliseconds since the epoch')
@@ -111,10 +111,13 @@ export function holdOf(posting: HoldPosting): Movement {
   return { asset, draft, opens: { amount, expiresAt }, legs: [{ ...leg, lots: { kind: 'hold', amount, detail } }] }
 }
 
-export function captureOf(capture: Capture, { id: holdId, accountId, asset, amount: held }: StoredHold): Movement {
+export function captureJournalOf(
+  capture: Capture,
+  { id: holdId, accountId, asset, amount: held }: StoredHold,
+): Movement {
   const { amount = held, counter = 'redeemed', lots: detail } = capture
   assertAmount(amount)
-  assertCounter(counter)
+  assertCounterAccount(counter)
   if (amount > held) throw businessError('exceeds-hold', { params: { amount: held }, data: { amount: held } })
   const released = held - amount
   const draft = journalDraft('capture', capture, [holdId, amount, counter])
@@ -123,7 +126,7 @@ export function captureOf(capture: Capture, { id: holdId, accountId, asset, amou
   return { asset, draft, counter, closes: { holdId, captured: amount, released }, legs: [leg] }
 }
 
-export function releaseOf(release: Release, { id: holdId, accountId, asset, amount }: StoredHold): Movement {
+export function releaseJournalOf(release: Release, { id: holdId, accountId, asset, amount }: StoredHold): Movement {
   const draft = journalDraft('release', { ...release, kind: release.kind ?? 'money.release' }, [holdId])
   const lots = { kind: 'release', amount, holdId, detail: release.lots } as const
   const leg = { account: accountId, available: amount, frozen: -amount, lots }
@@ -133,7 +136,7 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
 /** Reversals have their own kind, so that returned units do not count as earned again. */
 const reversalKind = 'money.reverse'
 
-export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {
+export function reversalJournalOf(reversal: Reversal, { accountId, asset, taken, counter }: DebitedUnits): Movement {
   const { journalId, amount = taken } = reversal
   assertAmount(amount)
   const notes = { ...reversal, kind: reversalKind, parentJournalId: journalId }
@@ -145,13 +148,13 @@ export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter
 export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
   const { amount, counter, lots: detail } = claim
   assertAmount(amount)
-  assertCounter(counter)
+  assertCounterAccount(counter)
   const draft = journalDraft('debit', claim, [asset, accountId, amount, counter])
   const leg = { account: accountId, available: -amount, frozen: 0, lots: { kind: 'debit', amount, detail } as const }
   return { asset, draft, counter, isClaim: true, legs: [leg] }
 }
 
-export function batchedOf(batch: Batch, posting: BatchPosting): Movement {
+export function batchJournalOf(batch: Batch, posting: BatchPosting): Movement {
   const { asset, direction, counter = direction === 'credit' ? 'issued' : 'redeemed' } = batch
   const { accountId, amount, lots: detail } = posting
   assertAmount(amount)

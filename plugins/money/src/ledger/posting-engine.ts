@@ -5,8 +5,8 @@ import { EntryRow, HoldRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
-import type { Closing, Journals, Leg, Movement, NumberedMovement, Outcome, Reversing } from './journals.ts'
-import { claimOf, dueHolds, expiryOf, releaseOf } from './movements.ts'
+import type { Closing, Journals, Leg, Movement, NumberedJournal, Outcome, Reversing } from './journals.ts'
+import { claimOf, expiryOf, findExpiredHolds, releaseJournalOf } from './movements.ts'
 
 interface EngineParts {
   readonly db: Database
@@ -78,9 +78,9 @@ export class PostingEngine {
   }
 
   /** Returns the account id of each leg; undefined if the account does not exist and the leg adds no units. */
-  async #idsOf(fresh: readonly NumberedMovement[]): Promise<Map<NumberedMovement, readonly (number | undefined)[]>> {
+  async #idsOf(fresh: readonly NumberedJournal[]): Promise<Map<NumberedJournal, readonly (number | undefined)[]>> {
     const { accounts } = this.#parts
-    const ids = new Map<NumberedMovement, readonly (number | undefined)[]>()
+    const ids = new Map<NumberedJournal, readonly (number | undefined)[]>()
     for (const one of fresh) {
       const found: (number | undefined)[] = []
       for (const { account, available, frozen } of one.movement.legs) {
@@ -93,7 +93,7 @@ export class PostingEngine {
   }
 
   async #carryOut(
-    { movement, journalId }: NumberedMovement,
+    { movement, journalId }: NumberedJournal,
     ids: readonly (number | undefined)[],
     locked: ReadonlyMap<number, LockedAccount>,
     work: Work,
@@ -169,8 +169,8 @@ export class PostingEngine {
   async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<void> {
     if (account.frozen === 0) return
     const { db, clock, journals } = this.#parts
-    for (const { id, amount } of await dueHolds(db, account.id, clock.expiryNow())) {
-      const movement = releaseOf(expiryOf(id), { id, accountId: account.id, asset, amount })
+    for (const { id, amount } of await findExpiredHolds(db, account.id, clock.expiryNow())) {
+      const movement = releaseJournalOf(expiryOf(id), { id, accountId: account.id, asset, amount })
       const numbered = { movement, journalId: db.newId() }
       const earlier = await journals.write([numbered], work.now)
       if (earlier.size === 0) await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)

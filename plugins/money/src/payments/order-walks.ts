@@ -5,7 +5,7 @@ import { orders } from './entities.ts'
 const maxValues = 200
 
 /** @returns the distinct values @throws RangeError for more than 200 */
-export function boundedValues(values: readonly string[]): string[] {
+export function distinctQueryValues(values: readonly string[]): string[] {
   const distinct = [...new Set(values)]
   if (distinct.length > maxValues) throw new RangeError(`${distinct.length} are more than ${maxValues} at once`)
   return distinct
@@ -14,7 +14,7 @@ export function boundedValues(values: readonly string[]): string[] {
 export const places = (values: readonly string[]) => values.map(() => '?').join(', ')
 
 /** Implements `Payments.paidWalks`. */
-export async function readPaidWalks(
+export async function readPaidOrders(
   db: Pick<Database, 'query'>,
   provider: string,
   walks: readonly PaidWalk[],
@@ -73,8 +73,8 @@ export async function readPendingClaims(
            where place <= ${maxClaimOrders} order by id desc`,
           [...values, chainName],
         )
-  const hashes = boundedValues(transactionHashes)
-  const senders = boundedValues(payers)
+  const hashes = distinctQueryValues(transactionHashes)
+  const senders = distinctQueryValues(payers)
   return [
     ...claimsIn(await read('transaction_hash', hashes, 'transaction_hash', hashRead)),
     ...claimsIn(await read('payer', senders, terms.list, terms.list)),

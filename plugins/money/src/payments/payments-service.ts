@@ -31,7 +31,7 @@ import {
 } from './contract.ts'
 import { orders, PaymentOrderRow, PaymentTransactionRow, transactions } from './entities.ts'
 import { businessError } from './failures.ts'
-import { boundedValues, places, readPaidWalks, readPendingClaims } from './order-walks.ts'
+import { distinctQueryValues, places, readPaidOrders, readPendingClaims } from './order-walks.ts'
 import {
   assertPayer,
   assertRefund,
@@ -116,7 +116,7 @@ export class PaymentsService implements Payments {
   }
 
   async findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>> {
-    const expected = boundedValues(outTradeNos)
+    const expected = distinctQueryValues(outTradeNos)
     if (expected.length === 0) return new Map()
     const found = await orders.select(this.#parts.db, `where out_trade_no in (${places(expected)})`, expected)
     return new Map(found.map((order) => [order.outTradeNo, order]))
@@ -128,7 +128,7 @@ export class PaymentsService implements Payments {
   }
 
   async paidWalks(provider: string, walks: readonly PaidWalk[]) {
-    return readPaidWalks(this.#parts.db, provider, walks)
+    return readPaidOrders(this.#parts.db, provider, walks)
   }
 
   async pendingClaims(requested: ClaimsAsked) {
@@ -138,8 +138,8 @@ export class PaymentsService implements Payments {
   async transactionsOf(requested: TransactionsAsked): Promise<readonly PaymentTransaction[]> {
     const [column, expected] =
       'outTradeNos' in requested
-        ? ['out_trade_no', boundedValues(requested.outTradeNos)]
-        : ['transaction_hash', boundedValues(requested.transactionHashes)]
+        ? ['out_trade_no', distinctQueryValues(requested.outTradeNos)]
+        : ['transaction_hash', distinctQueryValues(requested.transactionHashes)]
     if (expected.length === 0) return []
     const [condition, bound] = 'chainName' in requested ? ['chain_name = ? and ', [requested.chainName]] : ['', []]
     const where = `where ${condition}${column} in (${places(expected)}) order by id`

@@ -40,7 +40,7 @@ function padded(ids: readonly number[]): readonly number[] {
 const placesOf = (ids: readonly number[]) => ids.map(() => '?').join(', ')
 
 /** Returns the next accounts whose entries fit into one statement. An account with more entries is returned alone. */
-export async function nextAccounts(db: Database, after: number, asset: string | null): Promise<CheckedAccount[]> {
+export async function readNextAccounts(db: Database, after: number, asset: string | null): Promise<CheckedAccount[]> {
   const ofAsset = asset === null ? '' : 'asset = ? and '
   const rows = await db.query<Record<string, unknown>>(
     `select id, asset, available, frozen, version from money_account
@@ -67,7 +67,7 @@ const accountOf = (row: Record<string, unknown>): CheckedAccount => ({
 })
 
 /** Returns the differences between the accounts and their entries, holds and lots. */
-export async function findingsOf(
+export async function findDifferences(
   db: Database,
   accounts: readonly CheckedAccount[],
   lots: LotRepository | undefined,
@@ -167,7 +167,7 @@ interface JournalPage {
 }
 
 /** Returns the next page of journals; undefined after the last page. */
-export async function nextJournals(db: Database, after: number): Promise<JournalPage | undefined> {
+export async function readNextJournals(db: Database, after: number): Promise<JournalPage | undefined> {
   const rows = await db.query<{ id: unknown }>(`select id from money_journal where id > ? order by id limit ${page}`, [
     after,
   ])
@@ -177,7 +177,7 @@ export async function nextJournals(db: Database, after: number): Promise<Journal
 }
 
 /** Returns journals without entries, or whose entries do not sum to zero. */
-export async function unbalancedJournals(db: Database, after: number, last: number): Promise<readonly Finding[]> {
+export async function findUnbalancedJournals(db: Database, after: number, last: number): Promise<readonly Finding[]> {
   const rows = await db.query<Record<string, unknown>>(
     `select j.id, count(e.id) as entries, coalesce(sum(e.d_available + e.d_frozen), 0) as total
      from money_journal j left join money_entry e on e.journal_id = j.id

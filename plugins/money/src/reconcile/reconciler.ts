@@ -11,10 +11,10 @@ import { permissionCodes } from '../permissions.ts'
 import {
   type CheckedAccount,
   type Finding,
-  findingsOf,
-  nextAccounts,
-  nextJournals,
-  unbalancedJournals,
+  findDifferences,
+  findUnbalancedJournals,
+  readNextAccounts,
+  readNextJournals,
 } from './checks.ts'
 
 /** Service that only tasks and commands of this plugin use. */
@@ -146,7 +146,7 @@ export class Reconciler {
     let after = 0
     for (;;) {
       options.signal.throwIfAborted()
-      const page = await nextAccounts(db, after, asset)
+      const page = await readNextAccounts(db, after, asset)
       if (page.length === 0) return
       first ??= page[0]?.id ?? 0
       after = page.at(-1)?.id ?? after
@@ -163,13 +163,13 @@ export class Reconciler {
   async #checkPage(id: number, asset: string, accounts: readonly CheckedAccount[], counts: Counts): Promise<void> {
     const { db, assets } = this.#parts
     const lots = assets.find(asset)?.lots
-    const suspects = new Set((await findingsOf(db, accounts, lots)).map(({ accountId }) => accountId))
+    const suspects = new Set((await findDifferences(db, accounts, lots)).map(({ accountId }) => accountId))
     for (const { id: accountId } of accounts.filter((account) => suspects.has(account.id))) {
       // Checks the account again while it is locked, because a posting may have changed it between two statements of
       // the first check.
       const found = await db.statements(async () => {
         const locked = await this.#parts.accounts.lock([accountId])
-        return findingsOf(db, [...locked.values()], lots)
+        return findDifferences(db, [...locked.values()], lots)
       })
       await this.#keep(id, found, counts)
     }
@@ -182,10 +182,10 @@ export class Reconciler {
     let after = 0
     for (;;) {
       signal.throwIfAborted()
-      const page = await nextJournals(db, after)
+      const page = await readNextJournals(db, after)
       if (page === undefined) return
       first ??= page.first
-      await this.#keep(id, await unbalancedJournals(db, after, page.last), counts)
+      await this.#keep(id, await findUnbalancedJournals(db, after, page.last), counts)
       counts.journals += page.count
       after = page.last
       onProgress(share(first, after, end))

@@ -18,14 +18,14 @@ import { accountOwner, entryOwner } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 import {
-  accountAnswer,
+  accountSchema,
   accountView,
-  entryAnswer,
+  entrySchema,
   entryView,
-  explanationResponse,
-  holdAnswer,
+  explanationSchema,
+  holdSchema,
   holdView,
-  journalAnswer,
+  journalSchema,
   journalView,
   lotView,
   type NameOfKind,
@@ -57,7 +57,7 @@ export const ledgerRoutes = [
         ownerId: Type.Optional(line(64, { minLength: 1 })),
       }),
     },
-    response: listPage(accountAnswer),
+    response: listPage(accountSchema),
     reasons: ['money.owner-incomplete'],
     async handler(request, { ledger }) {
       const { query } = request
@@ -84,7 +84,7 @@ export const ledgerRoutes = [
     summary: 'Get an account',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: { params: idParams },
-    response: accountAnswer,
+    response: accountSchema,
     reasons: ['money.account-unknown'],
     handler: async (request, { ledger }) =>
       accountView(await ledger.account(request.params.id, callerRows(request, accountOwner))),
@@ -101,7 +101,7 @@ export const ledgerRoutes = [
         after: Type.Optional(line(256, { minLength: 1, description: 'Value `next` of the previous page of lots.' })),
       }),
     },
-    response: explanationResponse,
+    response: explanationSchema,
     reasons: ['*', 'money.account-unknown'],
     async handler(request, { ledger }) {
       const { params, query } = request
@@ -123,7 +123,7 @@ export const ledgerRoutes = [
     request: {
       query: Type.Object({ ...listQuery.properties, ...range.properties, accountId: Type.Optional(id), asset }),
     },
-    response: listPage(entryAnswer),
+    response: listPage(entrySchema),
     reasons: [],
     async handler(request, { ledger }) {
       const { query } = request
@@ -149,7 +149,7 @@ export const ledgerRoutes = [
     summary: 'Get a journal with its entries',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: { params: idParams },
-    response: journalAnswer,
+    response: journalSchema,
     reasons: ['money.journal-unknown'],
     handler: async (request, { ledger }) =>
       journalView(
@@ -170,7 +170,7 @@ export const ledgerRoutes = [
         state: Type.Enum(['open', 'captured', 'released'], { default: 'open' }),
       }),
     },
-    response: listPage(holdAnswer),
+    response: listPage(holdSchema),
     reasons: [],
     async handler(request, { ledger }) {
       const { query } = request

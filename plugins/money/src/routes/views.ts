@@ -8,7 +8,7 @@ const minorUnits = Type.Integer({ description: 'Amount in minor units of the ass
 const owner = Type.Object({ type: text, id: text })
 const when = (ms: number) => new Date(ms).toISOString()
 
-export const accountAnswer = Type.Object({
+export const accountSchema = Type.Object({
   id,
   owner,
   asset: text,
@@ -21,7 +21,7 @@ export const accountAnswer = Type.Object({
   updatedAt: instant,
 })
 
-export const accountView = (view: AccountView): Static<typeof accountAnswer> => ({
+export const accountView = (view: AccountView): Static<typeof accountSchema> => ({
   ...view,
   owner: { ...view.owner },
   createdAt: when(view.createdAt),
@@ -54,7 +54,7 @@ const notes = {
 const displayName = Type.String({
   description: 'Displayed name of the type, or its code if no plugin declares a name.',
 })
-export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, displayName, owner, ...notes })
+export const entrySchema = Type.Object({ ...journalEntryAnswer.properties, displayName, owner, ...notes })
 
 export type NameOfKind = (kind: string) => string
 
@@ -75,7 +75,7 @@ export const entryView = ({ owner, key, reference, actor, reason, ...view }: Ent
   ...noteAnswers({ key, reference, actor, reason }),
 })
 
-export const journalAnswer = Type.Object({
+export const journalSchema = Type.Object({
   id,
   action: Type.Enum(['credit', 'debit', 'transfer', 'hold', 'capture', 'release', 'reverse']),
   kind: text,
@@ -87,7 +87,7 @@ export const journalAnswer = Type.Object({
   entries: Type.Array(journalEntryAnswer),
 })
 
-export const journalView = (view: JournalView, nameOf: NameOfKind): Static<typeof journalAnswer> => ({
+export const journalView = (view: JournalView, nameOf: NameOfKind): Static<typeof journalSchema> => ({
   ...view,
   displayName: nameOf(view.kind),
   ...noteAnswers(view),
@@ -96,7 +96,7 @@ export const journalView = (view: JournalView, nameOf: NameOfKind): Static<typeo
   entries: view.entries.map(journalEntryView),
 })
 
-export const holdAnswer = Type.Object({
+export const holdSchema = Type.Object({
   id,
   accountId: id,
   asset: text,
@@ -109,7 +109,7 @@ export const holdAnswer = Type.Object({
   createdAt: instant,
 })
 
-export const holdView = (view: HoldView): Static<typeof holdAnswer> => ({
+export const holdView = (view: HoldView): Static<typeof holdSchema> => ({
   ...view,
   expiresAt: view.expiresAt === null ? null : when(view.expiresAt),
   createdAt: when(view.createdAt),
@@ -127,13 +127,13 @@ const lotAnswer = Type.Object({
   createdAt: instant,
 })
 
-export const explanationResponse = Type.Object({
-  account: accountAnswer,
+export const explanationSchema = Type.Object({
+  account: accountSchema,
   lots: nullable(Type.Object({ items: Type.Array(lotAnswer), next: nullable(text) }), {
     description:
       'Lots of the balance. Null if the asset does not use lots. Send `next` as `after` to read the next page.',
   }),
-  holds: Type.Array(holdAnswer, { description: 'Open holds, at most the newest 100.' }),
+  holds: Type.Array(holdSchema, { description: 'Open holds, at most the newest 100.' }),
 })
 
 export const lotView = (view: LotView, asset: string): Static<typeof lotAnswer> => ({

@@ -14,9 +14,9 @@ import { isOutgoingHttpError, type OutgoingHttp, type OutgoingHttpError } from '
 import type { RateLimiter } from '@plinth/rate-limit'
 import { type CommonAttributes, sensitiveValues } from './attributes.ts'
 import type { WebhookHint, WebhookProvider, WebhookRequest, WebhookResponse, WebhookVerdict } from './contract.ts'
-import { boundedWait, hintKey, hintOfFailure, isRejected, responseOf } from './judgement.ts'
+import { clampWaitMs, hintKey, hintOfFailure, isRejected, responseOf } from './judgement.ts'
 import { maskPatterns, secretParts } from './masking.ts'
-import { buildRequest, sentText } from './requests.ts'
+import { buildRequest, requestBodyText } from './requests.ts'
 import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
 
 /**
@@ -184,7 +184,7 @@ export class Attempt {
     this.#request = { url, headers }
     this.#sent = false
     const { deadlineMs } = this.#settings
-    const text = sentText({ body }, this.#asked.payload === undefined ? 'content' : 'webhook.payload')
+    const text = requestBodyText({ body }, this.#asked.payload === undefined ? 'content' : 'webhook.payload')
     const response = await http.request({ url, headers, body: text, deadlineMs, signal })
     this.#sent = true
     const answer = responseOf(response, clock.now())
@@ -233,7 +233,7 @@ export class Attempt {
       ...(hint === undefined ? {} : { hint: hintKey(hint) }),
     }
     if (outcome !== 'deferred' || retryAfterMs === undefined) return { outcome, ...failure }
-    return { outcome, ...failure, retryAfterMs: boundedWait(retryAfterMs) }
+    return { outcome, ...failure, retryAfterMs: clampWaitMs(retryAfterMs) }
   }
 
   #rejection(name: string, error: unknown): Failure {

@@ -107,7 +107,7 @@ const readers: Readonly<Record<NonNullable<WebhookAttribute['type']>, readonly [
  * @param name code or alias of the provider; attributes with an alias override those with the code
  * @throws WebhookInputError for an invalid value or an unknown name
  */
-export function ownAttributes(
+export function providerAttributes(
   { code, attributes: rules = {} }: WebhookProvider,
   name: string,
   attributes: Attributes,

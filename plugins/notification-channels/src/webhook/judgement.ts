@@ -19,7 +19,7 @@ export const hintKey = (hint: WebhookHint | 'truncated'): string =>
 const maxWaitMs = 86_400_000
 
 /** Returns a wait in whole milliseconds, from 0 to one day. */
-export const boundedWait = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
+export const clampWaitMs = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
 export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookResponse {
   return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
@@ -28,9 +28,9 @@ export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: n
 /** Reads the header `Retry-After` (RFC 9110, 10.2.3): a date or seconds. Some providers send fractions of seconds. */
 function retryAfterMs(written: string | undefined, nowMs: number): number | undefined {
   if (written === undefined) return undefined
-  if (/^\d+(?:\.\d+)?$/.test(written.trim())) return boundedWait(Number(written) * 1000)
+  if (/^\d+(?:\.\d+)?$/.test(written.trim())) return clampWaitMs(Number(written) * 1000)
   const at = Date.parse(written)
-  return Number.isNaN(at) ? undefined : boundedWait(at - nowMs)
+  return Number.isNaN(at) ? undefined : clampWaitMs(at - nowMs)
 }
 
 const blocked: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused']

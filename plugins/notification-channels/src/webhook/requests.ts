@@ -17,7 +17,7 @@ export const bodyText = ({ body }: Pick<WebhookRequest, 'body'>): string =>
  * @param what subject of the error message
  * @throws WebhookInputError if the body is too large
  */
-export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
+export function requestBodyText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
   const text = bodyText(request)
   // A UTF-16 unit has at most three bytes in UTF-8, so the bytes of short texts need not be counted.
   if (3 * text.length <= largestRequest || Buffer.byteLength(text) <= largestRequest) return text

@@ -1,5 +1,5 @@
 import { didYouMean } from '@plinth/kernel'
-import { type CommonAttributes, ownAttributes } from './attributes.ts'
+import { type CommonAttributes, providerAttributes } from './attributes.ts'
 import {
   type ConfiguredWebhookProvider,
   WebhookInputError,
@@ -16,7 +16,7 @@ export interface Route {
   readonly endpoint: URL
   /** The secret. Undefined if it is not configured, or if it belongs to another origin than the endpoint. */
   readonly secret: string | undefined
-  readonly attributes: ReturnType<typeof ownAttributes>
+  readonly attributes: ReturnType<typeof providerAttributes>
 }
 
 export interface RoutingSettings {
@@ -93,7 +93,7 @@ export function routeOf(
   }
   const secret = requested.secret ?? (endpoint.origin === standard?.origin ? configured.secret : undefined)
   const isUsed = provider.secret.use === 'token' || signing
-  const own = ownAttributes(provider, name, attributes)
+  const own = providerAttributes(provider, name, attributes)
   const chosen = messageTypeOf(provider, requested, configured, messageType)
   return {
     name,

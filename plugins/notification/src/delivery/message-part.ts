@@ -18,17 +18,17 @@ const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
  * Maximum number of recipients of a part, if the channel sends to all of them in one call. If the process dies during
  * the call, the outcome for all of them is `unknown`.
  */
-export const largestPart = 1_000
+export const maxPartRecipients = 1_000
 /**
- * Maximum number of recipients of a part on an idempotent channel. It is larger than `largestPart`, because an
+ * Maximum number of recipients of a part on an idempotent channel. It is larger than `maxPartRecipients`, because an
  * idempotent channel can safely repeat an interrupted send. Fewer parts save time: each costs about ten statements.
  */
-export const largestPartOfIdempotent = 5_000
+export const maxIdempotentPartRecipients = 5_000
 /**
  * Maximum number of recipients of a part on a channel with one recipient per send. It is smaller, because the part must
  * end before the deadline of event handlers.
  */
-export const largestPartOfEach = 50
+export const maxSingleSendPartRecipients = 50
 /**
  * Maximum number of parallel sends. If the process dies, the outcome of that many sends is `unknown`, unless the
  * channel is idempotent.

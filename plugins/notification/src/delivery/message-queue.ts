@@ -17,7 +17,13 @@ import { businessError } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
-import { carried, largestPart, largestPartOfEach, largestPartOfIdempotent, messagePart } from './message-part.ts'
+import {
+  carried,
+  maxIdempotentPartRecipients,
+  maxPartRecipients,
+  maxSingleSendPartRecipients,
+  messagePart,
+} from './message-part.ts'
 
 export interface Sender {
   readonly userId: number | null
@@ -160,12 +166,13 @@ function rowOf(
 
 /** Divides the recipients of a message on one channel into parts. A channel that needs no recipients gets one part. */
 function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
-  if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
+  if (channel.recipientKinds.length === 0)
+    return [{ channel: code, recipients: recipients.slice(0, maxPartRecipients) }]
   const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
   // A part without recipients, so that the send log records that the channel reaches no recipient.
   if (reached.length === 0) return [{ channel: code, recipients: [] }]
-  const together = channel.traits.idempotent ? largestPartOfIdempotent : largestPart
-  const size = channel.traits.recipients === 'each' ? largestPartOfEach : together
+  const together = channel.traits.idempotent ? maxIdempotentPartRecipients : maxPartRecipients
+  const size = channel.traits.recipients === 'each' ? maxSingleSendPartRecipients : together
   return Array.from({ length: Math.ceil(reached.length / size) }, (_, index) => ({
     channel: code,
     recipients: reached.slice(index * size, (index + 1) * size),

@@ -3,7 +3,7 @@ import type { Events } from '@plinth/events'
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationPartRow, SendLogRow } from '../entities.ts'
-import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
+import { type Outgoing, type Prepared, sendsPerChannelCall } from '../facade/outgoing.ts'
 import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { SendEntry, Sending } from '../send-log/row.ts'
@@ -305,5 +305,5 @@ function deliveriesOf(prepared: Prepared, { notificationId, part }: Part, messag
     }
   }
   if ('result' in prepared) return prepared.result.skipped === true ? [] : [withKey(base)]
-  return sendingsOf(prepared.channel, base).map(withKey)
+  return sendsPerChannelCall(prepared.channel, base).map(withKey)
 }

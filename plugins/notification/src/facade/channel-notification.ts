@@ -14,8 +14,8 @@ import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { businessError, notificationError } from '../failures.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { SendEntry, Sending } from '../send-log/row.ts'
-import { type NotificationSettings, type Outgoing, type Ready, sendingsOf } from './outgoing.ts'
-import { requireSuccess, resultOfAll } from './results.ts'
+import { type NotificationSettings, type Outgoing, type Ready, sendsPerChannelCall } from './outgoing.ts'
+import { combineSendResults, requireSuccess } from './results.ts'
 
 interface NotificationParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
@@ -139,7 +139,7 @@ export class ChannelNotification implements Notification {
       return result
     }
     const { source } = prepared
-    const sendings = sendingsOf(
+    const sendings = sendsPerChannelCall(
       prepared.channel,
       source === sending.message ? sending : { ...sending, message: source },
     )
@@ -150,7 +150,7 @@ export class ChannelNotification implements Notification {
       const together = sendings.slice(from, from + maxParallelSends)
       results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, around)))))
     }
-    return resultOfAll(sending.message.id, results)
+    return combineSendResults(sending.message.id, results)
   }
 
   async #sendOne(prepared: Ready, sending: Sending, { signal, logged }: Around): Promise<SendResult> {

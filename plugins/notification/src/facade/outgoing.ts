@@ -240,7 +240,7 @@ const reaches = (
  * Returns one send for each call of the channel. If the channel sends to one recipient at a time, each recipient gets
  * its own send and idempotency key.
  */
-export function sendingsOf<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
+export function sendsPerChannelCall<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
   channel: NotificationChannel,
   sending: S,
 ): S[] {

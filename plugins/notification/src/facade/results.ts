@@ -83,7 +83,7 @@ export function withoutSecrets(
 const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
 
 /** Returns one result for all recipients of a channel. If any send failed, the result is the first failure. */
-export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {
+export function combineSendResults(messageId: string, results: readonly SendResult[]): SendResult {
   const failed = results.filter(({ success }) => !success)
   const [first] = failed
   if (first === undefined) return { ...(results[0] as SendResult), messageId }

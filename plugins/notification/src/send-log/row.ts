@@ -71,7 +71,7 @@ export type Shown = Pick<NotificationMessage, 'subject'>
  *
  * @param until time by which the send must have ended
  */
-export function sendingRow(
+export function createSendingRow(
   channel: string,
   sending: Sending,
   shown: Shown,
@@ -114,7 +114,7 @@ export function sendingRow(
 }
 
 /** Returns the row of a send with its result. Its texts contain no secrets, even if the provider repeated them. */
-export function finishedRow(
+export function createFinishedRow(
   row: NewSendLog,
   message: NotificationMessage,
   result: SendResult,

@@ -10,15 +10,15 @@ import { businessError } from '../failures.ts'
 import type { OwnerOf } from '../recipients.ts'
 import { changeCounts, changeMessageCounts, kindOf, type OutcomeChange, type SendLogKind, tallied } from './counts.ts'
 import {
+  createFinishedRow,
+  createSendingRow,
   entryOf,
-  finishedRow,
   type NewSendLog,
   outcomeProperties,
   rowLock,
   type SendEntry,
   type Sending,
   type Shown,
-  sendingRow,
 } from './row.ts'
 
 interface Verdict {
@@ -105,7 +105,7 @@ export class SendLogWriter {
     const { clock, redact, settings } = this.#parts
     const now = clock.now()
     const until = new Date(now + settings.sendDeadlineMs + recordSlackMs)
-    return entryOf(sending.message, sendingRow(channel, sending, shown, redact, new Date(now), until))
+    return entryOf(sending.message, createSendingRow(channel, sending, shown, redact, new Date(now), until))
   }
 
   /** Sets the result of the entry and decides about a retry, without storing the row. */
@@ -120,7 +120,7 @@ export class SendLogWriter {
     }
     const channel = channels.get(entry.row.channel)
     const { status, retryInMs } = judge(result, entry.row, channel, retry, Math.random)
-    entry.row = finishedRow(entry.row, entry.message, result, status, redact)
+    entry.row = createFinishedRow(entry.row, entry.message, result, status, redact)
     entry.retryInMs = retryInMs
   }
 

@@ -22,7 +22,7 @@ import type { Static } from 'typebox'
 import { largestLimit } from '../config.ts'
 import type { OpenScopes } from '../contract.ts'
 import { permissionCodes } from '../declarations.ts'
-import { AppRow, appOwner } from '../entities.ts'
+import { AppRow, appOwnerColumn } from '../entities.ts'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Applications, AppWithSecret } from './applications.ts'
 
@@ -91,7 +91,7 @@ export const appRoutes = [
     request: { query: appQuery },
     response: listPage(appView),
     reasons: [],
-    handler: (request, parts) => listApps(request.query, callerRows(request, appOwner), parts),
+    handler: (request, parts) => listApps(request.query, callerRows(request, appOwnerColumn), parts),
   }),
   route({
     method: 'GET',

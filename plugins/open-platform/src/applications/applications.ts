@@ -15,7 +15,7 @@ import {
 } from '@plinth/kernel'
 import { type PluginKey, SealedBox } from '@plinth/system-config'
 import { businessError } from '../declarations.ts'
-import { AppRow, type AppStatus, appOwner } from '../entities.ts'
+import { AppRow, type AppStatus, appOwnerColumn } from '../entities.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 
 interface AppContent {
@@ -48,7 +48,7 @@ interface ApplicationParts {
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>
   readonly scopes: ScopeRegistry
-  readonly secrets: SecretBox
+  readonly secrets: AppSecretEncryption
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
@@ -65,7 +65,7 @@ export class Applications {
    *   scope of the principal
    */
   async get(id: number, principal: Principal): Promise<AppRow> {
-    const rows = this.#parts.identity.rowsInScope(principal, appOwner)
+    const rows = this.#parts.identity.rowsInScope(principal, appOwnerColumn)
     const app = await this.#parts.db.fork().findOne(AppRow, { $and: [{ id }, rows] })
     if (app === null) throw businessError('app-unknown')
     return app
@@ -251,7 +251,7 @@ const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId 
   omitUndefined({ name, description, scopes, rateLimitPerMinute, ownerUserId })
 
 /** Encrypts the secrets of applications with a key that is not stored as plain text in the database. */
-export class SecretBox {
+export class AppSecretEncryption {
   readonly #box: SealedBox
   readonly #log: Logger
 

@@ -3,7 +3,7 @@ import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { ApplicationAlerts } from '../applications/application-alerts.ts'
-import { SecretBox } from '../applications/applications.ts'
+import { AppSecretEncryption } from '../applications/applications.ts'
 import type { OpenCaller } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { AppRow } from '../entities.ts'
@@ -65,13 +65,13 @@ interface AuthenticatorParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
-  readonly box: SecretBox
+  readonly box: AppSecretEncryption
   readonly alerts: Pick<ApplicationAlerts, 'keyAbnormal'>
 }
 
 /** Takes the place of an application that does not exist, so that the check takes the same time. */
 interface Decoy {
-  readonly box: SecretBox
+  readonly box: AppSecretEncryption
   readonly appKey: string
   readonly secretEnc: string
 }
@@ -96,7 +96,7 @@ const appOrDecoy = `select coalesce(app.id, ${decoyId}) as id, coalesce(app.app_
 export class Authenticator {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
-  readonly #box: SecretBox
+  readonly #box: AppSecretEncryption
   readonly #decoy: Promise<Decoy>
   readonly #alerts: AuthenticatorParts['alerts']
 
@@ -147,7 +147,7 @@ export class Authenticator {
   }
 
   /** Always checks two secrets, so that the duration does not reveal whether an old secret is still valid. */
-  async #isSignedBy(app: Secrets, box: SecretBox, canonical: string, signature: string): Promise<boolean> {
+  async #isSignedBy(app: Secrets, box: AppSecretEncryption, canonical: string, signature: string): Promise<boolean> {
     const { appKey, secretEnc, previousSecretEnc, previousValidUntil } = app
     const isInGrace = previousValidUntil != null && this.#clock.now() < previousValidUntil.getTime()
     const previousEnc = isInGrace ? (previousSecretEnc ?? secretEnc) : secretEnc
@@ -164,7 +164,7 @@ export class Authenticator {
 
 async function makeDecoy(log: Logger): Promise<Decoy> {
   const key = randomBytes(32)
-  const box = new SecretBox({ find: async () => key, get: async () => key }, log)
+  const box = new AppSecretEncryption({ find: async () => key, get: async () => key }, log)
   const appKey = 'decoy'
   const secretEnc = await box.seal(appKey, randomBytes(40).toString('base64url'))
   return { box, appKey, secretEnc }

@@ -6,13 +6,13 @@ import {
   type CodeMeaning,
   type DriverParts,
   deferred,
+  missingTemplateOutcome,
   needsOf,
+  outcomeWithoutErrorCode,
   post,
   refused,
   rejected,
   textAt,
-  withoutCode,
-  withoutTemplate,
 } from './call.ts'
 
 /** Data that an ACS3-HMAC-SHA256 signature contains. */
@@ -115,7 +115,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
     isConfigured: () => needs().missingKeys.length === 0,
     needs,
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
-      if (templateCode === undefined) return withoutTemplate(code)
+      if (templateCode === undefined) return missingTemplateOutcome(code)
       const query = {
         // A number in China is sent without its country code, any other number with it, but without the plus sign.
         PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
@@ -136,7 +136,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
 function outcomeOf(status: number, body: string): DeliveryOutcome {
   const response = jsonOf(body)
   const said = textAt(response, 'Code')
-  if (said === undefined) return withoutCode(code, status)
+  if (said === undefined) return outcomeWithoutErrorCode(code, status)
   const message = textAt(response, 'Message') ?? ''
   if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
   const messageId = textAt(response, 'BizId')

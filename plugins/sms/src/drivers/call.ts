@@ -50,7 +50,7 @@ export function refused(
   { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
   meaning: CodeMeaning | undefined,
 ): DeliveryOutcome {
-  if (meaning === undefined && status >= 500) return withoutCode(provider, status)
+  if (meaning === undefined && status >= 500) return outcomeWithoutErrorCode(provider, status)
   return omitUndefined({
     outcome: meaning?.outcome ?? 'rejected',
     errorCode: `sms.${meaning?.hint ?? 'refused'}`,
@@ -68,7 +68,7 @@ export function refused(
  * provider, which has not accepted the message. After another 5xx status or an unreadable response, the message may
  * have been sent.
  */
-export function withoutCode(provider: string, status: number): DeliveryOutcome {
+export function outcomeWithoutErrorCode(provider: string, status: number): DeliveryOutcome {
   const said = { provider, providerCode: String(status) }
   if (status === 429 || status === 503) {
     const hint = 'messages.sms.hints.driver-busy'
@@ -86,7 +86,7 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
 }
 
 /** Outcome for a message without a template, if the provider only sends registered templates. No request is sent. */
-export const withoutTemplate = (provider: string): DeliveryOutcome => ({
+export const missingTemplateOutcome = (provider: string): DeliveryOutcome => ({
   outcome: 'rejected',
   errorCode: 'sms.template-unmapped',
   errorMessage: `The message has no template code of the SMS driver "${provider}", which sends registered templates only`,

@@ -6,13 +6,13 @@ import {
   type CodeMeaning,
   type DriverParts,
   deferred,
+  missingTemplateOutcome,
   needsOf,
+  outcomeWithoutErrorCode,
   post,
   refused,
   rejected,
   textAt,
-  withoutCode,
-  withoutTemplate,
 } from './call.ts'
 
 /** Data that a TC3-HMAC-SHA256 signature contains. */
@@ -103,7 +103,7 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
     isConfigured: () => needs().missingKeys.length === 0,
     needs,
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
-      if (templateCode === undefined) return withoutTemplate(code)
+      if (templateCode === undefined) return missingTemplateOutcome(code)
       const body = JSON.stringify({
         PhoneNumberSet: [to],
         SmsSdkAppId: config.get('platform.sms.tencent.app-id'),
@@ -135,7 +135,7 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
   const hasFailed = isMembers(failure)
   const answer = hasFailed ? failure : memberAt(response, 'SendStatusSet.0')
   const said = textAt(answer, 'Code')
-  if (said === undefined) return withoutCode(code, status)
+  if (said === undefined) return outcomeWithoutErrorCode(code, status)
   if (said === 'Ok' && !hasFailed) {
     const messageId = textAt(answer, 'SerialNo')
     return omitUndefined({
@@ -146,6 +146,6 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
     })
   }
   // An internal error may occur after the message was sent.
-  if (said.startsWith('InternalError')) return withoutCode(code, 500)
+  if (said.startsWith('InternalError')) return outcomeWithoutErrorCode(code, 500)
   return refused(code, { status, code: said, message: textAt(answer, 'Message') ?? '' }, meanings[said])
 }

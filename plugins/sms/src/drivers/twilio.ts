@@ -8,11 +8,11 @@ import {
   type DriverParts,
   deferred,
   needsOf,
+  outcomeWithoutErrorCode,
   post,
   refused,
   rejected,
   textAt,
-  withoutCode,
 } from './call.ts'
 
 /** Returns the signature of the URL followed by the parameters, sorted by name (Twilio, "Validating requests"). */
@@ -116,6 +116,6 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
   if (status >= 200 && status < 300 && messageId !== undefined)
     return { outcome: 'accepted', provider: code, messageId }
   const said = textAt(response, 'code')
-  if (said === undefined || status < 400) return withoutCode(code, status)
+  if (said === undefined || status < 400) return outcomeWithoutErrorCode(code, status)
   return refused(code, { status, code: said, message: textAt(response, 'message') ?? '' }, meanings[said])
 }

@@ -15,7 +15,10 @@ function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
 }
 
 /** Returns the stored values after the changes, as entries of the kernel. Omits values that cannot be decrypted. */
-export function entriesAfter({ values }: StoredConfig, changes: readonly SettledChange[] = []): readonly ConfigEntry[] {
+export function entriesAfterChanges(
+  { values }: StoredConfig,
+  changes: readonly SettledChange[] = [],
+): readonly ConfigEntry[] {
   const entries = new Map<string, ConfigEntry>()
   for (const row of values.values()) if (row.value !== undefined) entries.set(row.key, entryOfRow(row, row.value))
   for (const change of changes) {
@@ -71,8 +74,8 @@ export class Destinations {
    * changes.
    */
   settle(changes: readonly ConfigChange[], stored: StoredConfig): Settled {
-    const before = this.#configAdmin.destinations(entriesAfter(stored))
-    const after = this.#configAdmin.destinations(entriesAfter(stored, changes))
+    const before = this.#configAdmin.destinations(entriesAfterChanges(stored))
+    const after = this.#configAdmin.destinations(entriesAfterChanges(stored, changes))
     const isRestorable = (change: ConfigChange) => {
       const destination = after.get(change.key)
       const enteredFor = change.action === 'set' ? change.enteredFor : undefined
@@ -108,7 +111,7 @@ export class Destinations {
 
   /** Returns secrets of files, the environment and the command line that would no longer be used after the changes. */
   #unusedSecrets(stored: StoredConfig, changes: readonly SettledChange[]): readonly LostSecret[] {
-    const { withheld } = this.#configAdmin.preview(entriesAfter(stored, changes))
+    const { withheld } = this.#configAdmin.preview(entriesAfterChanges(stored, changes))
     return withheld.flatMap((secret) => {
       const { key, source } = secret
       const isInForce = this.#configAdmin.explain(key)?.effective.source === source
@@ -118,7 +121,7 @@ export class Destinations {
 
   /** Returns secrets that an earlier version stored without a complete destination, with their current destinations. */
   unbound(stored: StoredConfig): ReadonlyMap<string, Fingerprints> {
-    const inEffect = this.#configAdmin.destinations(entriesAfter(stored))
+    const inEffect = this.#configAdmin.destinations(entriesAfterChanges(stored))
     const found = new Map<string, Fingerprints>()
     for (const { key, value, destination: own = {} } of stored.values.values()) {
       const next = inEffect.get(key)

@@ -4,7 +4,7 @@ import type { ConfigChange, Effect, KeyProblem, Outcome, Preview } from '../cont
 import { shown } from '../secrets/sealed-value.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { problem } from './change-check.ts'
-import { entriesAfter, type LostSecret, type Settled } from './destinations.ts'
+import { entriesAfterChanges, type LostSecret, type Settled } from './destinations.ts'
 
 /**
  * Returns the problems of changes after which a key would be false although another key requires it. Uses the values of
@@ -61,7 +61,7 @@ export class Effects {
   }
 
   foreseen({ changes, lost }: Settled, stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
-    const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfter(stored, changes))
+    const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfterChanges(stored, changes))
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const effects = requested.map((change) => {
       const effectiveKey = this.#effectiveKeyOf(change.key)

@@ -3,7 +3,7 @@ import type { CatalogueEntry, ConfigAdmin, ConfigEntry } from '@plinth/kernel/ho
 import type { ConfigChange, KeyProblem, Verification } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { problem } from './change-check.ts'
-import { entriesAfter, type SettledChange } from './destinations.ts'
+import { entriesAfterChanges, type SettledChange } from './destinations.ts'
 
 /** Time limit in milliseconds for a plugin to verify a value. */
 const verifyDeadlineMs = 10_000
@@ -49,7 +49,7 @@ export class Owners {
     stored: StoredConfig,
     { locale, signal }: { readonly locale: string; readonly signal?: AbortSignal | undefined },
   ): Promise<readonly KeyProblem[]> {
-    const entries = entriesAfter(stored, changes)
+    const entries = entriesAfterChanges(stored, changes)
     const responses = changes.map(async (change): Promise<KeyProblem[]> => {
       if (change.action === 'reset') return []
       const { outcome, reason = '' } = await this.verify(change.key, change.value, signal, entries)
@@ -63,7 +63,7 @@ export class Owners {
    * receive the stored values again. Skips keys that need a restart or that a source of higher priority sets.
    */
   async offer(changes: readonly SettledChange[], stored: StoredConfig, locale: string): Promise<readonly KeyProblem[]> {
-    const { refused } = await this.#parts.configAdmin.apply(entriesAfter(stored, changes))
+    const { refused } = await this.#parts.configAdmin.apply(entriesAfterChanges(stored, changes))
     const reasons = new Map(refused.map(({ key, reason }) => [key, reason]))
     const problems = changes.flatMap(({ key }) => {
       const reason = reasons.get(this.#effectiveKeyOf(key))
@@ -74,7 +74,7 @@ export class Owners {
   }
 
   async takeBack(stored: StoredConfig): Promise<void> {
-    await this.#parts.configAdmin.apply(entriesAfter(stored))
+    await this.#parts.configAdmin.apply(entriesAfterChanges(stored))
   }
 
   /** Returns the replacement of a deprecated key, or the key itself. */

@@ -2,7 +2,7 @@ import type { Plugin, PluginDataStore } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange } from '../contract.ts'
 
 /** Finds and removes the stored values of a plugin, for the removal of the plugin. The history is kept. */
-export function valueData(
+export function createPluginValueStore(
   centre: Pick<ConfigCentre, 'list' | 'history' | 'save' | 'saveState' | 'instances'>,
 ): PluginDataStore {
   const storedOf = async ({ config = {} }: Plugin) =>

@@ -3,7 +3,7 @@ import type { Database } from '@plinth/database'
 import type { RotationReport } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { ConfigRow, HistoryRow } from '../entities.ts'
-import { encryptionKey, lockVersion, sidesOf } from '../storage/config-store.ts'
+import { encryptionKey, lockVersion, oldAndNewValueOf } from '../storage/config-store.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { type SealedValue, seal, unseal } from './sealed-value.ts'
 
@@ -105,7 +105,7 @@ async function reencryptHistory(
   if (secrets.length === 0) return { count: 0, last }
   const renewal = await renewalOf(options, unreadable)
   for (const row of secrets) {
-    const [before, later] = sidesOf(row)
+    const [before, later] = oldAndNewValueOf(row)
     const renewedBefore = renewal.renew(row.configKey, before)
     const renewedLater = renewal.renew(row.configKey, later)
     em.assign(row, {

@@ -62,7 +62,7 @@ export function unseal({ byId, problem }: Keyring, configKey: string, { text, ma
 }
 
 /** Compares in constant time, so that the duration does not reveal how much of a guess is correct. */
-export function sameSecret(a: JsonValue, b: JsonValue): boolean {
+export function isSameSecret(a: JsonValue, b: JsonValue): boolean {
   const digest = (value: JsonValue) => createHash('sha256').update(JSON.stringify(value)).digest()
   return timingSafeEqual(digest(a), digest(b))
 }

@@ -249,7 +249,7 @@ const whoOf = ({ userId, name, clientIp, traceId }: Actor) => ({
   ...(traceId === undefined ? {} : { traceId }),
 })
 
-export const sidesOf = (row: HistoryRow): readonly [SealedValue | undefined, SealedValue | undefined] => [
+export const oldAndNewValueOf = (row: HistoryRow): readonly [SealedValue | undefined, SealedValue | undefined] => [
   row.oldValue == null ? undefined : { text: row.oldValue, masterKeyId: row.oldMasterKeyId ?? null },
   row.newValue == null ? undefined : { text: row.newValue, masterKeyId: row.newMasterKeyId ?? null },
 ]

@@ -5,7 +5,7 @@ import { businessError } from '../declarations.ts'
 import { HistoryRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import { shown, unseal } from '../secrets/sealed-value.ts'
-import { type StoredConfig, sidesOf } from './config-store.ts'
+import { oldAndNewValueOf, type StoredConfig } from './config-store.ts'
 
 /** Newest version first. The changes of one save are ordered by key. */
 export const historyOrder: PageWindow['orderBy'] = [
@@ -49,7 +49,7 @@ export class History {
 
   #entry(row: HistoryRow, keyring: Keyring): HistoryEntry {
     const sensitive = row.sensitive || this.#options.isSensitive(row.configKey)
-    const [before, after] = sidesOf(row).map((side) => {
+    const [before, after] = oldAndNewValueOf(row).map((side) => {
       const opened = side && unseal(keyring, row.configKey, side)
       return shown(opened && ('value' in opened ? opened.value : opened.problem), sensitive)
     })
@@ -91,7 +91,7 @@ export class History {
       const key = row.configKey
       const now = stored.values.get(key)
       const expectedVersion = now?.version ?? 0
-      const [then] = sidesOf(row)
+      const [then] = oldAndNewValueOf(row)
       if (then === undefined) return now === undefined ? [] : [{ key, action: 'reset', expectedVersion }]
       const opened = unseal(keyring, key, then)
       if ('problem' in opened) {

@@ -222,7 +222,7 @@ function judgeAddress(state: HtmlState, text: string): HtmlState {
  * @param isSafeUrl true for a value of the helper `safeUrl`
  * @throws HtmlError at a position where escaping is not sufficient
  */
-export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
+export function stateAfterValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
   const { mode, element, attribute } = state
   if (mode === 'text' || (mode === 'raw' && (element === 'title' || element === 'textarea'))) return state
   if (mode === 'before-value') throw new HtmlError('unquoted-attribute', attribute)
@@ -240,7 +240,7 @@ const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute'
  *
  * @throws HtmlError if the text could change it
  */
-export function assertBlock(state: HtmlState): void {
+export function assertBlockAllowed(state: HtmlState): void {
   const { mode, attribute, element } = state
   if (mode === 'text' || mode === 'tag') return
   if (mode === 'value' && attribute !== 'style' && allowedOf(state) === undefined) return

@@ -1,5 +1,5 @@
 import { errorReason } from '@plinth/kernel'
-import { parseSource, statementsOf, treeOf } from './parse.ts'
+import { parseHandlebars, parseSource, statementsOf } from './parse.ts'
 import type { Program } from './program.ts'
 import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
 
@@ -10,13 +10,13 @@ import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
  */
 export async function parseMjml(source: string, locale: string | null): Promise<Program> {
   // Parses the placeholders before MJML is compiled, so that their errors are reported at their position in the MJML.
-  const written = placeholdersOf(treeOf(source, 'html'), source)
+  const written = placeholdersOf(parseHandlebars(source, 'html'), source)
   const include = /<mj-include\b/i.exec(source)
   if (include !== null) throw rejection('mjml-include', include[0], lineAt(source, include.index))
   assertBalanced(source)
   const html = await htmlOf(source, locale)
   if (html.length > sourceLimits.compiledHtml) throw rejection('mjml-too-large', `${html.length}`)
-  const kept = placeholdersOf(treeOf(html, 'html'), html)
+  const kept = placeholdersOf(parseHandlebars(html, 'html'), html)
   const lost = [...written].find((placeholder) => !kept.has(placeholder))
   if (lost !== undefined) throw rejection('mjml-lost', lost, lineAt(source, source.indexOf(lost)))
   return withoutPlaces(() => parseSource(html, 'html'))

@@ -1,10 +1,18 @@
 import Handlebars from 'handlebars'
-import { advance, assertBlock, behindValue, HtmlError, type HtmlState, htmlStart, joined } from './html-context.ts'
+import {
+  advance,
+  assertBlockAllowed,
+  HtmlError,
+  type HtmlState,
+  htmlStart,
+  joined,
+  stateAfterValue,
+} from './html-context.ts'
 import {
   type BlockName,
   blockNames,
+  changesItemContext,
   type Expression,
-  entersItem,
   type HelperName,
   helpers,
   loopNames,
@@ -34,9 +42,9 @@ type SyntaxExpression =
 export const statementsOf = (program: hbs.AST.Program | undefined): readonly SyntaxStatement[] =>
   (program?.body ?? []) as SyntaxStatement[]
 
-export const expressionIn = (node: hbs.AST.Expression) => node as SyntaxExpression
+export const asSyntaxExpression = (node: hbs.AST.Expression) => node as SyntaxExpression
 
-export function treeOf(source: string, field: SourceField): hbs.AST.Program {
+export function parseHandlebars(source: string, field: SourceField): hbs.AST.Program {
   try {
     return Handlebars.parse(source)
   } catch (error) {
@@ -68,7 +76,7 @@ const insideElse = (scope: Scope): Scope => ({ ...scope, depth: scope.depth + 1 
 
 const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope => ({
   depth: scope.depth + 1,
-  items: scope.items + (entersItem(block) ? 1 : 0),
+  items: scope.items + (changesItemContext(block) ? 1 : 0),
   loops: scope.loops + (block === 'each' ? 1 : 0),
   names: names.length > 0 ? [names, ...scope.names] : scope.names,
 })
@@ -81,7 +89,7 @@ const isScoped = ({ depth, original }: hbs.AST.PathExpression) => depth > 0 || /
 
 /** Returns the name of a helper: a single word that no block declares. Undefined for other expressions. */
 function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
-  const path = expressionIn(node)
+  const path = asSyntaxExpression(node)
   if (path.type !== 'PathExpression') return undefined
   const [name = ''] = path.parts
   return path.data || isScoped(path) || path.parts.length !== 1 || blockNaming(name, scope) >= 0 ? undefined : name
@@ -114,7 +122,7 @@ class FieldParser {
   }
 
   program(): Program {
-    const program = this.#steps(treeOf(this.#source, this.#field), outermost)
+    const program = this.#steps(parseHandlebars(this.#source, this.#field), outermost)
     if (this.#html !== undefined && this.#html.mode !== 'text') {
       const end = { line: this.#lines.length, column: 1, near: this.#lines.at(-1) ?? '' }
       throw new RejectedSource({ field: this.#field, rule: 'html-open', ...end })
@@ -145,7 +153,7 @@ class FieldParser {
     if (!node.escaped) throw this.#rejected('raw-output', node)
     if (node.path.type !== 'PathExpression') throw this.#rejected('not-allowed', node)
     const print = this.#call(node, scope)
-    this.#html = this.#inHtml(node, (state) => behindValue(state, 'call' in print && print.call === 'safeUrl'))
+    this.#html = this.#inHtml(node, (state) => stateAfterValue(state, 'call' in print && print.call === 'safeUrl'))
     return { print }
   }
 
@@ -160,7 +168,7 @@ class FieldParser {
       throw this.#rejected('helper-values', node)
     }
     const before = this.#inHtml(node, (state) => {
-      assertBlock(state)
+      assertBlockAllowed(state)
       return state
     })
     const names = this.#names(node, block)
@@ -194,7 +202,7 @@ class FieldParser {
   }
 
   #expression(node: hbs.AST.Expression, scope: Scope): Expression {
-    const expression = expressionIn(node)
+    const expression = asSyntaxExpression(node)
     switch (expression.type) {
       case 'PathExpression':
         return this.#path(expression, scope)

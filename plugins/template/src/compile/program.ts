@@ -54,4 +54,4 @@ export interface CompiledTemplate {
 }
 
 /** True if paths in the body of the block start at another item. */
-export const entersItem = (block: BlockName): boolean => block === 'each' || block === 'with'
+export const changesItemContext = (block: BlockName): boolean => block === 'each' || block === 'with'

@@ -1,4 +1,4 @@
-import { type Expression, entersItem, type Program } from './program.ts'
+import { changesItemContext, type Expression, type Program } from './program.ts'
 
 /** Context of a step: the number of enclosing items, and the paths that a condition has checked. */
 interface Around {
@@ -43,7 +43,7 @@ export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolea
       if (condition === undefined) add(of, around)
       else note(condition, false)
       const guarded = condition === undefined ? around : { ...around, given: [...around.given, condition] }
-      const inside = entersItem(block) ? { ...around, items: around.items + 1 } : guarded
+      const inside = changesItemContext(block) ? { ...around, items: around.items + 1 } : guarded
       walk(body, block === 'unless' ? around : inside)
       walk(otherwise, block === 'unless' ? guarded : around)
     }

@@ -203,7 +203,7 @@ const escapes: Readonly<Record<string, string>> = {
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'`=]/g, (character) => escapes[character] ?? character)
 
-export const asItIs = (text: string): string => text
+export const unescapedText = (text: string): string => text
 
 const maxSubjectLength = 500
 
@@ -219,7 +219,7 @@ export function renderTemplate(
 ): Pick<RenderedTemplate, 'subject' | 'content' | 'valueRanges' | 'html'> {
   const budget = new Budget()
   const fill = (program: Program, encode: (text: string) => string) => renderProgram(program, variables, encode, budget)
-  const [line, text] = [oneLine(fill(subject, asItIs)), joined(fill(content, asItIs))]
+  const [line, text] = [oneLine(fill(subject, unescapedText)), joined(fill(content, unescapedText))]
   return {
     subject: line.text,
     content: text.text,

@@ -41,7 +41,7 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
   if (rows.length > 0) await addToRows(db, AuditCountRow, { key: kind, sums: ['total'] }, rows)
 }
 
-export const auditTally = {
+export const auditCountUpdate = {
   columns: kinds.columns.map(({ name }) => name),
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
     changeAuditCounts(

@@ -44,7 +44,7 @@ const start: Place = { afterId: 0, afterAt: null }
  * Selects the orders of an audit run: payments of the last day, newest first, then older orders by id (the slow walk).
  * At the end, the slow walk starts again behind the position `floor`.
  */
-export class AuditWalk {
+export class AuditOrderSelection {
   readonly #parts: WalkParts
 
   constructor(parts: WalkParts) {

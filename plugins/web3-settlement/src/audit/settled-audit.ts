@@ -103,7 +103,7 @@ export class SettledAudit {
     })
   }
 
-  /** Audits the orders of `AuditWalk`. @returns the number of new logs */
+  /** Audits the orders of `AuditOrderSelection`. @returns the number of new logs */
   async run(
     scope: Omit<AuditScope, 'afterId'>,
     rules: { readonly onlyRisky: boolean; readonly notify: boolean },

@@ -3,7 +3,7 @@ import { fitTextToColumn } from '@plinth/kernel'
 import { CallbackRow, type ReviewRow, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
-import { type AttemptReason, type CandidateState, staysCandidate } from '../planning/reasons.ts'
+import { type AttemptReason, type CandidateState, remainsCandidate } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 
 export interface Attempt {
@@ -57,7 +57,7 @@ export class Attempts {
       `update web3_settlement_review_log set last_outcome = ?, last_reasons = ?, last_attempt_at = ? where id in (${places})`,
       [outcome, JSON.stringify(reasons), createdAt, ...ids],
     )
-    const isCandidate = outcome !== 'settled' && log.candidate && staysCandidate(reasons)
+    const isCandidate = outcome !== 'settled' && log.candidate && remainsCandidate(reasons)
     // A review that is settled or rejected keeps its state.
     await db.execute(
       `update web3_settlement_review_log set state = coalesce(?, state), candidate = ?

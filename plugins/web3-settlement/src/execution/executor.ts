@@ -13,11 +13,11 @@ import {
   type BlockingReason,
   type CandidateState,
   payerCauses,
+  remainsCandidate,
   retriedReasons,
-  staysCandidate,
 } from '../planning/reasons.ts'
-import { showsRivals } from '../planning/transfers.ts'
-import { isSettling, type Reviewer, wasMined } from '../reviews/review-logs.ts'
+import { showsSameCompetingOrders } from '../planning/transfers.ts'
+import { isSettlingAction, type Reviewer, wasMined } from '../reviews/review-logs.ts'
 import type { Attempt } from './attempts.ts'
 
 export interface SettlementResult {
@@ -149,7 +149,8 @@ export class Executor {
     if (this.#parts.clock.monotonic() - answeredAt > maxPlanAgeMs) found.add('rpc-query-failed')
     const { planSnapshot: seen } = log
     for (const cause of plan.causes) {
-      const isShown = seen.causes.includes(cause) && (cause !== 'named-by-another-order' || showsRivals(seen, plan))
+      const isShown =
+        seen.causes.includes(cause) && (cause !== 'named-by-another-order' || showsSameCompetingOrders(seen, plan))
       if (!(acceptsCauses && payerCauses.includes(cause) && isShown)) found.add(cause)
     }
     return attemptReasons.filter((reason) => found.has(reason))
@@ -241,8 +242,8 @@ export class Executor {
     const result = { reviewLogId: log.id, outTradeNo: log.outTradeNo, outcome, state, reasons, plan } as const
     const needsPerson = isAutomatic && payerCauses.some((cause) => reasons.includes(cause))
     if (needsPerson && (await this.hold(log, trigger, reviewer, reasons, candidate))) return result
-    const isRetried = isSettling(log.action) && reasons.every((reason) => retriedReasons.has(reason))
-    const isRetryable = isSettling(log.action) && log.candidate && staysCandidate(reasons)
+    const isRetried = isSettlingAction(log.action) && reasons.every((reason) => retriedReasons.has(reason))
+    const isRetryable = isSettlingAction(log.action) && log.candidate && remainsCandidate(reasons)
     await db.transactional(async () => {
       await db.execute(
         `update web3_settlement_review_log set retry_at = ?, retryable = ?

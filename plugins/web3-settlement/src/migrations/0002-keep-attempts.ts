@@ -8,7 +8,7 @@ const position = 'web3_settlement_audit_position'
  * Adds the last attempt and the hold to reviews, and the payment time to audit positions. New indexes find reviews by
  * transaction and attempts by review.
  */
-export const keepAttempts = defineChangeSet({
+export const storeAttempts = defineChangeSet({
   id: '0002-keep-attempts',
   up: ({ schema, type }) => [
     schema.alterTable(review).addColumn('last_outcome', type.text(16)),

@@ -182,7 +182,7 @@ export const factChecks: readonly FactCheck[] = [
  *
  * @param hash in lower case
  */
-export function readFacts(
+export function checkChainFacts(
   given: unknown,
   hash: string,
   checks: readonly FactCheck[] = factChecks,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type BlockingReason, stableMismatchesOf } from './reasons.ts'
+import { type BlockingReason, permanentMismatchesOf } from './reasons.ts'
 import type { Transfer } from './transfers.ts'
 
 /** A value of JSON. It must not contain `undefined`, a bigint or an infinite number. */
@@ -99,7 +99,7 @@ export function reviewFingerprint(facts: ReviewedFacts, version: FingerprintVers
     amountRaw: facts.amount === null ? null : String(facts.amount),
     chainId: facts.chainId,
     chainName: facts.chainName?.toWellFormed() ?? null,
-    mismatch: [...new Set(stableMismatchesOf(facts.reasons))].sort(),
+    mismatch: [...new Set(permanentMismatchesOf(facts.reasons))].sort(),
     outTradeNo: facts.outTradeNo.toWellFormed(),
     receiver: facts.receiver,
     ...(isFirst ? { requiredConfirmations: facts.requiredConfirmations } : {}),

@@ -1,5 +1,5 @@
 import { web3Addresses, zeroAddress } from '@plinth/web3'
-import { type CheckedFacts, type CheckedReceipt, type FactCheck, factChecks, readFacts } from './checked-facts.ts'
+import { type CheckedFacts, type CheckedReceipt, checkChainFacts, type FactCheck, factChecks } from './checked-facts.ts'
 import { type FingerprintVersion, fingerprintVersion, reviewFingerprint } from './fingerprint.ts'
 import {
   type BlockingReason,
@@ -11,8 +11,8 @@ import {
 } from './reasons.ts'
 import {
   chooseTransfer,
+  competingOrdersOf,
   type ExpectedTransfer,
-  rivalsOf,
   type TransferChoice,
   type TransferClaim,
   type TransferPick,
@@ -262,7 +262,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
   const { order, chain, hash, expected, required, facts, receipt, choice, confirmations } = matter
   const found = new Set(checks.pre.filter(({ applies }) => applies(matter)).map(({ reason }) => reason))
   const reasons = blockingReasons.filter((reason) => found.has(reason))
-  const rivals = rivalsOf(input.claims ?? [], { ...input, order, transfer: choice.transfer })
+  const rivals = competingOrdersOf(input.claims ?? [], { ...input, order, transfer: choice.transfer })
   const causes = causesOf(matter, rivals.listed)
   const transfer =
     choice.transfer === null || receipt === null
@@ -383,7 +383,7 @@ function matterOf(input: PlanInput, checks: readonly FactCheck[]): Matter {
   const text = hashTextOf(input)?.toLowerCase()
   const hash = text !== undefined && hashPattern.test(text) ? text : null
   const isAskable = order !== null && chain?.enabled === true && hash !== null
-  const facts = isAskable && error === null ? readFacts(given, hash, checks) : undefined
+  const facts = isAskable && error === null ? checkChainFacts(given, hash, checks) : undefined
   const receipt = facts?.receipt ?? null
   const expected = {
     token: addressOf(order?.tokenContract),

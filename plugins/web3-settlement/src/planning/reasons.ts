@@ -78,7 +78,7 @@ const stableMismatches: ReadonlySet<BlockingReason> = new Set([
   'transfer-removed',
 ])
 
-export const stableMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
+export const permanentMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
   reasons.filter((reason) => stableMismatches.has(reason))
 
 /** Reasons that disappear when the chain has processed the payment. */
@@ -109,7 +109,7 @@ const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   'transfer-removed',
 ])
 
-export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
+export const remainsCandidate = (reasons: readonly AttemptReason[]): boolean =>
   reasons.every((reason) => survivedReasons.has(reason))
 
 interface Findings {

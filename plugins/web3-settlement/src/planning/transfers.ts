@@ -41,7 +41,7 @@ interface Rivals {
  * contains orders of the same payer with equal terms that specify the transaction. Otherwise it contains orders that
  * specify the transaction, and orders with equal terms whose proven payer is the sender.
  */
-export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
+export function competingOrdersOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
   const { outTradeNo, order, transfer, hasMoreClaims = false } = plan
   const isSentByPayer = transfer !== null && order?.payer != null && order.payer === transfer.from
   const rivals = claims.filter((claim) => {
@@ -74,7 +74,7 @@ export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => clai
  * True if the plan `seen` shows all orders that the plan `now` shows. If `now` lists only some of its orders, the
  * digests must be equal.
  */
-export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
+export function showsSameCompetingOrders(seen: ShownRivals, now: ShownRivals): boolean {
   const { claimedBy: listed = [], claimedByDigest: digest } = now
   if (digest == null) return false
   if (totalOf(now) > listed.length) return digest === seen.claimedByDigest

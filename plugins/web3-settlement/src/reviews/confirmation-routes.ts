@@ -1,6 +1,6 @@
 import { id, line, nullable, rateLimited, routesWith, Type } from '@plinth/http'
 import { findingView, viewOfFinding } from '../audit/audit-views.ts'
-import { assertOrdersReached, isLimited } from '../caller-orders.ts'
+import { assertOrdersReadable, isLimited } from '../caller-orders.ts'
 import { namesOf } from '../chain-names.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
@@ -55,7 +55,7 @@ export const confirmationRoutes = [
     reasons: ['payment.order-unknown'],
     async handler(request, parts) {
       const { body } = request
-      await assertOrdersReached(request, parts.payments, [body.outTradeNo])
+      await assertOrdersReadable(request, parts.payments, [body.outTradeNo])
       const { plan } = await parts.candidates.of(questionOf(body))
       const names = await namesOf(request, parts, [plan])
       return viewOfPlan(plan, names)
@@ -72,7 +72,7 @@ export const confirmationRoutes = [
     reasons: ['payment.order-unknown'],
     async handler(request, parts) {
       const { body } = request
-      await assertOrdersReached(
+      await assertOrdersReadable(
         request,
         parts.payments,
         body.items.map(({ outTradeNo }) => outTradeNo),
@@ -103,7 +103,7 @@ export const confirmationRoutes = [
       if (outTradeNos === undefined && isLimited(request)) {
         throw businessError('orders-needed', { data: { field: 'outTradeNos' } })
       }
-      await assertOrdersReached(request, payments, outTradeNos ?? [])
+      await assertOrdersReadable(request, payments, outTradeNos ?? [])
       const paidBefore = new Date(clock.expiryNow() - olderThanMinutes * 60_000)
       const named = async () => {
         const orders = await payments.findMany([...new Set(outTradeNos)])

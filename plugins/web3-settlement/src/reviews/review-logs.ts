@@ -87,7 +87,7 @@ type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutco
 const maxRetryable = 500
 const ordersAtOnce = 200
 
-export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
+export const isSettlingAction = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
 /** Saves and finds reviews (document 3 of the specification, "Settlement review log"). */
 export class ReviewLogs {
@@ -135,7 +135,7 @@ export class ReviewLogs {
       status,
       state: entry.state ?? plan.state,
       candidate,
-      retryable: candidate && isSettling(action) && (status === 'open' || status === 'approved'),
+      retryable: candidate && isSettlingAction(action) && (status === 'open' || status === 'approved'),
       reasons:
         attempt === undefined
           ? [...plan.reasons]

@@ -15,7 +15,7 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type AuditSummary, auditFieldsOfCaller, writeAuditEntry } from '@plinth/kernel'
-import { assertOrdersReached, callerLogs, ordersReached } from '../caller-orders.ts'
+import { assertOrdersReadable, callerLogs, readableOrders } from '../caller-orders.ts'
 import { namesOf } from '../chain-names.ts'
 import { reviewStatuses, settlementOutcomes } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -180,7 +180,7 @@ export const reviewRoutes = [
       'web3-settlement.fingerprint-differs',
     ],
     async handler(request, parts) {
-      await assertOrdersReached(request, parts.payments, [request.body.outTradeNo])
+      await assertOrdersReadable(request, parts.payments, [request.body.outTradeNo])
       const log = await parts.reviews.save(request.body, reviewerOf(request))
       await recorded(request, parts, 'save', log.id, { outTradeNo: log.outTradeNo, state: log.state })
       return viewOfReview(log, await namesOf(request, parts, [log.planSnapshot]))
@@ -263,7 +263,7 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     async handler(request, parts) {
       const { id } = request.params
       const acceptsCauses = request.query.acceptCauses
-      const reached = (outTradeNos: readonly string[]) => ordersReached(request, parts.payments, outTradeNos)
+      const reached = (outTradeNos: readonly string[]) => readableOrders(request, parts.payments, outTradeNos)
       const acceptance = acceptsCauses ? { reached } : undefined
       const result = await parts.settlements.settle(id, trigger, reviewerOf(request), callerLogs(request), acceptance)
       const { outcome, reasons } = result

@@ -52,7 +52,7 @@ export class Votes<Value> {
  *
  * @param now milliseconds since the epoch
  */
-export function agreedFacts(
+export function addVoteAndAgree(
   votes: Votes<ChainObservation> | undefined,
   providerId: string,
   response: Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault,

@@ -13,7 +13,7 @@ import type {
   ProviderFault,
 } from '../contract.ts'
 import type { ContractCall, ContractResponse } from '../signatures/contract-wallets.ts'
-import { agreedFacts, Votes } from './agreement.ts'
+import { addVoteAndAgree, Votes } from './agreement.ts'
 import { RpcError } from './json-rpc.ts'
 import { findBlocks, findTransactions, type Observed, observationOf, receiptsOf } from './observation.ts'
 import {
@@ -133,7 +133,7 @@ export class ChainFactCollector implements Chains {
       const missing = hashes.filter((hash) => !found.has(hash))
       if (missing.length === 0) break
       for (const [hash, response] of await this.#ask(chain, opened, missing)) {
-        const agreed = agreedFacts(votes.get(hash), opened.id, response, this.#parts.clock.now())
+        const agreed = addVoteAndAgree(votes.get(hash), opened.id, response, this.#parts.clock.now())
         if (agreed !== undefined) found.set(hash, agreed)
       }
     }

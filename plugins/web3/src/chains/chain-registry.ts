@@ -16,7 +16,7 @@ import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { ChainSource } from './chain-facts.ts'
 import { ChainRow, type StoredProvider } from './entities.ts'
-import { endpointOf, isExplorerUrl, type OpenedChain } from './provider-pool.ts'
+import { endpointWithoutSecrets, isExplorerUrl, type OpenedChain } from './provider-pool.ts'
 
 /** A provider in a request. If `url` is omitted, the stored URL remains. */
 interface GivenProvider {
@@ -206,7 +206,7 @@ export class ChainRegistry implements ChainSource {
         url ??
         (kept === undefined ? undefined : await this.#parts.box.open(purposeOf(name, id), kept).catch(() => undefined))
       if (opened === undefined) continue
-      const endpoint = endpointOf(opened)
+      const endpoint = endpointWithoutSecrets(opened)
       if (used.has(endpoint)) {
         throw businessError('provider-url-twice', { data: { field: `providers/${at}/url`, rule: 'distinct' } })
       }

@@ -18,7 +18,10 @@ const signatureAbi = [
 ] as const
 
 /** Returns the call that checks a signature, and the only result that confirms it. */
-export async function signatureCall(digest: Hex, signature: Hex): Promise<{ readonly data: Hex; readonly yes: Hex }> {
+export async function encodeSignatureCall(
+  digest: Hex,
+  signature: Hex,
+): Promise<{ readonly data: Hex; readonly yes: Hex }> {
   const { encodeFunctionData, encodeFunctionResult, toFunctionSelector } = await viem()
   return {
     data: encodeFunctionData({ abi: signatureAbi, args: [digest, lowerHex(signature)] }),
@@ -27,14 +30,14 @@ export async function signatureCall(digest: Hex, signature: Hex): Promise<{ read
 }
 
 /** Returns the calls that read decimals and symbol of a token (EIP-20). */
-export async function tokenCalls(): Promise<{ readonly decimals: Hex; readonly symbol: Hex }> {
+export async function encodeTokenCalls(): Promise<{ readonly decimals: Hex; readonly symbol: Hex }> {
   const { encodeFunctionData, erc20Abi } = await viem()
   const call = (functionName: 'decimals' | 'symbol') => encodeFunctionData({ abi: erc20Abi, functionName })
   return { decimals: call('decimals'), symbol: call('symbol') }
 }
 
 /** Decodes a `string`, or the `bytes32` of early tokens; undefined for other data. */
-export async function symbolText(data: Hex): Promise<string | undefined> {
+export async function decodeSymbol(data: Hex): Promise<string | undefined> {
   const { decodeFunctionResult, erc20Abi, erc20Abi_bytes32, hexToString } = await viem()
   const isWord = data.length === 66
   try {

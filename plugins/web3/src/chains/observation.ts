@@ -8,7 +8,7 @@ import type {
   ProviderFault,
 } from '../contract.ts'
 import { type JsonRpc, RpcError } from './json-rpc.ts'
-import { type BlockHead, blockHead, quantity, receipt, transaction } from './rpc-results.ts'
+import { type BlockHead, parseBlockHead, quantity, receipt, transaction } from './rpc-results.ts'
 
 export interface ChainHeads {
   readonly head: number
@@ -59,13 +59,13 @@ export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain):
 }
 
 async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Promise<number> {
-  const block = blockHead(await rpc.call('eth_getBlockByNumber', [finality, false]))
+  const block = parseBlockHead(await rpc.call('eth_getBlockByNumber', [finality, false]))
   if (block === null) throw new RpcError('result-invalid')
   return block.number
 }
 
 /** Measures the pace up to a block. Throws RpcError, also if the provider does not know the block. */
-export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
+export async function readBlockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
   // Starts at block 1, because on Ethereum the time of block 0 is 0.
   const start = Math.max(1, number - paceBlocks)
   const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
@@ -121,7 +121,7 @@ export function observationOf(
 }
 
 async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> {
-  const block = blockHead(await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
+  const block = parseBlockHead(await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
   if (block !== null && block.number !== number) throw new RpcError('result-invalid')
   return block
 }

@@ -2,7 +2,7 @@ import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Chain, ProviderFault } from '../contract.ts'
 import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
-import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
+import { type BlockPace, type ChainHeads, heads, readBlockPace } from './observation.ts'
 
 export interface BreakerSettings {
   /** Consecutive failures after which a provider is paused. */
@@ -60,7 +60,7 @@ export class CircuitBreaker {
 }
 
 /** Returns a URL in a form for comparison, without the fragment, which is never sent. */
-export function endpointOf(address: string): string {
+export function endpointWithoutSecrets(address: string): string {
   const url = URL.parse(address)
   if (url === null) return address
   url.hash = ''
@@ -122,7 +122,7 @@ interface SeenHead {
  */
 interface Provider {
   readonly id: string
-  /** See `endpointOf`. */
+  /** See `endpointWithoutSecrets`. */
   readonly endpoint: string
   readonly chainRpc: JsonRpc
   readonly transactionRpc: JsonRpc
@@ -286,7 +286,7 @@ export class ProviderPool {
 
   /** True if the chain can have produced this many more blocks by now; undefined without block times. */
   async #canHaveGrown(provider: Provider, number: number, blocks: number): Promise<boolean | undefined> {
-    const pace = await blockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
+    const pace = await readBlockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
       if (error instanceof RpcError) return undefined
       throw error
     })
@@ -321,7 +321,7 @@ export class ProviderPool {
       const breaker = new CircuitBreaker(clock, () => settings().breaker)
       const made = this.#providers.get(key) ?? {
         id: opened.id,
-        endpoint: endpointOf(url),
+        endpoint: endpointWithoutSecrets(url),
         ...connections,
         breaker,
         head: undefined,

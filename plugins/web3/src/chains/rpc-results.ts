@@ -23,7 +23,7 @@ export function quantity(value: unknown): number {
 }
 
 /** Reads a block; null if the node does not know it. @throws the errors of `quantity` */
-export function blockHead(value: unknown): BlockHead | null {
+export function parseBlockHead(value: unknown): BlockHead | null {
   if (value === null) return null
   const { number, hash, timestamp } = members(value)
   return {

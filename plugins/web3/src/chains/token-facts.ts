@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { normalize } from '../addresses.ts'
 import type { TokenInfo, Tokens } from '../contract.ts'
 import type { ContractChains } from '../signatures/contract-wallets.ts'
-import { symbolText, tokenCalls } from './contract-abi.ts'
+import { decodeSymbol, encodeTokenCalls } from './contract-abi.ts'
 
 interface TokenParts {
   readonly chains: Pick<ContractChains, 'call'>
@@ -53,7 +53,7 @@ export class TokenFacts implements Tokens {
       const result = await this.#parts.chains.call(chainName, { to, data, gas })
       return 'error' in result ? undefined : result.data
     }
-    const calls = await tokenCalls()
+    const calls = await encodeTokenCalls()
     const [decimals, symbol] = await Promise.all([read(calls.decimals), read(calls.symbol)])
     const info = { decimals: decimalsOf(decimals), symbol: await symbolOf(symbol) }
     // A contract without decimals will not get them later, so only failed queries are repeated.
@@ -74,7 +74,7 @@ function decimalsOf(data: string | null | undefined): number | null {
 const symbolPattern = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
 
 async function symbolOf(data: `0x${string}` | null | undefined): Promise<string | null> {
-  const text = data == null ? undefined : await symbolText(data)
+  const text = data == null ? undefined : await decodeSymbol(data)
   const symbol = text?.replace(/\0+$/, '')
   return symbol !== undefined && symbolPattern.test(symbol) ? symbol : null
 }

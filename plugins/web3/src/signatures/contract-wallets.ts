@@ -1,5 +1,5 @@
 import { isHexBytes, toHex } from '../addresses.ts'
-import { signatureCall } from '../chains/contract-abi.ts'
+import { encodeSignatureCall } from '../chains/contract-abi.ts'
 import type { Address, Chain, ChainFactsFailure, Hex, VerificationResult } from '../contract.ts'
 
 export interface ContractCall {
@@ -66,7 +66,7 @@ export class ContractWallets {
     const chainName = this.#parts.chainName()
     const chain = chainName === '' ? undefined : await this.#parts.chains.get(chainName)
     if (chain?.enabled !== true || chain.chainId !== chainId) return recovered
-    const { data, yes } = await signatureCall(toHex(digest), signature)
+    const { data, yes } = await encodeSignatureCall(toHex(digest), signature)
     const agreedProviders = await this.#ask(chainName, { to: address as Address, data, gas: maxGas }, yes)
     if (agreedProviders === undefined) return { ...recovered, reason: 'contract-unanswered' }
     if (agreedProviders === 0) return recovered

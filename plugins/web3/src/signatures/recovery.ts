@@ -59,7 +59,7 @@ const maxMessageLength = 16 * 1024
  * Returns the digest of `personal_sign` (EIP-191, version 0x45). Its prefix counts bytes, not characters. Undefined for
  * a message that is too long, has an unpaired surrogate or invalid hexadecimal text.
  */
-export function personalDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
+export function personalMessageDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
   const bytes = bytesOf(message, encoding)
   if (bytes === undefined || bytes.length > maxMessageLength) return undefined
   const prefix = utf8(`\x19Ethereum Signed Message:\n${bytes.length}`)

@@ -8,7 +8,7 @@ import type {
   WalletVerifier,
 } from '../contract.ts'
 import type { ContractWallets } from './contract-wallets.ts'
-import { addressOfKey, personalDigest, type RecoveryBackend, readSignature } from './recovery.ts'
+import { addressOfKey, personalMessageDigest, type RecoveryBackend, readSignature } from './recovery.ts'
 import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain, TypedDataError } from './typed-data/document.ts'
 
@@ -47,7 +47,7 @@ function verifyPersonal(
   backend: RecoveryBackend,
   { address, ...signed }: PersonalSignature,
 ): Verified<VerificationResult> {
-  const digest = personalDigest(signed.message, signed.messageEncoding)
+  const digest = personalMessageDigest(signed.message, signed.messageEncoding)
   if (digest === undefined) return { result: rejected(address, 'message-malformed') }
   return { result: verifyDigest(backend, address, digest, signed.signature), digest }
 }

@@ -1,5 +1,5 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { onTheWire } from '../../address.ts'
+import { encodeAddressForServer } from '../../address.ts'
 import type { MailDelivery } from '../../contract.ts'
 import { PoolExhausted } from './smtp-pool.ts'
 import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
@@ -32,7 +32,7 @@ export function deliveriesOf(
 export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
   const { cause, begun } = error instanceof SmtpFailure ? error : { cause: errorOf(error), begun: false }
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
-    return deliveriesOf(to, { rejected: to.map(onTheWire), rejectedErrors: cause.rejectedErrors }, mask)
+    return deliveriesOf(to, { rejected: to.map(encodeAddressForServer), rejectedErrors: cause.rejectedErrors }, mask)
   }
   const failure = failureOf(cause, begun, error instanceof SmtpFailure, mask)
   return to.map((address) => ({ address, ...failure }))

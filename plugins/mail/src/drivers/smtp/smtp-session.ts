@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { onTheWire } from '../../address.ts'
+import { encodeAddressForServer } from '../../address.ts'
 import type { MailConfig } from '../../config.ts'
 import type { OutgoingMail } from '../../contract.ts'
 
@@ -26,7 +26,7 @@ export const smtpKeys = [
   'platform.mail.smtp.max-messages',
 ] as const
 
-export const smtpSettings = (config: Pick<MailConfig, 'get'>): SmtpSettings => ({
+export const readSmtpSettings = (config: Pick<MailConfig, 'get'>): SmtpSettings => ({
   host: config.get('platform.mail.smtp.host'),
   port: config.get('platform.mail.smtp.port'),
   security: config.get('platform.mail.smtp.security'),
@@ -130,7 +130,7 @@ export class SmtpSession {
       },
     })
     try {
-      const envelope = { from: onTheWire(from), to: to.map(onTheWire), size: raw.length }
+      const envelope = { from: encodeAddressForServer(from), to: to.map(encodeAddressForServer), size: raw.length }
       const info = await this.#step<SMTPConnection.SentMessageInfo>(signal, (done) =>
         this.#connection.send(envelope, body, done),
       )

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { fromHex, type Hex, isHexBytes, keccak256, normalize, utf8 } from '../../addresses.ts'
 import {
-  bitsOf,
+  arrayElementOf,
   domainType,
-  elementOf,
+  integerBitsOf,
   isJsonObject,
   type JsonValue,
   type StructTypes,
@@ -63,18 +63,21 @@ class Encoder {
   }
 
   #word(type: string, value: JsonValue | undefined): Uint8Array {
-    const array = elementOf(type)
+    const array = arrayElementOf(type)
     if (array !== undefined) return this.#array(array, value)
     if (this.#types.has(type)) return this.struct(type, value)
     if (type === 'string') return hashOf(typeof value === 'string' && value.isWellFormed() ? utf8(value) : undefined)
     if (type === 'bytes') return hashOf(typeof value === 'string' && isHexBytes(value) ? fromHex(value) : undefined)
     if (type === 'bool') return flag(value)
     if (type === 'address') return padded('left', typeof value === 'string' ? normalize(value) : null)
-    const bits = bitsOf(type)
+    const bits = integerBitsOf(type)
     return bits === undefined ? fixedBytes(Number(type.slice('bytes'.length)), value) : integer(type, bits, value)
   }
 
-  #array({ element, length }: NonNullable<ReturnType<typeof elementOf>>, value: JsonValue | undefined): Uint8Array {
+  #array(
+    { element, length }: NonNullable<ReturnType<typeof arrayElementOf>>,
+    value: JsonValue | undefined,
+  ): Uint8Array {
     if (!Array.isArray(value)) throw new TypedDataError('no array')
     if (length !== undefined && value.length !== length) throw new TypedDataError('an array of another length')
     if (value.length > maxWords) throw new TypedDataError('too long an array')
@@ -109,7 +112,7 @@ class Encoder {
 
   #referenced(type: string, found: Set<string>): Set<string> {
     let base = type
-    for (let array = elementOf(base); array !== undefined; array = elementOf(base)) base = array.element
+    for (let array = arrayElementOf(base); array !== undefined; array = arrayElementOf(base)) base = array.element
     if (found.has(base) || !this.#types.has(base)) return found
     found.add(base)
     for (const field of this.#types.get(base) ?? []) this.#referenced(field.type, found)

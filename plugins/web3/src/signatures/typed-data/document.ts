@@ -97,14 +97,16 @@ function readTypes(declared: JsonObject): StructTypes {
 }
 
 /** Returns the element type of an array type, and its length if fixed. */
-export function elementOf(type: string): { readonly element: string; readonly length: number | undefined } | undefined {
+export function arrayElementOf(
+  type: string,
+): { readonly element: string; readonly length: number | undefined } | undefined {
   const [suffix] = arraySuffix.exec(type) ?? []
   if (suffix === undefined) return undefined
   return { element: type.slice(0, -suffix.length), length: suffix === '[]' ? undefined : Number(suffix.slice(1, -1)) }
 }
 
 /** Returns the bits of an integer type; undefined for other types. */
-export function bitsOf(type: string): number | undefined {
+export function integerBitsOf(type: string): number | undefined {
   const [, bits] = atomic.exec(type) ?? []
   return bits === undefined ? undefined : Number(bits)
 }
@@ -134,9 +136,9 @@ function readField(field: unknown): StructField {
 
 function assertKnown(type: string, types: StructTypes): void {
   let base = type
-  for (let array = elementOf(base); array !== undefined; array = elementOf(base)) base = array.element
+  for (let array = arrayElementOf(base); array !== undefined; array = arrayElementOf(base)) base = array.element
   if (types.has(base)) return
-  const bits = bitsOf(base)
+  const bits = integerBitsOf(base)
   const isSound = atomic.test(base) && (bits === undefined || (bits >= 8 && bits <= 256 && bits % 8 === 0))
   // `uint0128` would be another spelling of `uint128`, so it is rejected.
   if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataError('an unknown type')
