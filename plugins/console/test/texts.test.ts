@@ -18,6 +18,8 @@ import walletEn from '../web/admin/wallet/text/en.json' with { type: 'json' }
 import walletZhCN from '../web/admin/wallet/text/zh-CN.json' with { type: 'json' }
 import type * as used from '../web/install/wire.ts'
 import en from '../web/text/en.json' with { type: 'json' }
+import { languages } from '../web/text/language.ts'
+import { addTexts, sayIn, type TextKey } from '../web/text/texts.ts'
 import zhCN from '../web/text/zh-CN.json' with { type: 'json' }
 import { barriers, openPage, skip } from './fixtures/browser.ts'
 
@@ -40,6 +42,25 @@ t.test('I-201 both languages have every text, with the same placeholders', async
     t.not(text, '', key)
     t.same(placeholders(chinese.get(key) ?? ''), placeholders(text), key)
   }
+})
+
+t.test('a page says each text of the common and of its own catalogue', (t) => {
+  addTexts({ en: adminEn, 'zh-CN': adminZhCN })
+  const catalogues = { en: [en, adminEn], 'zh-CN': [zhCN, adminZhCN] }
+  for (const language of languages) {
+    const translate = sayIn(language)
+    for (const [key, text] of catalogues[language].flatMap((texts) => flat(texts)))
+      t.equal(translate(key as TextKey), text.replaceAll(/\{\{\w+\}\}/g, ''), `${language} ${key}`)
+  }
+  const translate = sayIn('en')
+  t.equal(translate, sayIn('en'), 'the function stays the same')
+  t.equal(translate('app.failure.trace', { traceId: 'a1' }), 'Trace ID: a1')
+  t.equal(translate('nothing.here' as TextKey), 'nothing.here')
+  const plural = flat(en)
+    .find(([key]) => key.endsWith('_one'))?.[0]
+    .replace('_one', '') as TextKey
+  t.not(translate(plural, { count: 1 }), translate(plural, { count: 2 }))
+  t.end()
 })
 
 t.test('the sources of the pages pass a type check for browsers', { timeout: 600_000 }, async (t) => {

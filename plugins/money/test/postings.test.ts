@@ -190,6 +190,25 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
       const refused = await ledger.credit({ ...good, ...change }).catch((error) => error)
       t.hasStrict(refused, { code: '400', reason: 'money.posting-invalid', data: { field } })
     }
+    await ledger.credit({ ...good, amount: 5, key: 'bad:grant' })
+    const { holdId } = await ledger.hold({ ...good, key: 'bad:hold' })
+    const spent = await ledger.debit({ ...good, key: 'bad:debit' })
+    const none = { amount: 0, key: 'bad', kind }
+    const moved = { ...none, amount: 1, asset }
+    for (const [field, call] of [
+      ['amount', () => ledger.debit({ ...good, ...none })],
+      ['amount', () => ledger.hold({ ...good, ...none })],
+      ['amount', () => ledger.transfer({ from: user('bad'), to: user('m1'), asset, ...none })],
+      ['amount', () => ledger.capture({ holdId, ...none })],
+      ['amount', () => ledger.reverse({ journalId: spent.journalId, ...none })],
+      ['to', () => ledger.transfer({ from: user('bad'), to: user('bad'), ...moved })],
+      ['from.id', () => ledger.transfer({ from: user('white space'), to: user('m1'), ...moved })],
+      ['to.id', () => ledger.transfer({ from: user('m1'), to: user('white space'), ...moved })],
+      ['expiresAt', () => ledger.hold({ ...good, expiresAt: 0 })],
+      ['counter', () => ledger.debit({ ...good, counter: 'Upper' })],
+      ['counter', () => ledger.capture({ holdId, key: 'bad', kind, counter: 'Upper' })],
+    ] as const)
+      await rejectsWith(t, call(), { code: '400', reason: 'money.posting-invalid', data: { field } })
     const { journalId } = await ledger.credit({ ...good, key: 'bad:long', reason: '🎁'.repeat(255) })
     t.equal((await ledger.journal(journalId)).reason, '🎁'.repeat(255), 'characters count, however they are written')
     t.equal(await reasonOf(ledger.credit({ ...good, asset: 'gold' })), '400 money.asset-unknown')
