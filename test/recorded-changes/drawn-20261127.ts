@@ -57,7 +57,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['test/release/upgrade.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/own/role-matrix/role-draft.ts',
+    file: 'plugins/console/web/admin/own/role-matrix/roles.ts',
     fragment: '.every((word) => text.includes(word))',
     replacement: '.some((word) => text.includes(word))',
     effect: 'The search of permissions finds what has one word of several.',

@@ -4,7 +4,8 @@ import { Link } from 'wouter'
 import { useSpeech } from '../../../app/app.tsx'
 import { pressed } from '../../shell/shortcuts.ts'
 import classes from './matrix-table.module.css'
-import { draft, holds, type Permission, type Role, type RoleChange, type RoleChanges, rolePage } from './role-draft.ts'
+import { draft, type RoleChange, type RoleChanges } from './role-draft.ts'
+import { holds, type Permission, type Role, rolePage } from './roles.ts'
 
 interface MatrixTableProps {
   readonly roles: readonly Role[]

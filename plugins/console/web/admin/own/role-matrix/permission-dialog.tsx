@@ -8,7 +8,7 @@ import dialog from '../../pages/forms/dialog.module.css'
 import { LoadFailure } from '../../pages/load-state.tsx'
 import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
 import classes from './permission-dialog.module.css'
-import { holds, operationIds, type Permission, type Role, usersPage } from './role-draft.ts'
+import { holds, operationIds, type Permission, type Role, usersPage } from './roles.ts'
 
 interface PermissionDialogProps {
   readonly page: OwnPageView

@@ -10,16 +10,8 @@ import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
 import { toasts } from '../../shell/toasts.ts'
 import classes from './review-dialog.module.css'
-import {
-  countOf,
-  draft,
-  operationIds,
-  type Permission,
-  type Role,
-  type RoleChange,
-  replacementOf,
-  useDraft,
-} from './role-draft.ts'
+import { countOf, draft, type RoleChange, replacementOf, useDraft } from './role-draft.ts'
+import { operationIds, type Permission, type Role } from './roles.ts'
 
 interface ReviewDialogProps {
   readonly page: OwnPageView

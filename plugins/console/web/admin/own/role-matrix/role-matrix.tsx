@@ -15,8 +15,9 @@ import tools from '../search-tools.module.css'
 import { MatrixTable } from './matrix-table.tsx'
 import { PermissionDialog } from './permission-dialog.tsx'
 import { ReviewDialog } from './review-dialog.tsx'
-import { countOf, draft, fits, operationIds, type Permission, type RolePage, useDraft } from './role-draft.ts'
+import { countOf, draft, useDraft } from './role-draft.ts'
 import classes from './role-matrix.module.css'
+import { fits, operationIds, type Permission, type RolePage } from './roles.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 

@@ -1,8 +1,15 @@
 import t from 'tap'
-import { fits, holds, type Permission, type Role } from '../web/admin/own/role-matrix/role-draft.ts'
+import { fits, holds, type Permission, type Role } from '../web/admin/own/role-matrix/roles.ts'
 
 t.test('the search finds a permission by all words of its code, name or plugin, in any case', (t) => {
-  const permission: Permission = { code: 'iam:user:view', name: 'View users', plugin: 'iam', pluginTitle: 'Accounts' }
+  const permission: Permission = {
+    code: 'iam:user:view',
+    name: 'View users',
+    description: null,
+    plugin: 'iam',
+    pluginTitle: 'Accounts',
+    loaded: true,
+  }
   for (const query of ['', 'user', 'view users', 'USERS View', 'accounts view', 'iam:user', 'view  iam'])
     t.equal(fits(permission, query), true, query)
   for (const query of ['view roles', 'roles', 'accounts delete']) t.equal(fits(permission, query), false, query)
