@@ -103,8 +103,8 @@ export const drawn20261128: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/text/plugin-texts.ts',
-    fragment: 'const english = textsOf(messages.en)',
-    replacement: "const english = textsOf(messages['zh-CN'])",
+    fragment: 'const english = flattenMessages(messages.en)',
+    replacement: "const english = flattenMessages(messages['zh-CN'])",
     effect: 'A placeholder that only one language has is not reported.',
     breaks: [],
     noticedBy: ['kernel/test/plan.test.ts'],
@@ -238,10 +238,10 @@ export const drawn20261128: readonly RecordedChange[] = [
   {
     file: 'kernel/src/configuration/config-values.ts',
     fragment: `    const rows = new Map(layers.map((layer) => [layer.key, layer]))
-    const changes = new Map<string, Change>()
+    const changes = new Map<string, KeyStateChange>()
     const layerOf`,
     replacement: `    const rows = new Map(layers.slice(1).map((layer) => [layer.key, layer]))
-    const changes = new Map<string, Change>()
+    const changes = new Map<string, KeyStateChange>()
     const layerOf`,
     effect: 'The preview of stored values leaves out the first one.',
     breaks: [],
@@ -301,7 +301,7 @@ export const drawn20261128: readonly RecordedChange[] = [
   },
   {
     file: 'migrations/src/lock.ts',
-    fragment: "const dead = holder !== undefined && !mayBeAlive(holder) ? holder.token : ''",
+    fragment: "const dead = holder !== undefined && !mayProcessBeAlive(holder) ? holder.token : ''",
     replacement: "const dead = holder !== undefined ? holder.token : ''",
     effect: 'A process takes the lock of a migration that runs.',
     breaks: [],
@@ -478,7 +478,7 @@ export const drawn20261128: readonly RecordedChange[] = [
   {
     file: 'kernel/src/verify/verify-plugin.ts',
     fragment: `    cwd,
-    env: cleanEnvironment(),
+    env: createCleanEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,`,
     replacement: `    cwd,
