@@ -78,6 +78,16 @@ async function failure(work: Promise<unknown>): Promise<OutgoingHttpError> {
   throw new Error('it was answered')
 }
 
+t.test('a request and a connection test reach an IPv6 address', async (t) => {
+  const listening = createServer((_, response) => response.end('reached'))
+  await new Promise<void>((resolve) => listening.listen(0, '::1', resolve))
+  t.teardown(() => listening.close())
+  const host = `[::1]:${(listening.address() as AddressInfo).port}`
+  const outgoing = client(t, { allowedHosts: [host] })
+  await outgoing.reach({ url: `http://${host}/` })
+  t.hasStrict(await outgoing.request({ url: `http://${host}/` }), { body: 'reached' })
+})
+
 t.test('N-057 private addresses are rejected in every notation, and never contacted', async (t) => {
   const there = await server(t)
   const { port } = there
