@@ -61,7 +61,7 @@ t.test(
   async (t) => {
     const { page, complaints } = await opened(t.teardown, 'iam.users')
     await page.getByRole('button', { name: 'New user' }).click()
-    await page.getByLabel('User name').fill('anna')
+    await page.getByRole('textbox', { name: 'User name' }).fill('anna')
     await page.getByLabel('E-mail address').fill('no address')
     await page.getByRole('textbox', { name: 'Password' }).fill(password)
     await page.getByRole('combobox', { name: 'Roles' }).click()
@@ -73,7 +73,7 @@ t.test(
       .getByText(/address is not valid|e-mail/i)
       .last()
       .waitFor()
-    t.equal(await page.getByLabel('User name').inputValue(), 'anna')
+    t.equal(await page.getByRole('textbox', { name: 'User name' }).inputValue(), 'anna')
     await page.getByLabel('E-mail address').fill('anna@example.com')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -112,7 +112,7 @@ t.test(
 t.test('a user is exported and erased on the page of the user', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, 'iam.users')
   await page.getByRole('button', { name: 'New user' }).click()
-  await page.getByLabel('User name').fill('carla')
+  await page.getByRole('textbox', { name: 'User name' }).fill('carla')
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -170,7 +170,7 @@ t.test(
 t.test('a session that ends in the middle of a form loses nothing', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, 'iam.users')
   await page.getByRole('button', { name: 'New user' }).click()
-  await page.getByLabel('User name').fill('berta')
+  await page.getByRole('textbox', { name: 'User name' }).fill('berta')
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.context().clearCookies()
   // The list behind the form may call the server before the form does. The sign-in dialog then already covers the
@@ -180,7 +180,7 @@ t.test('a session that ends in the middle of a form loses nothing', { skip, time
   await page.locator('input[autocomplete=current-password]').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByText('Your session has ended', { exact: false }).waitFor({ state: 'detached' })
-  t.equal(await page.getByLabel('User name').inputValue(), 'berta')
+  t.equal(await page.getByRole('textbox', { name: 'User name' }).inputValue(), 'berta')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('link', { name: 'berta' }).waitFor()
   t.strictSame(complaints, [])

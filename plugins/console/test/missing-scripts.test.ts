@@ -123,13 +123,13 @@ t.test(
 
     await page.goto(`${url}iam.users`)
     await page.getByRole('button', { name: 'New user' }).click()
-    await page.getByLabel('User name').fill('frida')
+    await page.getByRole('textbox', { name: 'User name' }).fill('frida')
     await page.getByRole('textbox', { name: 'Password' }).fill(password)
     await page.reload()
     t.equal(await page.evaluate('sessionStorage.length'), 0, 'it is kept while the page is away alone')
     await page.getByRole('button', { name: 'New user' }).click()
     await page.getByText('Your unsaved entries were restored.').waitFor()
-    t.equal(await page.getByLabel('User name').inputValue(), 'frida')
+    t.equal(await page.getByRole('textbox', { name: 'User name' }).inputValue(), 'frida')
     t.equal(await page.getByRole('textbox', { name: 'Password' }).inputValue(), '')
   },
 )

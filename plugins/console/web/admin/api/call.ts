@@ -87,12 +87,20 @@ export class CallFailure extends Error {
   }
 }
 
+/**
+ * Idempotency keys of writes whose outcome is unknown, by the content of the write. If the user repeats such a write, it
+ * is sent with the same key, so that the server does not execute it again.
+ */
+export type PendingKeys = Record<string, string>
+
 interface CallInput {
   readonly params?: Readonly<Record<string, Value>>
   readonly query?: Readonly<Record<string, Value | readonly string[]>>
   readonly body?: unknown
   /** Reason to record in the audit. */
   readonly reason?: string
+  /** Keys of the form to which the write belongs. A read has none. */
+  readonly keys?: PendingKeys
   /** Cancels the call. The signal is required, so that every request ends when its part of the page is closed. */
   readonly signal: AbortSignal
 }
@@ -120,7 +128,10 @@ export class Api {
    * @throws CallFailure; the reason of the signal if it was aborted
    */
   async call<T>(operation: Callable, input: CallInput): Promise<T> {
-    const response = await this.#send(operation, input)
+    const { keys = {} } = input
+    const content = JSON.stringify([operation.method, this.addressOf(operation, input), input.body])
+    if (input.keys !== undefined) keys[content] ??= newKey()
+    const response = await this.#send(operation, input, keys[content])
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
     input.signal.throwIfAborted()
@@ -130,10 +141,12 @@ export class Api {
     else this.#connection.regain()
     if (answer === undefined || isOfProxy) throw new CallFailure('away', '')
     const { code, message, data } = answer
-    if (code === '200') return data as T
-    const kind = kinds[code] ?? (code === '503' ? 'away' : 'failed')
-    if (kind === 'signed-out') this.#onSignedOut()
     const facts = typeof data === 'object' && data !== null ? (data as Readonly<Record<string, unknown>>) : {}
+    const kind = kinds[code] ?? (code === '503' ? 'away' : 'failed')
+    // A server that is unavailable, or still executes the first call with this key, has not reported the outcome.
+    if (code === '200' || (kind !== 'away' && facts['reason'] !== 'idempotency.in-progress')) delete keys[content]
+    if (code === '200') return data as T
+    if (kind === 'signed-out') this.#onSignedOut()
     throw new CallFailure(kind, message, { traceId, data: facts })
   }
 
@@ -145,11 +158,13 @@ export class Api {
   async #send(
     { method, path }: Callable,
     { params = {}, query = {}, body, reason, signal }: CallInput,
+    key: string | undefined,
   ): Promise<Response> {
     const headers: Record<string, string> = { accept: 'application/json', 'accept-language': this.#language() }
     if (body !== undefined) headers['content-type'] = 'application/json'
     const why = reason?.trim() ?? ''
     if (why !== '') headers['x-reason'] = encodeURIComponent(why)
+    if (key !== undefined) headers['idempotency-key'] = key
     const timeout = AbortSignal.timeout(deadlineMs)
     try {
       return await fetch(this.addressOf({ method, path }, { params, query }), {
@@ -168,6 +183,9 @@ export class Api {
     }
   }
 }
+
+/** Returns a random key. `randomUUID` is missing on pages that are not served with HTTPS. */
+const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 const filled = (path: string, params: Readonly<Record<string, Value>>) =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name] ?? '')))

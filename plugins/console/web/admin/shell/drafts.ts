@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 
 /** Number of unsaved changes per page. The numbers are lost when the browser page is closed. */
 let counts: ReadonlyMap<string, number> = new Map()
@@ -100,4 +100,13 @@ export function takeDraft<Draft>(name: string): Draft | undefined {
   const { [name]: draft, ...drafts } = kept?.drafts ?? {}
   if (kept !== undefined) kept = { ...kept, drafts }
   return draft as Draft | undefined
+}
+
+/** A text field that is kept like a form. An empty text is not kept. */
+export function useKeptText(name: string): readonly [string, (text: string) => void] {
+  const [text, setText] = useState(() => takeDraft<string>(name) ?? '')
+  const latest = useRef(text)
+  latest.current = text
+  useEffect(() => keepDraft(name, () => latest.current || undefined), [name])
+  return [text, setText]
 }

@@ -29,6 +29,9 @@ interface DraftState {
   readonly forgotten: number
 }
 
+/** Name under which the reason of the review is kept. */
+export const reasonDraft = 'system-config.centre reason'
+
 const nothing: DraftState = { changes: new Map(), faults: new Map(), forgotten: 0 }
 
 export const schemaOf = ({ schema }: ConfigItem): Schema => schema ?? {}
@@ -94,7 +97,16 @@ class ConfigDraft {
   }
 
   clear(): void {
+    takeDraft(reasonDraft)
     this.#set(nothing)
+  }
+
+  /** Removes changes that are already stored. Whether a secret is stored is unknown. */
+  settle(items: ReadonlyMap<string, ConfigItem>): void {
+    const stored = conflictsOf(this.#state.changes.values(), items).filter(
+      ({ change, now }) => !now.sensitive && isSame(sentChange(change).value, now.stored?.value),
+    )
+    if (stored.length > 0) this.drop(stored.map(({ change }) => change.key))
   }
 
   /** Makes the current stored values the new basis of the changes. */

@@ -211,7 +211,9 @@ interface Verification {
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
   const { translate } = useSpeech()
   const api = useApi()
-  const ask = useWrite((signal) => api.call<Verification>(operation, { body: { key: item.key, value }, signal }))
+  const ask = useWrite((signal, body: { readonly key: string; readonly value: unknown }) =>
+    api.call<Verification>(operation, { body, signal }),
+  )
   const { reset } = ask
   // biome-ignore lint/correctness/useExhaustiveDependencies: the result of the last check does not apply to a changed value
   useEffect(reset, [value])
@@ -219,7 +221,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
   const verdict = data && known(results, data.outcome, 'unverified')
   return (
     <>
-      <Button variant="default" size="xs" loading={ask.isPending} onClick={() => ask.mutate()}>
+      <Button variant="default" size="xs" loading={ask.isPending} onClick={() => ask.mutate({ key: item.key, value })}>
         {translate('config.verify')}
       </Button>
       <span

@@ -1,6 +1,6 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
@@ -8,9 +8,10 @@ import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
+import { useKeptText } from '../../shell/drafts.ts'
 import { toasts } from '../../shell/toasts.ts'
 import classes from './review-dialog.module.css'
-import { countOf, draft, type RoleChange, replacementOf, useDraft } from './role-draft.ts'
+import { countOf, draft, type RoleChange, reasonDraft, replacementOf, useDraft } from './role-draft.ts'
 import { operationIds, type Permission, type Role } from './roles.ts'
 
 interface ReviewDialogProps {
@@ -27,7 +28,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   const api = useApi()
   const client = useQueryClient()
   const changes = useDraft()
-  const [reason, setReason] = useState('')
+  const [reason, setReason] = useKeptText(reasonDraft)
   const [failures, setFailures] = useState<ReadonlyMap<number, CallFailure>>(new Map())
   /** Current state of the roles that another user has changed, by id. */
   const [read, setRead] = useState<ReadonlyMap<number, Role>>(new Map())
@@ -37,6 +38,8 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
     const now = nowOf(change)
     return now === undefined || now.version <= change.was.version ? undefined : now
   }
+  // After a lost response, the changes may already be stored.
+  useEffect(() => draft.settle([...roles, ...read.values()]), [roles, read])
   const isConflict = [...changes.values()].some((change) => conflictOf(change) !== undefined)
   const saveAll = async (signal: AbortSignal) => {
     const rejected = new Map<number, CallFailure>()
@@ -61,7 +64,9 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   const run = useWrite(saveAll, {
     onSuccess(failed) {
       setFailures(failed)
-      if (draft.current().size === 0) toasts.show(translate('roles.saved'))
+      if (draft.current().size > 0) return
+      setReason('')
+      toasts.show(translate('roles.saved'))
     },
     onSettled: () => void client.invalidateQueries({ queryKey: [operationIds.roles] }),
   })

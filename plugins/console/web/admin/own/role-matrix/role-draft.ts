@@ -17,6 +17,8 @@ interface KeptChange {
 }
 
 const pageId = 'iam.role-matrix'
+/** Name under which the reason of the review is kept. */
+export const reasonDraft = `${pageId} reason`
 
 export type RoleChanges = ReadonlyMap<number, RoleChange>
 
@@ -63,7 +65,17 @@ class RoleDraft {
   }
 
   clear(): void {
+    takeDraft(reasonDraft)
     this.#set(new Map())
+  }
+
+  /** Removes changes that the current roles already contain. */
+  settle(roles: readonly Role[]): void {
+    for (const { id, version, permissions } of roles) {
+      const change = this.#changes.get(id)
+      const isStored = ([code, isWanted]: readonly [string, boolean]) => permissions.includes(code) === isWanted
+      if (change !== undefined && version > change.was.version && [...change.wanted].every(isStored)) this.drop(id)
+    }
   }
 
   #put(change: RoleChange): void {

@@ -1,5 +1,5 @@
 import { Anchor } from '@mantine/core'
-import { useEffect, useId, useRef } from 'react'
+import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import type { Field, Form, Write } from '../../api/page-types.ts'
@@ -14,10 +14,12 @@ interface FormFieldsProps extends Pick<Form, 'secret' | 'long' | 'sections'>, Pi
   readonly unitOf?: UnitOf
   /** Problems that were found while the user types, by member. */
   readonly notes?: Readonly<Record<string, string>>
+  /** Shown instead of the message if another user has changed the object. */
+  readonly conflict?: ReactNode
 }
 
 /** True if the value of the field must not be shown or stored. */
-export const isSecretField = (name: string, secret: readonly string[]) =>
+export const isSecretField = (name: string, secret: readonly string[] = []) =>
   secret.includes(name) || /password|secret|token/i.test(name)
 
 /** Shows the fields of a form in their sections. All errors are listed above them. */
@@ -26,6 +28,7 @@ export function FormFields({
   state,
   unitOf,
   notes = {},
+  conflict,
   secret = [],
   long = [],
   titles = {},
@@ -68,7 +71,7 @@ export function FormFields({
             title={translate('currentVersion' in failure.data ? 'admin.conflict' : 'app.failure.title')}
           >
             {meant.length > 0 && <strong>{meant.join(' · ')}</strong>}
-            <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
+            {conflict || <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>}
             {failure.traceId !== '' && (
               <p className={classes.trace}>{translate('app.failure.trace', { traceId: failure.traceId })}</p>
             )}

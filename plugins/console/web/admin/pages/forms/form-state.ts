@@ -17,6 +17,8 @@ interface WrongField {
 /** Values of a form with their errors. */
 export interface FormState {
   readonly values: Readonly<Record<string, Typed>>
+  /** The values before the user changed them. */
+  readonly first: Readonly<Record<string, Typed>>
   readonly errors: Readonly<Record<string, string>>
   /** Rules that parts of a list or structure break, by field. */
   readonly rules: Readonly<Record<string, readonly BrokenSchemaRule[]>>
@@ -73,22 +75,27 @@ export interface FormOptions {
   /** Returns a member of the object that the form changes. */
   known(name: string): unknown
   readonly unitOf: UnitOf
+  /** The values before the input that is restored. By default, they are those of the object. */
+  readonly first?: Readonly<Record<string, Typed>> | undefined
   /** Input from before a reload or a navigation. */
   readonly restored?: Readonly<Record<string, Typed>> | undefined
 }
 
-export function useFormState({ fields, initial, known, unitOf, restored = {} }: FormOptions): FormState {
-  const { translate } = useSpeech()
-  const [first] = useState(() => {
-    const typed = Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)]))
-    const inUnits = fields.flatMap(({ name }) => {
-      const unit = unitOf(name, typed)
-      return unit === undefined
-        ? []
-        : [[name, decimalOf(String(typed[name]), unit.scale) ?? String(typed[name])] as const]
-    })
-    return { ...typed, ...Object.fromEntries(inUnits) }
+/** Returns the content of the fields before the user changes it. */
+export function firstValues({ fields, initial, unitOf }: Pick<FormOptions, 'fields' | 'initial' | 'unitOf'>) {
+  const typed = Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)]))
+  const inUnits = fields.flatMap(({ name }) => {
+    const unit = unitOf(name, typed)
+    return unit === undefined
+      ? []
+      : [[name, decimalOf(String(typed[name]), unit.scale) ?? String(typed[name])] as const]
   })
+  return { ...typed, ...Object.fromEntries(inUnits) }
+}
+
+export function useFormState({ fields, initial, known, unitOf, first: given, restored = {} }: FormOptions): FormState {
+  const { translate } = useSpeech()
+  const [first] = useState(() => given ?? firstValues({ fields, initial, unitOf }))
   const [values, setValues] = useState<Readonly<Record<string, Typed>>>({ ...first, ...restored })
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set(Object.keys(restored)))
   const [isTried, setTried] = useState(false)
@@ -144,6 +151,7 @@ export function useFormState({ fields, initial, known, unitOf, restored = {} }: 
   })
   return {
     values,
+    first,
     errors,
     rules,
     wrong: isTried ? wrong : [],

@@ -4,6 +4,7 @@ import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useS
 import { useSpeech } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { Notice } from '../../../app/notice.tsx'
+import { CallFailure, type PendingKeys } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import { type Field, type Form, type Row, takenFrom, valueAt, type Write } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
@@ -15,37 +16,10 @@ import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
 import { type Typed, withoutSecrets } from './field-values.ts'
+import { Conflict } from './form-conflict.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
-
-/** Shows a value that the server returns only once. The value is kept only in this component. */
-function OnceShown({ value, onClose }: { readonly value: string; onClose(): void }) {
-  const { translate } = useSpeech()
-  const [isCopied, setCopied] = useState(false)
-  const copy = async () => {
-    await navigator.clipboard.writeText(value)
-    setCopied(true)
-  }
-  return (
-    <div className={classes.form}>
-      <Notice tone="warn" title={translate('admin.once.title')}>
-        <p>{translate('admin.once.text')}</p>
-      </Notice>
-      <TextInput
-        aria-label={translate('admin.once.title')}
-        value={value}
-        readOnly
-        onFocus={(event) => event.currentTarget.select()}
-      />
-      <div className={classes.buttons}>
-        <Button variant="default" onClick={() => void copy()}>
-          {translate(isCopied ? 'admin.once.copied' : 'admin.once.copy')}
-        </Button>
-        <Button onClick={onClose}>{translate('admin.once.done')}</Button>
-      </div>
-    </div>
-  )
-}
+import { OnceShown } from './once-shown.tsx'
 
 /** The preview code is loaded with the first form that has a preview. */
 const LivePreview = lazy(() => import('./live-preview.tsx'))
@@ -77,9 +51,12 @@ interface WriteDialogProps {
 /** The part of a form that is stored while its page is left or reloads. */
 interface Draft {
   readonly values: Readonly<Record<string, Typed>>
+  /** The values before the user changed them; undefined for those of the current row. */
+  readonly first: Readonly<Record<string, Typed>> | undefined
   readonly reason: string
   /** Version of the row when the form was opened. If the row has changed since then, the write is a conflict. */
   readonly version: unknown
+  readonly keys: PendingKeys
 }
 
 const kept = (values: Draft['values'], fields: readonly Field[], secret: readonly string[] = []) =>
@@ -91,14 +68,27 @@ const kept = (values: Draft['values'], fields: readonly Field[], secret: readonl
 
 /** Dialog for a write. It reads the input, shows the preview, executes the write, and shows the result. */
 export function WriteDialog(props: WriteDialogProps) {
-  const [attempt, setAttempt] = useState(0)
-  return <WriteForm key={attempt} {...props} onRestart={() => setAttempt(attempt + 1)} />
+  const [{ attempt, input }, setStart] = useState<{ readonly attempt: number; readonly input?: Draft }>({ attempt: 0 })
+  return (
+    <WriteForm
+      key={attempt}
+      {...props}
+      input={input}
+      onRestart={(input) => setStart({ attempt: attempt + 1, ...(input && { input }) })}
+    />
+  )
 }
 
-/** @param props.onRestart shows the form again without restored input */
-function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
-  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose, onRestart } =
-    props
+interface WriteFormProps extends WriteDialogProps {
+  /** Input of this dialog before it was applied to the current version of the row. */
+  readonly input: Draft | undefined
+  /** Shows the form again for the current row, with the given input or without any. */
+  onRestart(input?: Draft): void
+}
+
+function WriteForm(props: WriteFormProps) {
+  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children } = props
+  const { input, onDone, onClose, onRestart } = props
   // The row as it was when the dialog was opened. The user has not seen later versions.
   const [row] = useState(props.row)
   const { translate } = useSpeech()
@@ -107,9 +97,10 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
   const { units } = useSite()
   const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
   const draftName = `${write.operation} ${JSON.stringify(takenFrom(write.params, row))}`
-  const [restored] = useState(() => takeDraft<Draft>(draftName))
+  const [restored] = useState(() => input ?? takeDraft<Draft>(draftName))
+  const [keys] = useState<PendingKeys>(restored?.keys ?? {})
   const known = (name: string) => valueAt(row, name)
-  const state = useFormState({ fields, initial, known, unitOf, restored: restored?.values })
+  const state = useFormState({ fields, initial, known, unitOf, first: restored?.first, restored: restored?.values })
   const live = write.livePreview?.allowed ? write.livePreview : undefined
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({})
   const [reason, setReason] = useState(restored?.reason ?? '')
@@ -123,7 +114,7 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
   // A preview is required again after the input changes.
   const isDry = write.preview !== undefined && seen?.values !== state.values
   const run = useWrite(
-    (signal, requested: Record<string, unknown>) => {
+    (signal, requested: Record<string, unknown>, keys) => {
       const version = write.version === undefined ? {} : { [write.version]: versionRead }
       const own = nested({ ...takenFrom(write.body, row), ...requested, ...version })
       const { preview } = write
@@ -142,6 +133,7 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
         query: takenFrom(write.query, row),
         ...(Object.keys(body).length > 0 || write.hasBody ? { body } : {}),
         reason: typeof own['reason'] === 'string' ? own['reason'] : reason,
+        keys,
         signal,
       })
     },
@@ -156,13 +148,31 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
         onDone?.()
         onClose()
       },
-      onError: state.fail,
+      onError: (error) => {
+        state.fail(error)
+        // The conflict is shown when the current version has been read.
+        if (error instanceof CallFailure && error.kind === 'conflict') void client.invalidateQueries()
+      },
+      keys,
     },
   )
   const versionRead = write.version === undefined ? undefined : (restored?.version ?? valueAt(row, write.version))
+  const isConflict =
+    write.version !== undefined &&
+    'currentVersion' in (state.failure?.data ?? {}) &&
+    valueAt(props.row, write.version) !== versionRead
+  const values = kept(state.values, fields, write.secret)
+  // The keys contain the input, so they are not stored if a secret was removed from it.
+  const hasSecret = fields.some(({ name }) => JSON.stringify(values[name]) !== JSON.stringify(state.values[name]))
   draft.current =
     state.isChanged || reason !== ''
-      ? { values: kept(state.values, fields, write.secret), reason, version: versionRead }
+      ? {
+          values,
+          first: kept(state.first, fields, write.secret),
+          reason,
+          version: versionRead,
+          keys: hasSecret ? {} : keys,
+        }
       : undefined
   useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [draftName])
   // A form with its own reason also sends it as the reason for the audit.
@@ -183,10 +193,21 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
     isDropped.current = true
     onClose()
   }
-  const restart = () => {
+  const restart = (input?: Draft) => {
     isDropped.current = true
-    onRestart()
+    onRestart(input)
   }
+  const conflict = isConflict && (
+    <Conflict
+      fields={fields.filter(({ name }) => !isSecretField(name, write.secret))}
+      first={state.first}
+      values={state.values}
+      initial={initial}
+      unitOf={unitOf}
+      onKeep={(values) => restart({ values, first: undefined, reason, version: undefined, keys: {} })}
+      onDiscard={() => restart()}
+    />
+  )
   const columns = typeof write.preview === 'object' ? write.preview.columns : write.answer
   return (
     <Modal
@@ -208,18 +229,21 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
       ) : (
         <form onSubmit={onSubmit} noValidate className={classes.form}>
           {children}
-          {restored !== undefined && (
+          {restored !== undefined && input === undefined && (
             <Notice tone="info" title={translate('admin.restored')}>
-              <Button variant="default" size="xs" onClick={restart}>
+              {fields.some(({ name }) => isSecretField(name, write.secret)) && (
+                <p>{translate('admin.secrets-again')}</p>
+              )}
+              <Button variant="default" size="xs" onClick={() => restart()}>
                 {translate('admin.form.restart')}
               </Button>
             </Notice>
           )}
           {live === undefined ? (
-            <FormFields fields={fields} state={state} unitOf={unitOf} {...write} />
+            <FormFields fields={fields} state={state} unitOf={unitOf} conflict={conflict} {...write} />
           ) : (
             <div className={classes.beside}>
-              <FormFields fields={fields} state={state} unitOf={unitOf} notes={notes} {...write} />
+              <FormFields fields={fields} state={state} unitOf={unitOf} conflict={conflict} notes={notes} {...write} />
               <Boundary>
                 <Suspense fallback={<Waiting lines={1} height={320} />}>
                   <LivePreview preview={live} fields={fields} row={row} values={state.values} onProblems={setNotes} />

@@ -1,6 +1,6 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useEffect, useState } from 'react'
+import { type FormEvent, useEffect } from 'react'
 import { useSpeech } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { CallFailure } from '../../../api/call.ts'
@@ -9,8 +9,9 @@ import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { useFormats } from '../../../pages/shown-value.ts'
+import { useKeptText } from '../../../shell/drafts.ts'
 import { toasts } from '../../../shell/toasts.ts'
-import { type Conflict, conflictsOf, draft, sentChange, useDraft } from '../config-draft.ts'
+import { type Conflict, conflictsOf, draft, reasonDraft, sentChange, useDraft } from '../config-draft.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
 import { ValueText } from '../value-text.tsx'
@@ -93,11 +94,13 @@ export function ReviewDialog({ page: { operations }, items, titles, onClose }: R
   const { translate } = useSpeech()
   const { changes } = useDraft()
   const client = useQueryClient()
-  const [reason, setReason] = useState('')
+  const [reason, setReason] = useKeptText(reasonDraft)
   const conflicts = conflictsOf(changes.values(), items)
   const preview = useSent(operations[operationIds.preview])
   const save = useSent(operations[operationIds.save])
   const refetch = () => client.invalidateQueries({ queryKey: [operationIds.keys] })
+  // After a lost response, the changes may already be stored.
+  useEffect(() => draft.settle(items), [items])
   const look = preview.mutate
   useEffect(() => {
     if (changes.size > 0) look({ changes: [...changes.values()].map(sentChange) }, { onSuccess: noteProblems })
@@ -111,6 +114,7 @@ export function ReviewDialog({ page: { operations }, items, titles, onClose }: R
       {
         onSuccess: () => {
           draft.clear()
+          setReason('')
           toasts.show(translate('config.saved'))
           void refetch()
         },

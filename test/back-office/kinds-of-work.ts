@@ -1,0 +1,241 @@
+/** The kinds of work in the back office, each with its form, its input and its effect. */
+
+import type { Locator, Page } from 'playwright-core'
+import { password, type startWithRows } from './back-office-rows.ts'
+
+type Api = Awaited<ReturnType<typeof startWithRows>>['root']
+
+/** One piece of work. Each attempt has its own object, so that attempts do not affect each other. */
+export interface Work {
+  /** Path of the page below the back office. */
+  readonly path: string
+  /** Opens the form. After a reload or Back, the form must then contain the restored input. */
+  open(): Promise<unknown>
+  /** Types the input. */
+  fill(): Promise<unknown>
+  /** Chooses the buttons before the last one. Each of them calls the server. */
+  readonly steps: readonly (() => Promise<unknown>)[]
+  /** The button that changes data. */
+  readonly commit: Locator
+  /** Closes the form without the change. */
+  cancel(): Promise<unknown>
+  /** Returns the input that the form contains. */
+  typed(): Promise<readonly string[]>
+  /** Waits until the opened form reports that it contains restored input. */
+  restored(): Promise<unknown>
+  /** Waits until the page reports that the work is done. */
+  reported(): Promise<unknown>
+  /** Returns how many times the work was done. */
+  effects(): Promise<number>
+  /** Changes the same object as another user. Omitted if the work creates an object without a unique name. */
+  change?(): Promise<unknown>
+  /** Decides to keep the input after `change`. */
+  resolve(): Promise<unknown>
+}
+
+export type Kind = (page: Page, api: Api, turn: number) => Promise<Work>
+
+const dialogOf = (page: Page) => page.getByRole('dialog').last()
+const named = (within: Page | Locator, name: string | RegExp) =>
+  within.getByRole('button', typeof name === 'string' ? { name, exact: true } : { name }).first()
+
+/** Work in a form of a declared page. */
+function inDialog(page: Page, opener: string, submit: string, fields: Readonly<Record<string, string>>) {
+  const dialog = dialogOf(page)
+  // The form reports that the work is done by closing, or by telling that the input is stored already.
+  const working = page.locator('[role=dialog]:not(:has-text("already contains your entries"))')
+  const field = (label: string) => dialog.getByRole('textbox', { name: label }).first()
+  return {
+    dialog,
+    steps: [],
+    commit: named(dialog, submit),
+    async open() {
+      await named(page.locator('main'), opener).click()
+      await dialog.waitFor()
+    },
+    async fill() {
+      for (const [label, text] of Object.entries(fields)) await field(label).fill(text)
+    },
+    cancel: () => named(dialog, 'Cancel').click(),
+    typed: () => Promise.all(Object.keys(fields).map((label) => field(label).inputValue())),
+    restored: () => dialog.getByText('Your unsaved entries were restored.').waitFor(),
+    reported: () => working.waitFor({ state: 'detached' }),
+    resolve: () => named(dialog, 'Apply my entries').click(),
+  }
+}
+
+const matching = async (api: Api, path: string) => (await api('GET', path)).items.length
+
+/** A stored setting is changed or a permission is granted in a draft, which is reviewed with a reason and saved. */
+function inDraft(page: Page, change: () => Promise<unknown>, state: () => Promise<string>, save: RegExp) {
+  const dialog = dialogOf(page)
+  const reason = dialog.getByRole('textbox', { name: 'Reason' })
+  const review = named(page, 'Review and save')
+  return {
+    steps: [],
+    commit: named(dialog, save),
+    async open() {
+      if (!(await review.isVisible())) return
+      await review.click()
+      await reason.waitFor()
+    },
+    async fill() {
+      await change()
+      await review.click()
+      await reason.fill('As agreed')
+    },
+    async cancel() {
+      await named(dialog, /^Back to/).click()
+      await named(page.getByRole('region', { name: 'Draft' }), /^Discard/).click()
+    },
+    restored: () => page.getByRole('region', { name: 'Draft' }).waitFor(),
+    typed: async () => [await reason.inputValue(), await state()],
+    reported: () =>
+      dialog.getByText('Saved', { exact: true }).or(dialog.getByText('No changes to save.')).first().waitFor(),
+    resolve: () => named(dialog, /^Keep m/).click(),
+  }
+}
+
+export const kinds: Readonly<Record<string, Kind>> = {
+  async 'create in a form'(page, api, turn) {
+    const code = `role-${turn}`
+    const form = inDialog(page, 'New role', 'Save', { Code: code, Name: `Role ${turn}`, Description: 'For a test' })
+    return {
+      ...form,
+      path: 'iam.roles',
+      async fill() {
+        await form.fill()
+        await form.dialog.getByLabel('Data scope').selectOption({ index: 1 })
+      },
+      effects: () => matching(api, `admin/iam/roles?keyword=Role+${turn}`),
+      resolve: () => form.dialog.getByRole('textbox', { name: 'Code' }).fill(`own-${turn}`),
+      change: () => api('POST', 'admin/iam/roles', { code, name: 'Theirs', dataScope: 'self', permissions: [] }),
+    }
+  },
+  async 'change in a form'(page, api, turn) {
+    const { id } = await api('POST', 'admin/iam/users', { username: `user-${turn}`, password, roleIds: [] })
+    const read = () => api('GET', `admin/iam/users/${id}`)
+    const email = `new-${turn}@example.com`
+    return {
+      ...inDialog(page, 'Change', 'Save', { 'E-mail address': email, 'Mobile number': '' }),
+      path: `iam.user/${id}`,
+      effects: async () => Number((await read()).email === email),
+      change: async () =>
+        api('PUT', `admin/iam/users/${id}`, { username: `theirs-${turn}`, version: (await read()).version }),
+    }
+  },
+  async 'config centre'(page, api, turn) {
+    const key = 'platform.site.title'
+    const title = `Tea House ${turn}`
+    const field = page.locator(`li[data-key="${key}"]`).getByRole('textbox', { name: 'Title' })
+    const history = async () => (await api('GET', `admin/system-config/history?key=${key}&size=100`)).items
+    return {
+      ...inDraft(
+        page,
+        () => field.fill(title),
+        () => field.inputValue(),
+        /^Save/,
+      ),
+      path: `system-config.centre?q=${key}`,
+      effects: async () =>
+        (await history()).filter(({ after }: { readonly after: unknown }) => JSON.stringify(after).includes(title))
+          .length,
+      change: () =>
+        api('POST', 'admin/system-config/changes', { changes: [{ key, action: 'set', value: `Theirs ${turn}` }] }),
+    }
+  },
+  async 'role matrix'(page, api) {
+    const content = { name: 'Matrix', dataScope: 'self' }
+    const revoked = { ...content, permissions: [] }
+    // The matrix shows 20 roles, so each turn uses the same one.
+    const [known] = (await api('GET', 'admin/iam/roles?keyword=Matrix')).items
+    const { id } =
+      known === undefined
+        ? await api('POST', 'admin/iam/roles', { ...revoked, code: 'matrix' })
+        : await api('PUT', `admin/iam/roles/${known.id}`, { ...revoked, version: known.version })
+    const read = () => api('GET', `admin/iam/roles/${id}`)
+    const box = page.getByRole('checkbox', { name: `Create users · ${content.name}`, exact: true })
+    return {
+      ...inDraft(
+        page,
+        () => box.click(),
+        async () => String(await box.isChecked()),
+        /^Save/,
+      ),
+      path: 'iam.role-matrix?q=create',
+      effects: async () => (await read()).permissions.filter((code: string) => code.startsWith('iam:user:')).length,
+      change: async () =>
+        api('PUT', `admin/iam/roles/${id}`, {
+          ...content,
+          permissions: ['iam:audit:view'],
+          version: (await read()).version,
+        }),
+    }
+  },
+  async 'template editor'(page, api, turn) {
+    const content = { subject: 'Before', content: 'Before', enabled: true }
+    const { id } = await api('POST', 'admin/templates', {
+      ...content,
+      code: `tea-${turn}`,
+      channel: 'mail',
+      locale: 'en',
+    })
+    const read = () => api('GET', `admin/templates/${id}`)
+    return {
+      ...inDialog(page, 'Change', 'Save', { Subject: `Tea costs {{price}}`, Text: `From now on ${turn}.` }),
+      path: `template.template/${id}`,
+      effects: async () => Number((await read()).content === `From now on ${turn}.`),
+      change: async () =>
+        api('PUT', `admin/templates/${id}`, { ...content, subject: 'Theirs', version: (await read()).version }),
+    }
+  },
+  async 'dangerous action'(page, api, turn) {
+    const username = `gone-${turn}`
+    const { id } = await api('POST', 'admin/iam/users', { username, password, roleIds: [] })
+    const form = inDialog(page, 'Erase', 'Erase', { Reason: 'Asked by the user' })
+    return {
+      ...form,
+      async open() {
+        await form.open()
+        // The confirmation is never restored. The user types it each time.
+        await form.dialog.getByLabel(`Type ${username}`).fill(username)
+      },
+      path: `iam.user/${id}`,
+      effects: async () => 1 - (await matching(api, `admin/iam/users?keyword=${username}`)),
+    }
+  },
+  async 'send a message'(page, api, turn) {
+    const subject = `Closed on day ${turn}`
+    const form = inDialog(page, 'Send a message', 'Send', { Subject: subject, Content: 'We are closed.' })
+    const pick = async (field: string, option: string) => {
+      await form.dialog.getByRole('combobox', { name: field }).click()
+      await form.dialog.getByRole('option', { name: option, exact: true }).click()
+      await page.keyboard.press('Tab')
+    }
+    return {
+      ...form,
+      path: 'notification.messages',
+      async fill() {
+        await pick('Channels', 'Inbox')
+        await pick('Recipients', 'anna')
+        await form.fill()
+      },
+      steps: [
+        async () => {
+          if (await form.commit.isVisible()) return
+          const sent = page.waitForRequest(/\/template-preview$/)
+          await named(form.dialog, 'Preview changes').click()
+          // An earlier error disappears before the request is sent.
+          await (await sent).response()
+          const result = form.dialog.getByRole('region', { name: 'Preview result' })
+          await result.or(form.dialog.getByRole('alert')).first().waitFor()
+        },
+      ],
+      reported: () => form.dialog.getByText('Accepted').waitFor(),
+      effects: async () =>
+        (await api('GET', 'notification-send-logs?channel=database&size=100')).items.filter(
+          (one: { readonly subject: string }) => one.subject === subject,
+        ).length,
+    }
+  },
+}
