@@ -11,6 +11,7 @@ import { editDepots, routes } from './routes.ts'
 /** Plugin with depots of ACME and their pages in the back office: a list, a detail page, a form and an action. */
 export default definePlugin({
   id: 'acme.depots',
+  title: { en: 'Depots', 'zh-CN': '仓库' },
   version: '1.0.0',
   kernel: '^1.0.0',
   businessErrors: [businessError],

@@ -11,7 +11,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
   key: 'orderNo',
   columns: [
     row.text('orderNo', { mono: true }),
-    row.reference('userId', customer),
+    row.reference('userId', customer, { title: text('Customer', '顾客') }),
     row.status(
       'status',
       { unpaid: 'info', paid: 'warn', shipped: 'good', refunded: 'quiet', cancelled: 'quiet' },
@@ -51,7 +51,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
   columns: [
     row.text('refundNo', { mono: true }),
     row.text('orderNo', { mono: true }),
-    row.reference('userId', customer),
+    row.reference('userId', customer, { title: text('Customer', '顾客') }),
     row.amount('amount', { currency: 'currency' }),
     row.text('reason'),
     row.status(

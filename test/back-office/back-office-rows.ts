@@ -1,12 +1,14 @@
 /** Starts the quickstart with rows for every page of the back office, like a shop that has been used for some days. */
 
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { createDatabase, startMigrated, type TestDialect } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { defineProduct, omitUndefined, systemClock } from '@plinth/kernel'
+import { installAudit } from '@plinth/install'
+import { defineProduct, omitUndefined, type Plugin, systemClock } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
@@ -22,6 +24,8 @@ interface RowsOptions {
   readonly dialect?: TestDialect
   /** Number of instances of the product on the same database. */
   readonly instances?: number
+  /** Plugins in addition to those of the quickstart. */
+  readonly plugins?: readonly Plugin[]
 }
 
 /**
@@ -30,19 +34,20 @@ interface RowsOptions {
  */
 export async function startWithRows(
   teardown: (work: () => Promise<unknown>) => void,
-  { dialect = 'sqlite', instances = 1 }: RowsOptions = {},
+  { dialect = 'sqlite', instances = 1, plugins = [] }: RowsOptions = {},
 ) {
   const db = await createDatabase(dialect)
   teardown(() => db.drop())
   const product = defineProduct({
     name: 'quickstart',
-    plugins: quickstart.plugins,
+    plugins: [...quickstart.plugins, ...plugins],
     config: {
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
       // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
+      'platform.template.compile-deadline': '1m',
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
       'platform.install.installed': true,
@@ -69,6 +74,15 @@ export async function startWithRows(
   const running = await start()
   const server = running.service(http)
   const people = running.service(accounts)
+  /** Texts that people entered. They have no translation. */
+  const typed = new Set([
+    'root',
+    'setup',
+    'root@example.com',
+    'quickstart',
+    'The warehouse does not answer',
+    'Move to another host',
+  ])
   await people.createAdministrator({ username: 'root', email: 'root@example.com', password }, origin)
 
   const logIn = async (username: string, secret = password) => {
@@ -80,6 +94,7 @@ export async function startWithRows(
       payload?: object,
       language = 'en',
     ): Promise<Data> => {
+      for (const text of typedIn(payload)) typed.add(text)
       const { code, data, message } = (
         await server.inject(
           omitUndefined({
@@ -213,6 +228,17 @@ export async function startWithRows(
   )
   await root('POST', `admin/scheduler/tasks/${tasks[0].name}/run-now`)
 
+  // Adds an installation, like one that a person did in the browser.
+  const sessionId = randomUUID()
+  const installer = { operator: 'root', clientIp: '127.0.0.1', userAgent: 'Firefox', traceId: 'setup' }
+  const audits = running.service(installAudit)
+  for (const [action, status, summary] of [
+    ['entry-check', 'failed', { reason: 'install.token.invalid' }],
+    ['execute', 'passed', { outcome: 'passed', failedStep: '', records: 9 }],
+    ['state-reset', 'failed', { finding: 'not-confirmed', reason: 'Move to another host' }],
+  ] as const)
+    await audits.record({ action, status, sessionId: action === 'execute' ? sessionId : '', ...installer, summary })
+
   // Adds an event that cannot be delivered and an event that can.
   const at = new Date()
   const later = new Date('9998-01-01T00:00:00Z')
@@ -225,6 +251,21 @@ export async function startWithRows(
       'insert into outbox_event (id, type, payload, status, attempts, last_error, next_at, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
       [store.newId(), type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
     )
+  await store.execute(
+    `insert into web3_settlement_audit_log (id, out_trade_no, risk_reasons, risk_level, risky, suggested_action, retryable,
+       needs_fund_review, chain_reorg_suspected, confirmation_snapshot, handling_status, created_at)
+     select ?, out_trade_no, ?, 'high', ?, 'manual-review', ?, ?, ?, plan_snapshot, 'open', created_at
+     from web3_settlement_review_log where out_trade_no = 'TEA-2026-0002'`,
+    [store.newId(), '["transfer-moved"]', true, false, true, false],
+  )
+  await store.execute(
+    'insert into install_session (id, status, started_at, ended_at, retried_session_id, failed_step, message, client_ip) values (?, ?, ?, ?, ?, ?, ?, ?)',
+    [sessionId, 'passed', at, at, '', '', '', '127.0.0.1'],
+  )
+  await store.execute(
+    'insert into install_record (id, session_id, step_code, status, message, occurred_at) values (?, ?, ?, ?, ?, ?)',
+    [store.newId(), sessionId, 'install-lock', 'passed', '', at],
+  )
   await running.service(events).idle()
   // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
   const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
@@ -232,7 +273,22 @@ export async function startWithRows(
   const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))
   const urls = [server.url]
   while (urls.length < instances) urls.push((await start()).service(http).url)
-  return { running, server, root, texts, url: `${server.url}/admin/`, urls: urls.map((url) => `${url}/admin/`) }
+  return { running, server, root, texts, typed, url: `${server.url}/admin/`, urls: urls.map((url) => `${url}/admin/`) }
+}
+
+/** Members of requests with texts that people enter. Other members contain codes. */
+const enteredMembers = new Set<string>([
+  ...(['username', 'email', 'name', 'description', 'subject', 'content', 'reason', 'remark', 'value'] as const),
+  ...(['id', 'city', 'en', 'zh-CN', 'outTradeNo'] as const),
+])
+
+/** Yields the texts of a request that people entered. */
+function* typedIn(value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, one] of Object.entries(value)) {
+    if (typeof one === 'string' && enteredMembers.has(name)) yield one
+    else yield* typedIn(one)
+  }
 }
 
 /** Yields the keys of a text tree, with and without the prefix `messages`. */

@@ -156,7 +156,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/database/test/checkpoints.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/pages/cell.tsx',
+    file: 'plugins/console/web/admin/pages/plain-cell.tsx',
     fragment: `    <span className={className} title={isWide ? undefined : text}>
       {text}
 `,

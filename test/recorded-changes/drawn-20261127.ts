@@ -307,7 +307,7 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/money/src/label-sources.ts',
-    fragment: `name: \`\${type} \${owner} · `,
+    fragment: `name: \`\${type} \${own} · `,
     replacement: `name: \`\${type} · `,
     effect: 'The name of an account does not say whose it is.',
     breaks: [],
@@ -316,11 +316,9 @@ export const drawn20261127: readonly RecordedChange[] = [
   {
     file: 'plugins/web3-settlement/src/admin-pages.ts',
     fragment: `    row.time('retryAt', { hidden: true }),
-    row.text('id', { mono: true, hidden: true }),
   ],`,
-    replacement: `    row.time('retryAt', { hidden: true }),
-  ],`,
-    effect: 'The list of reviews cannot show their ids.',
+    replacement: `  ],`,
+    effect: 'The list of reviews cannot show when they are attempted again.',
     breaks: [],
     noticedBy: ['test/back-office/admin-pages.test.ts'],
   },
@@ -520,7 +518,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/webhook-providers/test/wire.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/pages/cell.tsx',
+    file: 'plugins/console/web/admin/pages/reference-cell.tsx',
     fragment: `        {name}
       </span>`,
     replacement: `        {id}

@@ -219,6 +219,8 @@ export interface AuditTexts {
   readonly labels?: string
   /** Property of the summary that contains the name of the object. It has priority over `labels`. */
   readonly nameFrom?: string
+  /** Kind of labels and detail page of further properties whose names are ids, for example configuration keys. */
+  readonly subjects?: { readonly labels: string; readonly page?: string }
   /** Properties of the summaries. The property `<name>Before` contains the value before a change. */
   readonly facts?: Readonly<Record<string, AuditedPropertyText>>
 }
@@ -235,6 +237,7 @@ export const auditTexts = extensionPoint<AuditTexts>('kernel.audited-kind', {
       page: shape.dotted,
       labels: shape.dotted,
       nameFrom: shape.text,
+      subjects: shape.record<NonNullable<AuditTexts['subjects']>>({ labels: shape.dotted }, { page: shape.dotted }),
       facts: shape.map(
         shape.record<AuditedPropertyText>(
           { title: shape.localized },

@@ -3,6 +3,8 @@ import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
 export interface Label {
   readonly id: string | number
   readonly name: string
+  /** Object whose name is shown before this name, for example the owner of an account, if the caller may see it. */
+  readonly owner?: { readonly labels: string; readonly id: string }
 }
 
 /** Request for labels. `@plinth/http` adds the members of its requests. */

@@ -213,15 +213,21 @@ export interface Row<T> {
     options?: Shown & {
       readonly link?: boolean
       readonly mono?: boolean
+      /** Texts for codes. A code without a text is shown as it is. */
+      readonly labels?: Readonly<Record<string, LocalizedText>>
       readonly opens?: { readonly base: Named<T, string>; readonly path: string }
     },
   ): For<PageColumn, T>
-  /** Shows a time in the time zone of the site. */
-  time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
+  /** Shows a time in the time zone of the site. With `link`, it opens the page of the row. */
+  time(field: Named<T, Instant>, options?: Shown & { readonly link?: boolean }): For<PageColumn, T>
   count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
   /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
   amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
-  flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
+  /** Shows yes or no, or the text for the value. */
+  flag(
+    field: Named<T, boolean>,
+    options?: Shown & { readonly labels?: { readonly true: LocalizedText; readonly false: LocalizedText } },
+  ): For<PageColumn, T>
   /** Shows a state with a colour. The compiler requires a tone for each value. */
   status<F extends Named<T, string>>(
     field: F,
@@ -237,8 +243,8 @@ export interface Row<T> {
   /** Shows one or more ids as names. `labels` is the kind of the objects. */
   reference(
     field: Named<T, string | number | readonly (string | number)[]>,
-    of: { readonly labels: string; readonly page?: string },
-    options?: Shown,
+    of: { readonly labels: string; readonly page?: string; readonly optional?: boolean },
+    options?: Shown & { readonly labels?: Readonly<Record<string, LocalizedText>> },
   ): For<PageColumn, T>
   json(field: keyof T & string, options?: Shown): For<PageColumn, T>
   /** A value that itself says how it is shown: as names, link, amount or text. */

@@ -41,7 +41,7 @@ export interface PageColumn {
    * `path` and the value are appended. If this member is empty, there is no link.
    */
   readonly opens?: { readonly base: string; readonly path: string }
-  /** Uses a monospace font, for codes and keys. */
+  /** For codes that users copy: uses a monospace font and shows a button that copies the text. */
   readonly mono?: boolean
   /** If true, the column is hidden until the user shows it. */
   readonly hidden?: boolean
@@ -49,15 +49,18 @@ export interface PageColumn {
   readonly unit?: 'bytes' | 'ms' | 'percent'
   /** For `status`: the colour of each value. */
   readonly tones?: Readonly<Record<string, Tone>>
-  /** For `status`, `flag`, `chips` and filters: the text for each value. */
+  /**
+   * For `text`, `status`, `flag`, `chips` and filters: the text for each value. For `reference`: the names of values that
+   * are no objects.
+   */
   readonly labels?: Readonly<Record<string, LocalizedText>>
   /** For `chips`: the member that is shown if the items are objects. */
   readonly member?: string
   /**
    * For `reference`: the kind of objects, and the page that shows one of them. This is a detail page, or
-   * `system-config.centre` for a configuration key.
+   * `system-config.centre` for a configuration key. `optional`: the kind belongs to a plugin that may be missing.
    */
-  readonly of?: { readonly labels: string; readonly page?: string }
+  readonly of?: { readonly labels: string; readonly page?: string; readonly optional?: boolean }
   /** For `difference`: the member with the old value. `field` contains the new value. */
   readonly before?: string
   /**

@@ -74,7 +74,7 @@ const columnOf = (columns: Shape) =>
       symbol: text,
       columns,
       opens: record<NonNullable<PageColumn['opens']>>({ base: text, path: text }),
-      of: record<NonNullable<PageColumn['of']>>({ labels: text }, { page: text }),
+      of: record<NonNullable<PageColumn['of']>>({ labels: text }, { page: text, optional: flag }),
     },
   )
 // Items of a list column cannot contain another list column.

@@ -15,7 +15,8 @@ import {
   text,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
-import { approvalResults } from './contract.ts'
+import { localize } from '@plinth/kernel'
+import { type ApprovalRule, type ApprovalWorkflow, approvalResults } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
 
@@ -23,6 +24,7 @@ const instanceView = Type.Object({
   id,
   workflow: text,
   action: text,
+  actionName: text,
   sourceType: text,
   sourceId: text,
   sourceState: text,
@@ -36,7 +38,10 @@ const instanceView = Type.Object({
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<{ readonly db: Database }>()
+const { route } = routesWith<{
+  readonly db: Database
+  readonly workflows: ReadonlyMap<string, ApprovalWorkflow>
+}>()
 
 export const approvalRoutes = [
   route({
@@ -56,7 +61,7 @@ export const approvalRoutes = [
     },
     response: listPage(instanceView),
     reasons: [],
-    handler(request, { db }) {
+    handler(request, { db, workflows }) {
       const { query } = request
       const { workflow, sourceType, sourceId } = query
       const where = {
@@ -64,20 +69,25 @@ export const approvalRoutes = [
         ...(sourceType === undefined ? {} : { sourceType, ...(sourceId === undefined ? {} : { sourceId }) }),
       }
       const rows = callerRows(request, 'actor_user_id')
+      const view = viewOf(workflows, request.locale)
       return listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), viewOf),
+        async (window) => rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), view),
         range,
       )
     },
   }),
 ]
 
-const viewOf = (record: ApprovalRow) => ({
+const nameOf = (named: ApprovalRule | undefined, code: string, locale: string) =>
+  named === undefined ? code : localize(named.displayName, locale)
+
+const viewOf = (workflows: ReadonlyMap<string, ApprovalWorkflow>, locale: string) => (record: ApprovalRow) => ({
   id: record.id,
   workflow: record.workflow,
   action: record.action,
+  actionName: nameOf(workflows.get(record.workflow)?.actions[record.action], record.action, locale),
   sourceType: record.sourceType,
   sourceId: record.sourceId,
   sourceState: record.sourceState,

@@ -54,6 +54,6 @@ export default definePlugin({
     ])
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'approval.workflow', workflowLabels(workflows))
-    http.addRoutes(approvalRoutes, { db })
+    http.addRoutes(approvalRoutes, { db, workflows })
   },
 })

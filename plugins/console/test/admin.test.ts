@@ -213,7 +213,7 @@ t.test(
       await page.locator('dd table').first().innerText(),
       /Handler\s+Delivered at\s+shop\.tell-warehouse\s+.*9998/,
     )
-    t.match(await page.locator('pre').innerText(), /\{\n {2}"orderNo": "A-1"\n\}/)
+    t.match(await page.locator('dd dl').innerText(), /Order no\s+A-1/)
     t.strictSame(await barriers(page), [])
 
     await page.goto(`${office?.url}events.backlog`)

@@ -13,8 +13,8 @@ const unfinished = ['failed', 'pending', 'scheduled'] as const
 const replay = {
   label: text('Deliver again', '重新投递'),
   confirm: text(
-    'The event {{id}} is delivered again immediately, with all its attempts.',
-    '事件 {{id}} 将立即重新投递，重试次数重新计算。',
+    'The event {{type}} is delivered again immediately, with all its attempts.',
+    '事件 {{type}} 将立即重新投递，重试次数重新计算。',
   ),
   params: { id: 'id' },
   when: { status: unfinished },
@@ -22,8 +22,8 @@ const replay = {
 const skip = {
   label: text('Skip', '跳过'),
   confirm: text(
-    'The event {{id}} will not be delivered. Later events with the same key continue.',
-    '事件 {{id}} 将不再投递，同一键的后续事件继续投递。',
+    'The event {{type}} will not be delivered. Later events with the same key continue.',
+    '事件 {{type}} 将不再投递，同一键的后续事件继续投递。',
   ),
   params: { id: 'id' },
   when: { status: unfinished },
@@ -49,7 +49,6 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     row.text('lastError'),
     row.time('nextAt', { hidden: true }),
     row.time('finishedAt', { hidden: true }),
-    row.text('id', { hidden: true, mono: true }),
   ],
   find: ['key'],
   filters: [{ name: 'status', labels }, 'type', 'key'],
@@ -75,7 +74,7 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
     {
       columns: [
         it.status('status', tones, { labels }),
-        it.text('id', { mono: true }),
+        it.text('type', { mono: true }),
         it.text('key', { mono: true }),
         it.count('attempts'),
         it.time('createdAt'),

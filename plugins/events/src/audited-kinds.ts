@@ -5,6 +5,7 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
   'outbox-event': {
     title: text('Event', '事件'),
     page: 'events.event',
+    labels: 'events.event',
     actions: {
       replay: text('Deliver again', '重新投递'),
       skip: text('Skip', '跳过'),

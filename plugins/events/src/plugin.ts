@@ -1,4 +1,4 @@
-import { adminPages, attention } from '@plinth/admin'
+import { adminPages, attention, labelSources } from '@plinth/admin'
 import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
@@ -15,6 +15,7 @@ import { Dispatcher } from './dispatcher.ts'
 import { entities, eventTables } from './entities.ts'
 import { EventsService } from './events-service.ts'
 import { HandlerRegistry } from './handler-registry.ts'
+import { eventLabels } from './label-sources.ts'
 import { createOutbox } from './migrations/0001-create-outbox.ts'
 import { indexTurns } from './migrations/0002-index-turns.ts'
 import { indexFilters } from './migrations/0003-index-filters.ts'
@@ -37,7 +38,14 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],
-  contributes: [auditTexts, personalData, pluginData, optional(adminPages), optional(attention)],
+  contributes: [
+    auditTexts,
+    personalData,
+    pluginData,
+    optional(adminPages),
+    optional(attention),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
@@ -114,6 +122,7 @@ export default definePlugin({
     contribute(personalData, 'events', eventTables(db))
     contribute(pluginData, 'events', eventData(db, kernel.plugins))
     for (const page of pages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'events.event', eventLabels(db))
     for (const one of needsAttention) contribute(attention, one.id, one)
     http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })
 

@@ -12,6 +12,7 @@ export { default } from './plugin.ts'
 export * from './routes/declaration.ts'
 export { type Viewer, visibleOperator } from './routes/guards.ts'
 export { sentData } from './routes/response-check.ts'
+export { auditedChange, auditedChanges, plainValue, spoken } from './schemas/audited-facts.ts'
 export { ignoring } from './schemas/input-schema.ts'
 export {
   listPage,

@@ -11,6 +11,14 @@ const scopes = {
 }
 const scopeTones = { all: 'warn', org: 'info', self: 'quiet' } as const
 
+/** Ways to sign in. Other plugins may add further ways. */
+const methods = {
+  password: text('Password', '密码'),
+  wallet: text('Wallet', '钱包'),
+  'password-change': text('Password confirmed for a new password', '修改密码时确认密码'),
+  'email-change': text('Password confirmed for a new e-mail address', '修改邮箱时确认密码'),
+}
+
 const disable = text('Disable', '停用')
 const enable = text('Enable', '启用')
 const endSessions = {
@@ -174,7 +182,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
         it.text('description'),
         it.status('dataScope', scopeTones, { labels: scopes }),
         it.flag('builtIn'),
-        it.chips('permissions'),
+        it.reference('permissions', { labels: 'iam.permission' }),
         it.time('updatedAt'),
       ],
     },
@@ -214,7 +222,6 @@ const audit = adminList('getAdminIamAudits', (row) => ({
     row.described('target'),
     row.text('reason'),
     row.text('targetKind', { hidden: true }),
-    row.text('action', { hidden: true, mono: true }),
     row.text('clientIp', { hidden: true }),
     row.text('traceId', { hidden: true, mono: true }),
   ],
@@ -236,7 +243,6 @@ const auditEntry = adminDetail('getAdminIamAuditsById', (it) => ({
         it.text('targetKind'),
         it.text('reason'),
         it.text('clientIp'),
-        it.text('action', { mono: true }),
         it.text('traceId', { mono: true }),
       ],
     },
@@ -244,7 +250,7 @@ const auditEntry = adminDetail('getAdminIamAuditsById', (it) => ({
       title: text('Details', '详情'),
       columns: [
         it.rows('changes', (change) => [
-          change.text('title', { title: text('Field', '字段') }),
+          change.described('subject', { title: text('Field', '字段') }),
           change.described('before', { title: text('Before', '更改前') }),
           change.described('after', { title: text('After', '更改后') }),
         ]),
@@ -261,9 +267,13 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
   key: 'id',
   columns: [
     row.time('occurredAt'),
-    row.text('identifier'),
-    row.flag('success'),
-    row.text('method'),
+    row.reference('userId', { labels: 'iam.user', page: 'iam.user' }, { title: text('User', '用户') }),
+    row.text('identifier', { title: text('Entered name', '输入的登录名') }),
+    row.flag('success', {
+      title: text('Result', '结果'),
+      labels: { true: text('Success', '成功'), false: text('Rejected', '被拒绝') },
+    }),
+    row.text('method', { labels: methods }),
     row.text('message'),
     row.count('attempts'),
     row.text('clientIp'),
@@ -282,7 +292,7 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
     row.time('createdAt'),
     row.time('lastSeenAt'),
     row.time('expiresAt'),
-    row.text('method'),
+    row.text('method', { labels: methods }),
     row.text('clientIp'),
     row.text('userAgent'),
   ],
@@ -346,7 +356,7 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
     row.time('lastSeenAt'),
     row.time('createdAt'),
     row.time('expiresAt'),
-    row.text('method'),
+    row.text('method', { labels: methods }),
     row.text('clientIp'),
     row.text('userAgent'),
   ],

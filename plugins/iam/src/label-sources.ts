@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { requirePrincipal } from './access/access-guard.ts'
 import { usersInScope } from './access/data-scope.ts'
 import type { PermissionCatalogue } from './access/permission-catalogue.ts'
+import { roleName } from './access/role-name.ts'
 import { Role, User } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
@@ -12,7 +13,7 @@ const firstRowsBy = (property: string) =>
   ({ orderBy: [{ property, direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' }) as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
-const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
+const roleLabel = (role: Role, locale: string): Label => ({ id: role.id, name: roleName(role, locale) })
 const userLabel = ({ id, username: name }: { readonly id: number; readonly username: string }): Label => ({ id, name })
 
 /** Matches an actor of the audit that is a user: `user:<id>`. */
@@ -57,10 +58,13 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
     'iam.role': {
       permission: permissionCodes.roleView,
       scope: 'none',
-      byIds: async (ids) => (await db.fork().find(Role, { id: { $in: numbers(ids) } })).map(labelOf),
-      async search(text) {
+      byIds: async (ids, { locale }) =>
+        (await db.fork().find(Role, { id: { $in: numbers(ids) } })).map((role) => roleLabel(role, locale)),
+      async search(text, { locale }) {
         const search = { text, properties: ['code', 'name'] }
-        return (await findPage(db.fork(), Role, {}, firstRowsBy('id'), { search })).items.map(labelOf)
+        return (await findPage(db.fork(), Role, {}, firstRowsBy('id'), { search })).items.map((role) =>
+          roleLabel(role, locale),
+        )
       },
     },
     'iam.permission': listedLabels((locale) => permissionLabels(catalogue, locale), permissionCodes.roleView),

@@ -113,7 +113,7 @@ export default definePlugin({
     const stopping = new AbortController()
     context.onDrain(() => stopping.abort())
     http.addRoutes(personalRoutes, { personal: parts.personal, stopping: stopping.signal })
-    http.addRoutes(auditRoutes, { db, kernel })
+    http.addRoutes(auditRoutes, { db, kernel, i18n: services.i18n })
 
     onReady(async () => {
       assertPermissionsDeclared(http.routes, (code) => catalogue.has(code))

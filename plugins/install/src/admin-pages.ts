@@ -17,6 +17,7 @@ const sessionLabels = {
   'restart-required': text('Waiting for restart', '等待重启'),
   interrupted: text('Interrupted', '已中断'),
 }
+const step = { labels: 'install.step' }
 const duration = { title: text('Duration', '耗时'), unit: 'ms' } as const
 const exported = text('Export to a file', '导出文件')
 
@@ -65,7 +66,6 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
           row.status('status', tones, { labels }),
           row.text('message'),
           row.text('fix'),
-          row.text('code', { mono: true }),
         ]),
       ],
     },
@@ -132,14 +132,12 @@ const sessions = adminList('getAdminInstallSessions', (row) => ({
   detail: 'install.session',
   live: ['install_session'],
   columns: [
-    row.time('startedAt'),
+    row.time('startedAt', { link: true }),
     row.status('status', sessionTones, { labels: sessionLabels }),
-    row.text('message', { link: true }),
-    row.text('failedStep', { mono: true }),
+    row.text('message'),
+    row.reference('failedStep', step),
     row.count('durationMs', duration),
     row.text('clientIp'),
-    row.text('id', { hidden: true, mono: true }),
-    row.text('retriedSessionId', { hidden: true, mono: true }),
   ],
   search: 'keyword',
   filters: [{ name: 'status', labels: sessionLabels }],
@@ -152,7 +150,7 @@ const sessions = adminList('getAdminInstallSessions', (row) => ({
 const one = adminDetail('getAdminInstallSessionsBySessionId', (it) => ({
   id: 'install.session',
   title: text('Installation run', '安装过程'),
-  name: 'session.id',
+  name: 'session.startedAt',
   param: 'sessionId',
   live: ['install_session'],
   sections: [
@@ -162,9 +160,9 @@ const one = adminDetail('getAdminInstallSessionsBySessionId', (it) => ({
         it.time('session.startedAt'),
         it.count('session.durationMs', duration),
         it.text('session.message'),
-        it.text('session.failedStep', { mono: true }),
+        it.reference('session.failedStep', step),
         it.text('session.clientIp'),
-        it.text('session.retriedSessionId', { mono: true }),
+        it.reference('session.retriedSessionId', { labels: 'install.session', page: 'install.session' }),
       ],
     },
     {
@@ -172,7 +170,7 @@ const one = adminDetail('getAdminInstallSessionsBySessionId', (it) => ({
       columns: [
         it.rows('records', (row) => [
           row.time('occurredAt'),
-          row.text('stepCode', { mono: true }),
+          row.reference('stepCode', step),
           row.status('status', tones, { labels }),
           row.text('message'),
         ]),
@@ -193,10 +191,10 @@ const records = adminDetail('getAdminInstallExecutionLogs', (it) => ({
       columns: [
         it.rows('records', (row) => [
           row.time('occurredAt'),
-          row.text('stepCode', { mono: true }),
+          row.reference('stepCode', step),
           row.status('status', tones, { labels }),
           row.text('message'),
-          row.text('sessionId', { mono: true }),
+          row.reference('sessionId', { labels: 'install.session', page: 'install.session' }),
         ]),
       ],
     },
@@ -213,15 +211,15 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   ),
   place: { group: 'product', order: 50 },
   key: 'id',
+  detail: 'install.audit-entry',
   live: ['install_audit'],
   columns: [
     row.time('occurredAt'),
-    row.text('action', { mono: true }),
+    row.text('actionName', { link: true }),
     row.status('status', tones, { labels }),
     row.text('operator'),
     row.text('sourceIp'),
-    row.json('summary'),
-    row.text('sessionId', { hidden: true, mono: true }),
+    row.reference('sessionId', { labels: 'install.session', page: 'install.session' }, { hidden: true }),
     row.text('userAgent', { hidden: true }),
     row.text('traceId', { hidden: true, mono: true }),
   ],
@@ -230,7 +228,36 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   empty: text('No actions yet.', '暂无操作。'),
 }))
 
-export const pages = [status, sessions, one, records, audit]
+const auditEntry = adminDetail('getAdminInstallAuditLogsById', (it) => ({
+  id: 'install.audit-entry',
+  title: text('Installation audit', '安装审计'),
+  name: 'actionName',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.time('occurredAt'),
+        it.status('status', tones, { labels }),
+        it.text('operator'),
+        it.text('sourceIp'),
+        it.reference('sessionId', { labels: 'install.session', page: 'install.session' }),
+        it.text('userAgent'),
+        it.text('traceId', { mono: true }),
+      ],
+    },
+    {
+      title: text('Details', '详情'),
+      columns: [
+        it.rows('changes', (change) => [
+          change.described('subject', { title: text('Fact', '内容') }),
+          change.described('after', { title: text('Value', '值') }),
+        ]),
+      ],
+    },
+  ],
+}))
+
+export const pages = [status, sessions, one, records, audit, auditEntry]
 
 export const needsAttention = [
   adminAttention('getAdminInstallSteps', {

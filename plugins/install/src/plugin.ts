@@ -1,4 +1,4 @@
-import { adminPages, attention } from '@plinth/admin'
+import { adminPages, attention, labelSources } from '@plinth/admin'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'
 import { definePlugin, healthCheck, optional, personalData, startSummary } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -10,6 +10,7 @@ import { permissions } from './declarations.ts'
 import { commandCaller } from './entry/caller.ts'
 import { crossSiteGuard } from './entry/entry-gate.ts'
 import { tasks } from './execution/plugin-tasks.ts'
+import { runLabels, stepLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { pageRoutes, redirectUntilInstalled } from './pages/page-routes.ts'
 import { assertProductPath } from './pages/product-pages.ts'
@@ -30,7 +31,14 @@ export default definePlugin({
   implements: ['installTasks'],
   requires,
   provides: [installAudit, installer],
-  contributes: [healthCheck, personalData, startSummary, optional(adminPages), optional(attention)],
+  contributes: [
+    healthCheck,
+    personalData,
+    startSummary,
+    optional(adminPages),
+    optional(attention),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { install: { en: 'Installation', 'zh-CN': '安装' }, view: { en: 'Start page', 'zh-CN': '入口页面' } },
   permissions,
@@ -103,6 +111,8 @@ export default definePlugin({
     http.addRoutes(wizardRoutes, parts)
     contribute(personalData, 'install', installTables(services.database))
     for (const page of pages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'install.step', stepLabels(parts))
+    contribute(labelSources, 'install.session', runLabels(services))
     for (const one of needsAttention) contribute(attention, one.id, one)
     http.addRoutes(adminRoutes, parts)
     http.addRoutes(pageRoutes(config), parts)

@@ -57,6 +57,7 @@ export const businessError = defineBusinessErrors('install', tree.en.install, {
   'probe-busy': '429',
   running: '409',
   'session-unknown': '404',
+  'audit-unknown': '404',
   'token.invalid': '403',
   'token.not-allowed': '403',
   'token.too-many-failures': '429',

@@ -16,6 +16,7 @@ import {
 import en from '../src/preflight/messages/en.json' with { type: 'json' }
 import zhCN from '../src/preflight/messages/zh-CN.json' with { type: 'json' }
 import { charsetOf, isTimeZone } from '../src/preflight/probes.ts'
+import { utcText } from '../src/preflight/utc-text.ts'
 
 const mebibyte = 2 ** 20
 const now = Date.UTC(2026, 0, 1)
@@ -408,5 +409,5 @@ t.test('I-104 the response time of Redis and the time of its clock', async (t) =
   }
   const items = await runPreflight(contextOf({ context: { clock, cache: { isEnabled: true, serverTime } } }))
   const { message } = items.find(({ code }) => code === 'cache-connection') ?? {}
-  t.same(message?.params, { time: new Date(now - 90_000).toISOString(), elapsed: 7 })
+  t.same(message?.params, { time: utcText(now - 90_000), elapsed: 7 })
 })

@@ -5,6 +5,9 @@ import { ruleTypesWith } from './rules/rule-types.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
+const asset = { labels: 'money.asset' }
+const assetTitle = text('Asset', '资产')
+const assetFilter = { name: 'asset', options: { ...asset, title: assetTitle } } as const
 const journalTitle = text('Journal', '流水')
 const member = { labels: 'iam.user', title: text('Member', '会员') }
 const memberFilter = { name: 'userId', options: member } as const
@@ -26,6 +29,10 @@ const settingSection = {
 }
 const textSection = { title: text('Texts for members', '会员看到的文字'), fields: texts }
 
+const recoveries = {
+  none: text('No recovery', '不追回'),
+  'future-grants': text('From future points', '从以后的积分中扣回'),
+}
 const accountStates = { open: text('Active', '正常'), closed: text('Closed', '已关闭') }
 const ruleTypes = {
   'check-in': text('Check-in', '签到'),
@@ -57,18 +64,17 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
   key: 'id',
   detail: 'money.account',
   columns: [
+    row.reference('id', { labels: 'money.account', page: 'money.account' }, { title: text('Account', '账户') }),
     row.reference('userId', user, { title: member.title }),
-    row.text('displayName'),
     row.amount('available', { currency: 'asset' }),
     row.amount('frozen', { currency: 'asset' }),
     row.status('status', { open: 'good', closed: 'quiet' }, { labels: accountStates }),
     row.time('updatedAt'),
-    row.text('id', { link: true, mono: true }),
-    row.text('asset', { mono: true, hidden: true }),
+    row.reference('asset', asset, { title: assetTitle, hidden: true }),
     row.time('createdAt', { hidden: true }),
   ],
   find: ['userId'],
-  filters: [memberFilter, 'asset'],
+  filters: [memberFilter, assetFilter],
   create: adminForm('postAdminMemberPointsManualAdjustments', {
     title: text('Adjust points', '调整积分'),
     lead: text(
@@ -125,7 +131,7 @@ const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
     row.text('kind', { mono: true, hidden: true }),
     row.text('key', { mono: true, hidden: true }),
   ],
-  filters: [memberFilter, 'asset'],
+  filters: [memberFilter, assetFilter],
 }))
 
 const sources = adminList('getAdminMemberPointsSources', (row) => ({
@@ -136,8 +142,7 @@ const sources = adminList('getAdminMemberPointsSources', (row) => ({
   key: 'id',
   columns: [
     row.reference('userId', user, { title: member.title }),
-    row.text('sourceType'),
-    row.text('sourceId', { mono: true }),
+    row.reference('journalId', journal, { title: text('Source', '来源') }),
     row.status('status', sourceTones, { labels: sourceStates }),
     row.amount('granted', { currency: 'asset' }),
     row.amount('remaining', { currency: 'asset' }),
@@ -148,10 +153,11 @@ const sources = adminList('getAdminMemberPointsSources', (row) => ({
     row.time('expiresAt'),
     row.reference('ruleCode', { labels: 'member-points.rule' }),
     row.count('ruleVersion'),
-    row.reference('journalId', journal, { title: journalTitle, hidden: true }),
+    row.text('sourceType', { hidden: true }),
+    row.text('sourceId', { mono: true, hidden: true }),
     row.time('createdAt'),
   ],
-  filters: [{ name: 'status', labels: sourceStates }, memberFilter, 'asset'],
+  filters: [{ name: 'status', labels: sourceStates }, memberFilter, assetFilter],
 }))
 
 const rules = adminList('getAdminMemberPointsRules', (row) => ({
@@ -177,8 +183,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
     row.time('activeFrom'),
     row.time('activeTo', { hidden: true }),
     row.reference('updatedBy', user),
-    row.json('config', { hidden: true }),
-    row.text('asset', { mono: true, hidden: true }),
+    row.reference('asset', asset, { title: assetTitle, hidden: true }),
   ],
   create: adminForm('postAdminMemberPointsRules', {
     title: text('New rule', '新建规则'),
@@ -232,7 +237,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
         it.flag('enabled'),
         it.count('version'),
         it.flag('current'),
-        it.text('asset', { mono: true }),
+        it.reference('asset', asset, { title: assetTitle }),
         it.time('activeFrom'),
         it.time('activeTo'),
         it.reference('updatedBy', user),
@@ -246,7 +251,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
         it.amount('config.perAmount', { currency: 'config.currency' }),
         it.text('config.currency'),
         it.amount('config.maxPoints', { currency: 'asset' }),
-        it.text('config.recovery'),
+        it.text('config.recovery', { labels: recoveries }),
         it.flag('config.recoverExpired'),
         it.flag('config.once'),
         it.count('config.expiresInDays'),
@@ -293,16 +298,15 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   columns: [
     row.time('startedAt'),
     row.status('status', batchTones, { labels: batchStates }),
-    row.text('asset', { mono: true }),
+    row.reference('asset', asset, { title: assetTitle }),
     row.count('scanned'),
     row.count('expired'),
     row.amount('points', { currency: 'asset' }),
     row.count('refused'),
     row.time('asOf'),
     row.time('finishedAt'),
-    row.text('id', { mono: true, hidden: true }),
   ],
-  filters: ['asset'],
+  filters: [assetFilter],
   create: adminForm('postAdminMemberPointsExpireBatchesRun', {
     title: text('Expire points now', '立即执行过期'),
     lead: text(
@@ -340,10 +344,9 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
     row.amount('consumed', { currency: 'asset' }),
     row.amount('reversed', { currency: 'asset' }),
     row.amount('expired', { currency: 'asset' }),
-    row.text('asset', { mono: true, hidden: true }),
-    row.text('id', { mono: true, hidden: true }),
+    row.reference('asset', asset, { title: assetTitle, hidden: true }),
   ],
-  filters: ['asset'],
+  filters: [assetFilter],
 }))
 
 export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches, days]

@@ -10,7 +10,7 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
     facts: {
       points: { title: text('Change', '变动'), unitFrom: 'asset' },
       asset: { title: text('Asset', '资产'), hidden: true },
-      journalId: { title: text('Journal', '记账凭证'), page: 'money.journal' },
+      journalId: { title: text('Journal', '记账凭证'), labels: 'money.journal', page: 'money.journal' },
     },
   },
   'points-rule': {

@@ -4,6 +4,8 @@ import { orderView } from './payments/payment-routes.ts'
 
 // Shows the name of the owner if the owner is a user. Other types of owners have no names, and an id of theirs never
 // equals the id of a user.
+const providers = { web3: text('On the chain', '链上支付'), test: text('Test payment', '测试支付') }
+const transactionTypes = { ...providers, refund: text('Refund', '退款') }
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -15,6 +17,16 @@ const journalTitle = text('Journal', '流水')
 const aboutTitle = text('Related to', '关联对象')
 const aboutKind = text('Type of related object', '关联类型')
 const userTitle = text('User', '用户')
+const asset = { labels: 'money.asset' }
+const assetTitle = text('Asset', '资产')
+const assetFilter = { name: 'asset', options: { ...asset, title: assetTitle } } as const
+const systemAccounts = {
+  issued: text('Issued', '发放'),
+  redeemed: text('Redeemed', '使用'),
+  expired: text('Expired', '过期'),
+  forfeited: text('Forfeited', '作废'),
+}
+const ownerTypes = { user: text('User', '用户'), system: text('System', '系统') }
 const accountFilter = {
   name: 'accountId',
   options: { labels: 'money.account', title: text('Account', '账户') },
@@ -73,10 +85,9 @@ const accounts = adminList('getAdminMoneyAccounts', (row) => ({
   detail: 'money.account',
   live: ['money_account'],
   columns: [
-    row.text('id', { link: true, mono: true }),
-    row.text('owner.type', { title: ownerKind }),
-    row.reference('owner.id', owner, { title: ownerTitle }),
-    row.text('asset', { mono: true }),
+    row.reference('id', account, { title: accountTitle }),
+    row.text('owner.type', { title: ownerKind, labels: ownerTypes }),
+    row.reference('asset', asset, { title: assetTitle }),
     row.amount('available', { currency: 'asset' }),
     row.amount('frozen', { currency: 'asset' }),
     row.status('status', openTones, { labels: open }),
@@ -85,7 +96,7 @@ const accounts = adminList('getAdminMoneyAccounts', (row) => ({
     row.time('updatedAt'),
     row.time('createdAt', { hidden: true }),
   ],
-  filters: ['asset', 'ownerType', 'ownerId'],
+  filters: [assetFilter, { name: 'ownerType', labels: ownerTypes }, 'ownerId'],
 }))
 
 const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
@@ -97,9 +108,10 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
   sections: [
     {
       columns: [
-        it.text('account.owner.type', { title: ownerKind }),
-        it.reference('account.owner.id', owner, { title: ownerTitle }),
-        it.text('account.asset', { mono: true }),
+        it.reference('account.id', { labels: 'money.account' }, { title: accountTitle }),
+        it.text('account.owner.type', { title: ownerKind, labels: ownerTypes }),
+        it.reference('account.owner.id', owner, { title: ownerTitle, labels: systemAccounts }),
+        it.reference('account.asset', asset, { title: assetTitle }),
         it.amount('account.available', { currency: 'account.asset' }),
         it.amount('account.frozen', { currency: 'account.asset' }),
         it.status('account.status', openTones, { labels: open }),
@@ -113,9 +125,6 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
       title: text('Lots of the balance', '构成余额的批次'),
       columns: [
         it.rows('lots.items', (lot) => [
-          lot.text('id', { mono: true }),
-          lot.text('sourceType'),
-          lot.text('sourceKey', { mono: true }),
           lot.amount('granted', { currency: 'asset' }),
           lot.amount('remaining', { currency: 'asset' }),
           lot.amount('held', { currency: 'asset' }),
@@ -128,7 +137,6 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
       title: text('Open holds', '未结冻结'),
       columns: [
         it.rows('holds', (hold) => [
-          hold.text('id', { mono: true }),
           hold.amount('amount', { currency: 'asset' }),
           hold.amount('captured', { currency: 'asset' }),
           hold.amount('released', { currency: 'asset' }),
@@ -150,7 +158,7 @@ const entries = adminList('getAdminMoneyEntries', (row) => ({
   key: 'id',
   columns: [
     row.time('createdAt'),
-    row.reference('owner.id', owner, { title: ownerTitle }),
+    row.reference('accountId', account, { title: accountTitle }),
     row.text('displayName'),
     row.text('kind', { mono: true, hidden: true }),
     row.amount('available', { currency: 'asset' }),
@@ -159,17 +167,15 @@ const entries = adminList('getAdminMoneyEntries', (row) => ({
     row.amount('frozenAfter', { currency: 'asset', hidden: true }),
     row.reference('journalId', journal, { title: journalTitle }),
     row.text('reference.type', { title: aboutKind, hidden: true }),
-    row.text('reference.id', { mono: true, title: aboutTitle }),
+    row.text('reference.id', { mono: true, title: aboutTitle, hidden: true }),
     row.reference('actor', { labels: 'iam.actor' }),
     row.text('reason'),
     row.text('key', { mono: true, hidden: true }),
-    row.text('owner.type', { title: ownerKind, hidden: true }),
-    row.reference('accountId', account, { title: accountTitle, hidden: true }),
+    row.text('owner.type', { title: ownerKind, labels: ownerTypes, hidden: true }),
     row.count('sequence', { hidden: true }),
     row.text('monthKey', { hidden: true }),
-    row.text('id', { mono: true, hidden: true }),
   ],
-  filters: [accountFilter, 'asset'],
+  filters: [accountFilter, assetFilter],
 }))
 
 const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
@@ -180,7 +186,6 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
   sections: [
     {
       columns: [
-        it.text('id', { mono: true }),
         it.status(
           'action',
           {
@@ -189,11 +194,10 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
           },
           { labels: actions },
         ),
-        it.text('kind', { mono: true }),
         it.text('key', { mono: true }),
         it.text('reference.type', { title: aboutKind }),
         it.text('reference.id', { mono: true, title: aboutTitle }),
-        it.text('actor'),
+        it.reference('actor', { labels: 'iam.actor' }),
         it.text('reason'),
         it.reference('parentJournalId', journal),
         it.time('occurredAt'),
@@ -204,7 +208,6 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
       title: text('Entries', '分录'),
       columns: [
         it.rows('entries', (entry) => [
-          entry.text('id', { mono: true }),
           entry.reference('accountId', account, { title: accountTitle }),
           entry.amount('available', { currency: 'asset' }),
           entry.amount('availableAfter', { currency: 'asset' }),
@@ -225,7 +228,6 @@ const holds = adminList('getAdminMoneyHolds', (row) => ({
   key: 'id',
   live: ['money_hold'],
   columns: [
-    row.text('id', { mono: true }),
     row.reference('accountId', account, { title: accountTitle }),
     row.status('state', holdTones, { labels: holdStates }),
     row.amount('amount', { currency: 'asset' }),
@@ -250,14 +252,13 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   detail: 'money.reconciliation',
   live: ['money_reconciliation'],
   columns: [
-    row.text('id', { link: true, mono: true }),
+    row.time('createdAt', { link: true }),
     row.status('state', runTones, { labels: runStates }),
-    row.text('asset', { mono: true }),
+    row.reference('asset', asset, { title: assetTitle }),
     row.count('findings'),
     row.count('accounts'),
     row.count('journals'),
     row.text('requestedBy'),
-    row.time('createdAt'),
     row.time('finishedAt'),
   ],
   create: adminForm('postAdminMoneyReconciliations', {
@@ -274,19 +275,18 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
 const reconciliation = adminDetail('getAdminMoneyReconciliationsById', (it) => ({
   id: 'money.reconciliation',
   title: text('Reconciliation', '对账'),
-  name: 'id',
+  name: 'createdAt',
   param: 'id',
   live: ['money_reconciliation'],
   sections: [
     {
       columns: [
         it.status('state', runTones, { labels: runStates }),
-        it.text('asset', { mono: true }),
+        it.reference('asset', asset, { title: assetTitle }),
         it.count('findings'),
         it.count('accounts'),
         it.count('journals'),
         it.text('requestedBy'),
-        it.text('taskId', { mono: true }),
         it.time('createdAt'),
         it.time('finishedAt'),
       ],
@@ -365,8 +365,8 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
     row.reference('userId', user, { title: userTitle }),
     row.amount('amount', { currency: 'asset' }),
     row.amount('refundedAmount', { currency: 'asset' }),
-    row.text('provider'),
-    row.text('scene'),
+    row.text('provider', { labels: providers }),
+    row.text('scene', { mono: true, hidden: true }),
     row.text('transactionHash', { mono: true, hidden: true }),
     row.time('createdAt'),
     row.time('paidAt'),
@@ -416,12 +416,13 @@ const changeColumns = (it: ChangeResult) => [
 
 const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) => {
   const order = [
+    it.text('outTradeNo', { mono: true }),
     it.status('status', orderTones, { labels: orderStates }),
     it.reference('userId', user, { title: userTitle }),
     it.amount('amount', { currency: 'asset' }),
     it.amount('refundedAmount', { currency: 'asset' }),
-    it.text('provider'),
-    it.text('scene'),
+    it.text('provider', { labels: providers }),
+    it.text('scene', { mono: true }),
     it.time('createdAt'),
     it.time('paidAt'),
   ]
@@ -443,7 +444,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
     param: 'outTradeNo',
     live: ['money_payment_order', 'money_payment_transaction'],
     sections: [
-      { columns: [...order, ...it.others(orderView.schema, [...order, ...onChain, 'outTradeNo', 'asset'])] },
+      { columns: [...order, ...it.others(orderView.schema, [...order, ...onChain, 'asset'])] },
       { title: text('On the chain', '链上信息'), columns: onChain },
     ],
     form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
@@ -502,13 +503,12 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
   columns: [
     row.time('createdAt'),
     row.reference('outTradeNo', orderLabel),
-    row.text('type'),
+    row.text('type', { labels: transactionTypes }),
     row.amount('amount', { currency: 'asset' }),
     row.text('chainName'),
     row.text('transactionHash', { mono: true }),
     row.count('logOrdinal', { hidden: true }),
     row.text('eventKey', { mono: true, hidden: true }),
-    row.text('id', { mono: true, hidden: true }),
   ],
   filters: ['outTradeNo', 'type'],
 }))

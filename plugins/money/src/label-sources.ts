@@ -1,4 +1,4 @@
-import type { Label, LabelSource } from '@plinth/admin'
+import { type Label, type LabelSource, listedLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { bilingual, type LocalizedText, localize } from '@plinth/kernel'
@@ -12,7 +12,6 @@ const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, off
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
 const ownerTypes: Readonly<Record<string, LocalizedText>> = {
-  user: bilingual('User', '用户'),
   system: bilingual('System account', '系统账户'),
 }
 const systemAccounts: Readonly<Record<string, LocalizedText>> = {
@@ -29,15 +28,20 @@ export function ledgerLabels(
   const named = (text: LocalizedText | undefined, code: string, locale: string) =>
     text === undefined ? code : localize(text, locale)
   const accountLabel = ({ id, ownerType, ownerId, asset }: AccountRow, locale: string): Label => {
+    const name = named(assets.get(asset)?.displayName, asset, locale)
+    if (ownerType === 'user') return { id, name, owner: { labels: 'iam.user', id: ownerId } }
     const type = named(ownerTypes[ownerType], ownerType, locale)
-    const owner = ownerType === systemOwner ? named(systemAccounts[ownerId], ownerId, locale) : ownerId
-    return { id, name: `${type} ${owner} · ${named(assets.get(asset)?.displayName, asset, locale)}` }
+    const own = ownerType === systemOwner ? named(systemAccounts[ownerId], ownerId, locale) : ownerId
+    return { id, name: `${type} ${own} · ${name}` }
   }
   const journalLabel = ({ id, kind }: JournalRow, locale: string): Label => ({
     id,
     name: named(kinds.get(kind), kind, locale),
   })
   return {
+    'money.asset': listedLabels((locale) =>
+      [...assets].map(([asset, { displayName }]) => ({ id: asset, name: localize(displayName, locale) })),
+    ),
     'money.account': {
       permission: permissionCodes.accountView,
       scope: 'caller',

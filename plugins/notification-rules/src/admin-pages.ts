@@ -1,10 +1,50 @@
-import { adminAttention, adminBulk, adminDetail, adminForm, adminList } from '@plinth/admin'
+import {
+  adminAttention,
+  adminBulk,
+  adminDetail,
+  adminForm,
+  adminList,
+  type LabelSource,
+  listedLabels,
+} from '@plinth/admin'
+import type { Translator } from '@plinth/i18n'
 import { bilingual as text } from '@plinth/kernel'
+import { permissionCodes } from './permissions.ts'
+import { templateViews } from './rule-views.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const channel = { labels: 'notification.channel' }
 const users = { labels: 'iam.user', title: text('Recipients', '接收人') }
 const channels = { labels: 'notification.channel', title: text('Channels', '渠道') }
+
+const event = { labels: 'notification.rule-code' }
+/** Modules of the events. */
+const categories = {
+  'open-platform': text('Open platform', '开放平台'),
+  security: text('Security', '安全'),
+  queue: text('Queues', '队列'),
+  events: text('Events', '事件'),
+  compensation: text('Compensation', '补偿'),
+  web3: text('On-chain payments', '链上支付'),
+  scheduler: text('Schedules', '定时任务'),
+  'async-task': text('Background tasks', '后台任务'),
+  'content-safety': text('Content safety', '内容安全'),
+  install: text('Installation', '安装'),
+  mall: text('Mall', '商城'),
+  blog: text('Blog', '博客'),
+  cms: text('Content', '内容管理'),
+  forum: text('Forum', '论坛'),
+  'short-link': text('Short links', '短链接'),
+  'live-code': text('Live codes', '活码'),
+}
+
+/** Names of the events for which a template exists, by their codes. */
+export const eventLabels = (i18n: Pick<Translator, 'translate'> | undefined): LabelSource =>
+  listedLabels(
+    (locale) =>
+      templateViews(i18n, locale, new Set()).map(({ code, displayName }) => ({ id: code, name: displayName })),
+    permissionCodes.ruleView,
+  )
 
 const ruleFields = [
   ...(['enabled', 'thresholdCount', 'thresholdWindow', 'dedupeWindow', 'silenceWindow', 'channels'] as const),
@@ -166,7 +206,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
   columns: [
     row.text('displayName'),
     row.text('code', { mono: true }),
-    row.text('category'),
+    row.text('category', { labels: categories }),
     row.flag('published'),
     row.text('subject'),
     row.reference('channels', channel),
@@ -203,8 +243,8 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
       columns: [
         it.count('recipients.configured'),
         it.count('recipients.missing'),
-        it.chips('recipients.enabledMissingCodes'),
-        it.chips('silencedRuleCodes'),
+        it.reference('recipients.enabledMissingCodes', event),
+        it.reference('silencedRuleCodes', event),
       ],
     },
     {
@@ -213,7 +253,7 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
         it.count('escalation.enabled'),
         it.count('escalation.complete'),
         it.count('escalation.incomplete'),
-        it.chips('escalationIncompleteRuleCodes'),
+        it.reference('escalationIncompleteRuleCodes', event),
       ],
     },
     {
@@ -222,10 +262,10 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
         it.count('coverage.templates'),
         it.count('coverage.covered'),
         it.count('coverage.missing'),
-        it.chips('codesToConfigure'),
-        it.chips('codesWithoutSource'),
+        it.reference('codesToConfigure', event),
+        it.reference('codesWithoutSource', event),
         it.rows('categories', (row) => [
-          row.text('category'),
+          row.text('category', { labels: categories }),
           row.count('templates'),
           row.count('covered'),
           row.count('missing'),

@@ -1,4 +1,4 @@
-import { adminPages, attention } from '@plinth/admin'
+import { adminPages, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
@@ -8,7 +8,7 @@ import { identity } from '@plinth/iam'
 import { notificationPreferences } from '@plinth/inbox'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { notification } from '@plinth/notification'
-import { rulePages, rulesNeedAttention } from './admin-pages.ts'
+import { eventLabels, rulePages, rulesNeedAttention } from './admin-pages.ts'
 import { AlertSender } from './alert-sender.ts'
 import { AlertStates } from './alert-states.ts'
 import { audited } from './audited-kinds.ts'
@@ -46,7 +46,7 @@ export default definePlugin({
     preferences: optional(notificationPreferences),
   },
   provides: [notificationRules],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(attention)],
+  contributes: [auditTexts, personalData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   permissions,
   migrations: [createRules, indexAlertCodes],
@@ -86,6 +86,7 @@ export default definePlugin({
     for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'notification.rules', ruleTables(db))
     for (const page of rulePages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'notification.rule-code', eventLabels(i18n))
     for (const one of rulesNeedAttention) contribute(attention, one.id, one)
     http.addRoutes(ruleRoutes, { rules, tasks, i18n, events, preferences })
   },

@@ -5,8 +5,9 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
   'notification-send-log': {
     title: text('Sent message', '发送记录'),
     page: 'notification.send',
+    labels: 'notification.send-log',
     actions: { retry: text('Send again', '重新发送') },
-    facts: { ids: { title: text('Messages', '消息'), page: 'notification.send' } },
+    facts: { ids: { title: text('Messages', '消息'), labels: 'notification.send-log', page: 'notification.send' } },
   },
   'notification-channel': {
     title: text('Channel', '渠道'),

@@ -5,7 +5,8 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
   'open-app': {
     title: text('Application', '应用'),
     page: 'open-platform.app',
-    nameFrom: 'appKey',
+    labels: 'open-platform.app',
+    nameFrom: 'name',
     facts: {
       appKey: { title: text('App key', '应用标识') },
       name: { title: text('Name', '名称') },

@@ -14,7 +14,12 @@ const limiterPage = adminDetail('getAdminRateLimitOperations', (it) => ({
           store.text('name', { mono: true }),
           store.flag('available'),
           store.flag('shared'),
-          store.text('algorithm'),
+          store.text('algorithm', {
+            labels: {
+              'token-bucket': text('Token bucket', '令牌桶'),
+              'fixed-window': text('Fixed window', '固定窗口'),
+            },
+          }),
         ]),
       ],
     },

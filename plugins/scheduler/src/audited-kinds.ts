@@ -5,6 +5,7 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
   'scheduled-task': {
     title: text('Scheduled task', '定时任务'),
     page: 'scheduler.task',
+    labels: 'scheduler.task',
     actions: {
       'run-now': text('Run now', '立即运行'),
       pause: text('Pause', '暂停'),

@@ -104,6 +104,7 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
   sections: [
     {
       columns: [
+        it.text('key', { mono: true }),
         it.time('changedAt'),
         it.text('version'),
         it.status('origin', tones, { labels }),

@@ -31,7 +31,8 @@ import { parseQuery } from './item-view.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
 import { rotateSecrets } from './secrets/rotation.ts'
 import { isSameSecret, shown } from './secrets/sealed-value.ts'
-import { ConfigStore, type StoredConfig, verificationEntry } from './storage/config-store.ts'
+import { verificationEntry } from './storage/audit-entries.ts'
+import { ConfigStore, type StoredConfig } from './storage/config-store.ts'
 import { History } from './storage/history.ts'
 
 interface ConfigCentreOptions {

@@ -1,6 +1,9 @@
 import { adminDetail, adminForm, adminList, adminLivePreview, type Operations, type Row } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
+const channel = { labels: 'notification.channel', optional: true }
+const everyChannel = { all: text('All channels without their own template', '没有专用模板的所有渠道') }
+const language = { labels: 'console.language' }
 const tones = { html: 'quiet', mjml: 'info' } as const
 const content = ['subject', 'content', 'htmlFormat', 'html', 'enabled'] as const
 
@@ -24,8 +27,8 @@ const templates = adminList('getAdminTemplates', (row) => ({
   live: ['message_template'],
   columns: [
     row.text('code', { link: true, mono: true }),
-    row.text('channel'),
-    row.text('locale'),
+    row.reference('channel', channel, { labels: everyChannel }),
+    row.reference('locale', language),
     row.text('subject'),
     row.flag('enabled'),
     row.time('updatedAt'),
@@ -47,7 +50,7 @@ const templates = adminList('getAdminTemplates', (row) => ({
       channel: {
         labels: 'notification.channel',
         title: text('Channel', '渠道'),
-        more: { all: text('All channels without their own template', '没有专用模板的所有渠道') },
+        more: everyChannel,
         optional: true,
       },
       locale: { labels: 'console.language', free: true },
@@ -70,8 +73,8 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
   sections: [
     {
       columns: [
-        it.text('channel'),
-        it.text('locale'),
+        it.reference('channel', channel, { labels: everyChannel }),
+        it.reference('locale', language),
         it.flag('enabled'),
         it.chips('variables'),
         it.status('htmlFormat', tones),

@@ -141,7 +141,6 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
     row.text('remark', { hidden: true }),
     row.time('retryAt', { hidden: true }),
-    row.text('id', { mono: true, hidden: true }),
   ],
   find: ['outTradeNo'],
   filters: [{ name: 'status', labels: statuses }, { name: 'lastOutcome', labels: results }, 'outTradeNo', 'retryable'],
@@ -236,7 +235,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           it.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
           it.text('remark'),
           it.reference('sourceLogId', review, { title: text('Based on review', '源自复核') }),
-          it.chips('permissions'),
+          it.reference('permissions', { labels: 'iam.permission' }),
         ],
       },
       {
@@ -433,7 +432,6 @@ const auditColumns = (row: Row<AuditRow>) => [
   row.flag('chainReorgSuspected', { hidden: true }),
   row.text('handledBy', { hidden: true }),
   row.time('handledAt', { hidden: true }),
-  row.text('id', { mono: true, hidden: true }),
 ]
 
 const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({

@@ -105,6 +105,11 @@ const apiRoutes = [
               title: Type.String(),
               kind: Type.Enum(['list', 'detail', 'own']),
               details: Type.Array(Type.String(), { description: 'Ids of the detail pages that open from this page.' }),
+              opens: Type.Optional(
+                Type.Array(Type.String(), {
+                  description: 'Parameters of the address of a custom page that receive the id of an object.',
+                }),
+              ),
             }),
           ),
         }),
@@ -305,7 +310,7 @@ const apiRoutes = [
       query: Type.Object({
         kind: word,
         ids: Type.Optional(
-          Type.Array(Type.String({ maxLength: 64 }), { maxItems: 200, description: 'Ids whose labels are returned.' }),
+          Type.Array(Type.String({ maxLength: 200 }), { maxItems: 200, description: 'Ids whose labels are returned.' }),
         ),
         search: Type.Optional(Type.String({ maxLength: 100, description: 'Part of a name. Used only without ids.' })),
       }),

@@ -147,7 +147,7 @@ class PageLook {
       if (opens !== undefined && memberAt(item, opens.base) === undefined)
         this.faults.push(`"${opens.base}" is not a member of the result`)
       if (inner !== undefined) this.#columns(inner, schema?.items)
-      this.#kind(of?.labels)
+      if (of?.optional !== true) this.#kind(of?.labels)
       if (of?.page !== undefined && !opensAnId(of.page)) this.#detailOf(of.page)
     }
   }

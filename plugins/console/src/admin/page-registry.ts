@@ -1,6 +1,7 @@
 import {
   type AttentionDeclaration,
   type ChartDeclaration,
+  type Label,
   type LabelSource,
   type MeasuredChart,
   type PageDeclaration,
@@ -90,6 +91,7 @@ export class PageRegistry {
       kind: page.kind,
       title: localize(page.title, locale),
       details: page.kind === 'list' && page.detail !== undefined ? [page.detail] : [],
+      ...(page.kind === 'own' && page.opens !== undefined ? { opens: page.opens } : {}),
     })
     return pageGroups.flatMap((id) => {
       const own = seen.filter(({ place }) => place?.group === id).sort((a, b) => orderOf(a) - orderOf(b))
@@ -182,7 +184,25 @@ export class PageRegistry {
     const source = this.#parts.labels.get(kind)
     if (source === undefined) throw businessError('labels-unknown', { params: { kind } })
     assertMayAccess(requirePrincipal(request), accessOf(source))
-    return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, maxIds), request)
+    const found = await (ids === undefined
+      ? source.search(search, request)
+      : source.byIds(ids.slice(0, maxIds), request))
+    return this.#withOwners(found, request)
+  }
+
+  /** Adds the names of the owners to the names, as far as the caller may see them. */
+  async #withOwners(found: readonly Label[], request: HttpRequest): Promise<readonly Label[]> {
+    const names = new Map<string, string>()
+    for (const [kind, labels] of Map.groupBy(found, ({ owner }) => owner?.labels)) {
+      const source = this.#parts.labels.get(kind ?? '')
+      if (source === undefined || !isAdmitted(requirePrincipal(request), accessOf(source))) continue
+      const ids = new Set(labels.flatMap(({ owner }) => owner?.id ?? []))
+      for (const { id, name } of await source.byIds([...ids], request)) names.set(`${kind} ${id}`, name)
+    }
+    return found.map(({ id, name, owner }) => {
+      const own = owner && names.get(`${owner.labels} ${owner.id}`)
+      return { id, name: own === undefined ? name : `${own} · ${name}` }
+    })
   }
 
   /**

@@ -79,15 +79,25 @@ function columnView(
     title: title === undefined ? titleOf(schema, column.field, reader) : translate(title, reader),
     ...helpView(helps, column.field, reader),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
+    ...(column.as === 'json' || column.as === 'difference' ? { titles: titlesIn(schema, reader) } : {}),
     ...given(columns, 'columns', (inner) => columnViews(inner, { item: withoutNull(schema)?.items, helps }, reader)),
   }
+}
+
+/** Returns the titles of the members of a structured value by name, including those of nested structures. */
+function titlesIn(schema: Schema | undefined, reader: Reader): Readonly<Record<string, string>> {
+  const { properties = {}, items } = withoutNull(schema) ?? {}
+  const inner = [...Object.values(properties), ...(items === undefined ? [] : [items])]
+  const own = Object.entries(properties).map(([name, part]) => [name, titleOf(part, name, reader)] as const)
+  return Object.assign({}, ...inner.map((part) => titlesIn(part, reader)), Object.fromEntries(own))
 }
 
 /**
  * Returns the link of a column to another object. A custom page receives the id in its URL. If the user may not see
  * that page, there is no link.
  */
-function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: Reader) {
+function referenceView({ labels: kind, page }: NonNullable<PageColumn['of']>, reader: Reader) {
+  const labels = reader.hasLabels(kind) ? kind : ''
   const own = ownPages.find(({ id }) => id === page)
   if (own === undefined) return { labels, ...given(page, 'page', (id) => id) }
   return reader.sees(own) ? { labels, page: own.id, opens: own.opens ?? [] } : { labels }

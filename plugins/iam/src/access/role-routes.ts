@@ -59,18 +59,18 @@ const permissionView = Type.Object({
 
 const { route } = routesWith<RoleRouteParts>()
 
-async function viewOf(db: Database, role: Role | null) {
-  const [one] = await roleViews(db.fork(), role === null ? [] : [role])
+async function viewOf(db: Database, role: Role | null, locale: string) {
+  const [one] = await roleViews(db.fork(), role === null ? [] : [role], locale)
   if (one === undefined) throw businessError('role-unknown')
   return one
 }
 
-function listRoles(db: Database, query: Static<typeof roleQuery>) {
+function listRoles(db: Database, query: Static<typeof roleQuery>, locale: string) {
   const em = db.fork()
   const search = { text: query.keyword ?? '', properties: ['code', 'name'] }
   return listResponse(query, sort.parse(query.sort), async (window) => {
     const found = await findPage(em, Role, {}, window, { search })
-    return { ...found, items: await roleViews(em, found.items) }
+    return { ...found, items: await roleViews(em, found.items, locale) }
   })
 }
 
@@ -101,7 +101,7 @@ export const roleRoutes = [
     request: { query: roleQuery },
     response: listPage(roleView),
     reasons: [],
-    handler: ({ query }, { db }) => listRoles(db, query),
+    handler: ({ query, locale }, { db }) => listRoles(db, query, locale),
   }),
   route({
     method: 'GET',
@@ -111,7 +111,7 @@ export const roleRoutes = [
     request: { params: idParams },
     response: roleView,
     reasons: ['iam.role-unknown'],
-    handler: async (request, { db }) => viewOf(db, await db.fork().findOne(Role, request.params.id)),
+    handler: async (request, { db }) => viewOf(db, await db.fork().findOne(Role, request.params.id), request.locale),
   }),
   route({
     method: 'POST',
@@ -128,7 +128,7 @@ export const roleRoutes = [
     response: roleView,
     reasons: ['iam.beyond-own-authority', 'iam.permission-unknown', 'iam.role-code-taken'],
     handler: async (request, { db, roles }) =>
-      viewOf(db, await roles.create(request.body.code, contentOf(request.body), actorOf(request))),
+      viewOf(db, await roles.create(request.body.code, contentOf(request.body), actorOf(request)), request.locale),
   }),
   route({
     method: 'PUT',
@@ -147,7 +147,7 @@ export const roleRoutes = [
     ],
     handler: async (request, { db, roles }) => {
       const { params, body } = request
-      return viewOf(db, await roles.update(params.id, contentOf(body), body.version, actorOf(request)))
+      return viewOf(db, await roles.update(params.id, contentOf(body), body.version, actorOf(request)), request.locale)
     },
   }),
   route({

@@ -29,10 +29,14 @@ interface OwnRouteParts {
 
 const { route } = routesWith<OwnRouteParts>()
 
-async function viewOf(principal: Principal, { db, catalogue }: Pick<OwnRouteParts, 'db' | 'catalogue'>) {
+async function viewOf(
+  principal: Principal,
+  { db, catalogue }: Pick<OwnRouteParts, 'db' | 'catalogue'>,
+  locale: string,
+) {
   const em = db.fork()
   const user = await em.findOne(User, principal.userId)
-  const [view] = await userViews(em, user === null ? [] : [user])
+  const [view] = await userViews(em, user === null ? [] : [user], locale)
   if (view === undefined) throw businessError('user-unknown')
   const { isSuperAdmin, permissions, dataScope } = principal
   const codes = isSuperAdmin ? catalogue.declared.map(({ code }) => code) : [...permissions].sort()
@@ -90,7 +94,7 @@ export const callerAccountRoutes = [
     access: 'user',
     response: ownView,
     reasons: ['iam.user-unknown'],
-    handler: (request, parts) => viewOf(requirePrincipal(request), parts),
+    handler: (request, parts) => viewOf(requirePrincipal(request), parts, request.locale),
   }),
   route({
     method: 'PUT',
@@ -127,7 +131,7 @@ export const callerAccountRoutes = [
         await parts.login.confirmPassword(principal.userId, currentPassword, attempt)
       }
       await parts.users.update(principal.userId, change, version, actorOf(request))
-      return viewOf(principal, parts)
+      return viewOf(principal, parts, request.locale)
     },
   }),
   route({

@@ -62,13 +62,13 @@ const userQuery = Type.Object({
 
 const { route } = routesWith<UserRouteParts>()
 
-async function viewOf(db: Database, user: User) {
-  const [one] = await userViews(db.fork(), [user])
+async function viewOf(db: Database, user: User, locale: string) {
+  const [one] = await userViews(db.fork(), [user], locale)
   if (one === undefined) throw businessError('user-unknown')
   return one
 }
 
-async function listUsers(db: Database, principal: Principal, query: Static<typeof userQuery>) {
+async function listUsers(db: Database, principal: Principal, query: Static<typeof userQuery>, locale: string) {
   const { keyword, enabled, roleId } = query
   const em = db.fork()
   const scope = usersInScope(principal)
@@ -98,7 +98,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
       const found = await findPage(em, User, { $and: conditions }, requested, {
         search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
       })
-      return { ...found, ...counted, items: await userViews(em, found.items) }
+      return { ...found, ...counted, items: await userViews(em, found.items, locale) }
     },
     range,
   )
@@ -113,7 +113,7 @@ export const userRoutes = [
     request: { query: userQuery },
     response: listPage(userView),
     reasons: [],
-    handler: (request, { db }) => listUsers(db, requirePrincipal(request), request.query),
+    handler: (request, { db }) => listUsers(db, requirePrincipal(request), request.query, request.locale),
   }),
   route({
     method: 'GET',
@@ -123,7 +123,8 @@ export const userRoutes = [
     request: { params: idParams },
     response: userView,
     reasons: ['iam.user-unknown'],
-    handler: async (request, { db }) => viewOf(db, await userInScope(db.fork(), request.params.id, actorOf(request))),
+    handler: async (request, { db }) =>
+      viewOf(db, await userInScope(db.fork(), request.params.id, actorOf(request)), request.locale),
   }),
   route({
     method: 'POST',
@@ -152,7 +153,8 @@ export const userRoutes = [
       'iam.password-refused',
       'iam.role-unknown',
     ],
-    handler: async (request, { db, users }) => viewOf(db, await users.create(request.body, actorOf(request))),
+    handler: async (request, { db, users }) =>
+      viewOf(db, await users.create(request.body, actorOf(request)), request.locale),
   }),
   route({
     method: 'PUT',
@@ -189,7 +191,7 @@ export const userRoutes = [
       const isOwn = requirePrincipal(request).userId === id
       if (isOwn && (await users.replacesSignInEmail(id, change)))
         throw businessError('own-email', { data: { field: 'email' } })
-      return viewOf(db, await users.update(id, change, version, actorOf(request)))
+      return viewOf(db, await users.update(id, change, version, actorOf(request)), request.locale)
     },
   }),
   route({

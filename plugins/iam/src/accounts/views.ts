@@ -1,8 +1,18 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { currentVersion, describedValue, id, instant, nullable, Type } from '@plinth/http'
+import {
+  auditedChange,
+  auditedChanges,
+  currentVersion,
+  describedValue,
+  id,
+  instant,
+  nullable,
+  Type,
+} from '@plinth/http'
 import type { Static } from 'typebox'
+import { roleName } from '../access/role-name.ts'
 import { noTargetId } from '../audit/audit.ts'
-import { auditedChanges, auditWords, type KindsOfAuditedObjects } from '../audit/audit-words.ts'
+import { auditWords, type KindsOfAuditedObjects } from '../audit/audit-words.ts'
 import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
 
 const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
@@ -96,24 +106,21 @@ export const auditView = Type.Object({
 
 export const auditDetailView = Type.Object({
   ...auditView.properties,
-  changes: Type.Array(
-    Type.Object({
-      title: Type.String(),
-      before: nullable(describedValue),
-      after: nullable(describedValue),
-    }),
-    { description: 'Members of the summary with their titles. `before` is null if it was not recorded.' },
-  ),
+  changes: Type.Array(auditedChange, { description: 'Facts of the summary with their titles.' }),
 })
 
 /**
  * Returns the response objects of users, with their roles, in the same order. Uses two queries for any number of users.
  */
-export async function userViews(em: SqlEntityManager, users: readonly User[]): Promise<Static<typeof userView>[]> {
+export async function userViews(
+  em: SqlEntityManager,
+  users: readonly User[],
+  locale: string,
+): Promise<Static<typeof userView>[]> {
   const held = users.length === 0 ? [] : await em.find(UserRole, { userId: { $in: users.map((user) => user.id) } })
   const roleIds = [...new Set(held.map(({ roleId }) => roleId))]
   const roles = roleIds.length === 0 ? [] : await em.find(Role, { id: { $in: roleIds } }, { orderBy: { id: 'asc' } })
-  const byId = new Map(roles.map(({ id, code, name }) => [id, { id, code, name }]))
+  const byId = new Map(roles.map((role) => [role.id, { id: role.id, code: role.code, name: roleName(role, locale) }]))
   const rolesOf = Map.groupBy(held, ({ userId }) => userId)
   return users.map((user) => ({
     id: user.id,
@@ -133,12 +140,17 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
   }))
 }
 
-export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
+export async function roleViews(
+  em: SqlEntityManager,
+  roles: readonly Role[],
+  locale: string,
+): Promise<Static<typeof roleView>[]> {
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })
   const byRole = Map.groupBy(held, ({ roleId }) => roleId)
   return roles.map(({ createdAt, updatedAt, description, ...role }) => ({
     ...role,
+    name: roleName(role, locale),
     description: description ?? null,
     permissions: (byRole.get(role.id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
     createdAt: createdAt.toISOString(),
@@ -160,14 +172,22 @@ export function viewOfSession(token: Token, currentId: number): Static<typeof se
   }
 }
 
-export function viewOfLoginAudit({ occurredAt, ...row }: LoginAuditRow): Static<typeof loginAuditView> {
+/**
+ * @param translate returns the text of a reason in the language of the request, or undefined if it is unknown
+ */
+export function viewOfLoginAudit(
+  { occurredAt, ...row }: LoginAuditRow,
+  translate: (reason: string) => string | undefined,
+): Static<typeof loginAuditView> {
   const { userId, reason, message } = row
+  const text = reason == null ? undefined : translate(reason)
   return {
     ...row,
     occurredAt: occurredAt.toISOString(),
     userId: userId ?? null,
     reason: reason ?? null,
-    message: message ?? null,
+    // A text with parameters was only complete when the attempt was rejected, so the stored text is returned.
+    message: (text?.includes('{{') ? undefined : text) ?? message ?? null,
   }
 }
 
@@ -192,5 +212,5 @@ export function detailOfAudit(
   locale: string,
 ): Static<typeof auditDetailView> {
   const row = viewOfAudit(kinds, locale)(audit)
-  return { ...row, changes: auditedChanges(row, kinds, locale) }
+  return { ...row, changes: auditedChanges(row.summary, kinds.get(row.action.split('.', 1)[0] ?? '') ?? {}, locale) }
 }

@@ -19,6 +19,7 @@ import {
   rowsAs,
   Type,
 } from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
 import { auditTexts, type Kernel } from '@plinth/kernel'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { rowsInScope } from '../access/data-scope.ts'
@@ -88,6 +89,7 @@ const access = { permission: permissionCodes.auditView, scope: 'caller' } as con
 interface AuditRouteParts {
   readonly db: Database
   readonly kernel: Pick<Kernel, 'contributions'>
+  readonly i18n: Translator | undefined
 }
 
 const range = rangeQuery('occurredAt', 'id')
@@ -129,15 +131,16 @@ export const auditRoutes = [
     },
     response: listPage(loginAuditView),
     reasons: [],
-    handler: (request, { db }) => {
-      const { query } = request
+    handler: (request, { db, i18n }) => {
+      const { query, locale } = request
       const { userId, success, clientIp } = query
+      const translate = (reason: string) => i18n?.translate(locale, `messages.${reason}`)
       return newest<LoginAuditRow, ReturnType<typeof viewOfLoginAudit>>(
         db,
         LoginAuditRow,
         { $and: [withoutUndefined({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
         query,
-        viewOfLoginAudit,
+        (row) => viewOfLoginAudit(row, translate),
       )
     },
   }),

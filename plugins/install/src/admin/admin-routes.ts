@@ -1,7 +1,10 @@
 import {
+  auditedChange,
+  auditedChanges,
   bulkLimited,
   count,
   type HttpReply,
+  idParams,
   listPage,
   listQuery,
   listResponse,
@@ -10,18 +13,22 @@ import {
   rangeQuery,
   routesWith,
   rowsAs,
+  spoken,
   Type,
 } from '@plinth/http'
+import { type LocalizedText, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { permissionCodes } from '../declarations.ts'
 import { callerOf } from '../entry/caller.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
 import type { InstallAuditTrail } from '../records/audit-trail.ts'
+import { auditedInstallation } from '../records/audit-words.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
 import { type Journal, limitOf } from '../records/journal.ts'
 import { type Sessions, sessionOrder } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
+import { businessError } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import { sessionUnknown } from '../wizard/wizard-routes.ts'
 import type { AdminService } from './admin-service.ts'
@@ -67,6 +74,7 @@ const sessionDetail = Type.Object({ session: sessionView, records: Type.Array(vi
 const auditView = Type.Object({
   id: Type.Integer(),
   action: Type.String(),
+  actionName: Type.String({ description: 'Name of the operation in the language of the request.' }),
   status: outcome,
   sessionId: Type.String(),
   operator: Type.String(),
@@ -75,6 +83,10 @@ const auditView = Type.Object({
   traceId: Type.String(),
   summary: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
   occurredAt: Type.String({ format: 'date-time' }),
+})
+const auditDetailView = Type.Object({
+  ...auditView.properties,
+  changes: Type.Array(auditedChange, { description: 'Facts of the summary with their titles.' }),
 })
 const diagnosticsView = Type.Object({
   product: Type.Object({ name: Type.String(), version: Type.String(), node: Type.String() }),
@@ -250,13 +262,26 @@ const recordRoutes = [
       }),
     },
     response: listPage(auditView),
-    handler: ({ query }, { audit }) =>
+    handler: ({ query, locale }, { audit }) =>
       listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await audit.list(query, window), viewOfAudit),
+        async (window) => rowsAs(await audit.list(query, window), (row) => viewOfAudit(row, locale)),
         occurred,
       ),
+  }),
+  route({
+    ...readRecords,
+    path: `${root}/audit-logs/:id`,
+    summary: 'Get an audit log entry of the installation with its facts in words',
+    request: { params: idParams },
+    response: auditDetailView,
+    reasons: ['install.audit-unknown'],
+    handler: async ({ params, locale }, { audit }) => {
+      const row = await audit.find(params.id)
+      if (row === undefined) throw businessError('audit-unknown', { text: 'failure.audit-unknown' })
+      return { ...viewOfAudit(row, locale), changes: auditedChanges(row.summary, auditedInstallation, locale) }
+    },
   }),
 ]
 
@@ -298,6 +323,10 @@ function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {
   return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '', durationMs }
 }
 
-function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow) {
-  return { ...row, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
+const actionNames: Readonly<Record<string, LocalizedText>> = auditedInstallation.actions
+
+function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow, locale: string) {
+  const name = actionNames[row.action]
+  const actionName = name === undefined ? spoken(row.action) : localize(name, locale)
+  return { ...row, actionName, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
 }

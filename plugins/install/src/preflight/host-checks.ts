@@ -2,6 +2,7 @@ import { satisfies } from 'semver'
 import { EnvFileError } from '../env-file/env-file.ts'
 import { type CheckCode, type Finding, item, type PreflightItem } from './catalogue.ts'
 import { type CheckContext, type DirectoryRole, problemOf } from './context.ts'
+import { utcText } from './utc-text.ts'
 
 const mebibyte = 2 ** 20
 /** Minimum heap size in bytes. With less heap, some plugins cannot start. */
@@ -25,7 +26,7 @@ export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext):
       usual: usualHeap / mebibyte,
     }),
     item('clock', now >= sensibleTime.from && now < sensibleTime.to ? 'passed' : 'wrong', {
-      time: new Date(now).toISOString(),
+      time: utcText(now),
     }),
     unknownTimeZone === undefined
       ? item('time-zone', 'passed', { zone: timeZone })

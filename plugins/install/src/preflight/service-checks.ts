@@ -3,6 +3,7 @@ import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
 import { type Finding, item, type PreflightItem } from './catalogue.ts'
 import type { CheckContext, StorageCheckFunctions } from './context.ts'
+import { utcText } from './utc-text.ts'
 
 /**
  * Maximum difference between two clocks in milliseconds. With a larger difference, leases and expiry times become
@@ -90,7 +91,7 @@ export async function cacheChecks({ cache, clock, within }: CheckContext): Promi
     const begin = clock.monotonic()
     const time = await within(serverTime)
     const elapsed = Math.ceil(clock.monotonic() - begin)
-    return [item('cache-connection', 'passed', { time: new Date(time).toISOString(), elapsed })]
+    return [item('cache-connection', 'passed', { time: utcText(time), elapsed })]
   } catch {
     return [item('cache-connection', 'unreachable')]
   }

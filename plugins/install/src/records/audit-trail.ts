@@ -84,6 +84,10 @@ export class InstallAuditTrail implements InstallAudit {
     }
   }
 
+  async find(id: number): Promise<AuditRow | undefined> {
+    return (await this.#parts.database.fork().findOne(AuditRow, { id })) ?? undefined
+  }
+
   list({ action, status, keyword = '' }: AuditFilter, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const { database } = this.#parts
     const where = {

@@ -7,10 +7,7 @@ import { permissionCodes } from './permissions.ts'
 
 /** A search returns the newest 20 rows. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
-const labelOf = ({ outTradeNo: id, scene }: Pick<PaymentOrderRow, 'outTradeNo' | 'scene'>) => ({
-  id,
-  name: `${id} · ${scene}`,
-})
+const labelOf = ({ outTradeNo }: Pick<PaymentOrderRow, 'outTradeNo'>) => ({ id: outTradeNo, name: outTradeNo })
 
 /** The id of a label is the order number. */
 export const orderLabels = (db: Database): LabelSource => ({

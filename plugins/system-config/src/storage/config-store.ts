@@ -3,12 +3,13 @@ import type { Database } from '@plinth/database'
 import { type AuditEntry, type Clock, fitTextToColumn, type JsonValue } from '@plinth/kernel'
 import type { Fingerprints } from '@plinth/kernel/host'
 import type { SettledChange } from '../changes/destinations.ts'
-import type { Actor, ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
+import type { ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
 import { businessError, type Conflict, conflict } from '../declarations.ts'
 import { ConfigRow, HistoryRow, VersionRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import { type SealedValue, seal, unseal } from '../secrets/sealed-value.ts'
 import type { MasterKey } from '../secrets/secret-box.ts'
+import { savedEntry } from './audit-entries.ts'
 
 /** A stored value, decrypted if possible. */
 export interface StoredValue {
@@ -127,6 +128,11 @@ export class ConfigStore {
         isChange(change, rows.get(change.key), keyring, isSecret(change.key)),
       )
       if (effective.length === 0) return current
+      // The values before the changes must be read here, because the rows change below.
+      const recorded = effective.map((change) => {
+        const row = rows.get(change.key)
+        return { change, before: row && stored(row, keyring).value, isSecret: isSecret(change.key) }
+      })
       const version = current + 1
       const changedAt = new Date(this.#options.clock.now())
       const actor = fitTextToColumn(options.actor.name, 128)
@@ -177,7 +183,7 @@ export class ConfigStore {
         changedAt,
       ])
       // Only actions of operators are audited. A plugin that changes its own state is not an operator.
-      if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
+      if (stateOf === undefined) await this.#options.audit(savedEntry(origin, version, recorded, options))
       return version
     })
   }
@@ -212,42 +218,6 @@ async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<reado
   }
   return rows
 }
-
-function auditEntry(
-  origin: ChangeOrigin,
-  version: number,
-  changes: readonly SettledChange[],
-  { actor, reason }: SaveOptions,
-): AuditEntry {
-  const keysOf = (action: ConfigChange['action'], isUnset = false) =>
-    changes.filter((change) => change.action === action && (change.isUnset ?? false) === isUnset).map(({ key }) => key)
-  const unset = keysOf('reset', true)
-  return {
-    ...whoOf(actor),
-    action: `configuration.${origin}`,
-    subject: version,
-    summary: {
-      set: keysOf('set'),
-      reset: keysOf('reset'),
-      ...(unset.length === 0 ? {} : { unset }),
-      ...(reason === undefined ? {} : { reason: fitTextToColumn(reason, 200) }),
-    },
-  }
-}
-
-/** Returns the audit entry for a comparison with a stored secret. */
-export const verificationEntry = (key: string, isSame: boolean, actor: Actor): AuditEntry => ({
-  ...whoOf(actor),
-  action: 'configuration.verify',
-  subject: key,
-  summary: { isSame },
-})
-
-const whoOf = ({ userId, name, clientIp, traceId }: Actor) => ({
-  actor: userId === undefined ? { name } : { userId },
-  ...(clientIp === undefined ? {} : { clientIp }),
-  ...(traceId === undefined ? {} : { traceId }),
-})
 
 export const oldAndNewValueOf = (row: HistoryRow): readonly [SealedValue | undefined, SealedValue | undefined] => [
   row.oldValue == null ? undefined : { text: row.oldValue, masterKeyId: row.oldMasterKeyId ?? null },

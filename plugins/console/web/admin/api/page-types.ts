@@ -31,6 +31,8 @@ export interface Column {
   readonly tones?: Readonly<Record<string, Tone>>
   readonly labels?: Readonly<Record<string, string>>
   readonly member?: string
+  /** For a structured value: the titles of its members, by name. */
+  readonly titles?: Readonly<Record<string, string>>
   /**
    * Object to which the column refers. `opens` lists the parameters of the page address that receive the id. Without
    * `opens`, the id is part of the path.
@@ -243,6 +245,8 @@ export interface Navigation {
       readonly kind: Page['kind'] | 'own'
       /** Ids of the detail pages that open from this page. */
       readonly details: readonly string[]
+      /** For a custom page: the parameters of its address that receive the id of an object. */
+      readonly opens?: readonly string[]
     }[]
   }[]
 }

@@ -119,13 +119,16 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
           onChange={(event) => setOf(event.currentTarget.value)}
           data={[
             { value: '', label: translate('admin.chart.all-instances', { count: instances.length }) },
-            ...instances.map(({ instance }) => ({ value: instance, label: instance })),
+            ...instances.map(({ instance }) => ({ value: instance, label: hostOf(instance) })),
           ]}
         />
       )}
     </section>
   )
 }
+
+/** Returns the part of the id of an instance that users know: host and process, without the random part. */
+const hostOf = (instance: string) => instance.split(':').slice(0, 2).join(' · ')
 
 interface SourceProps extends Required<Pick<Counted, 'instances'>> {
   /** The selected instance; empty for all instances. */
@@ -138,14 +141,14 @@ interface SourceProps extends Required<Pick<Counted, 'instances'>> {
 function Source({ instances, of, time }: SourceProps) {
   const { translate, language } = useSpeech()
   const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))
-  const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => instance)
+  const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => hostOf(instance))
   const [only] = shown
   return (
     <>
       {only !== undefined && time !== undefined && (
         <p className={classes.source}>
           {shown.length === 1
-            ? translate('admin.chart.source', { instance: only.instance, time })
+            ? translate('admin.chart.source', { instance: hostOf(only.instance), time })
             : translate('admin.chart.joined', { count: shown.length, time })}
         </p>
       )}

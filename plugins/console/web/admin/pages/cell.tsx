@@ -1,17 +1,16 @@
-import { IconExternalLink } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
-import { useApi } from '../api/context.tsx'
-import { nameOf } from '../api/labels.ts'
 import { type Column, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
 import { unitOfColumn } from './amounts.ts'
 import classes from './cell.module.css'
 import { Waiting } from './load-state.tsx'
+import { PlainCell } from './plain-cell.tsx'
+import { Reference, References, shownChips } from './reference-cell.tsx'
 import { addressElsewhere, amountOf, plainText, useFormats } from './shown-value.ts'
+import { Difference, Structure } from './structured-cell.tsx'
 
 /** The code of the frame is loaded only if a cell shows an HTML document. */
 const HtmlFrame = lazy(() => import('./html-frame.tsx'))
@@ -32,19 +31,13 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
   const value = valueAt(row, column.field)
   // If the new value is missing, this is also a difference, so it must be checked before empty values.
   if (column.as === 'difference')
-    return <Difference before={valueAt(row, column.before ?? '')} after={value} isWide={isWide} />
+    return (
+      <Difference before={valueAt(row, column.before ?? '')} after={value} titles={column.titles} isWide={isWide} />
+    )
   if (value === null || value === undefined || value === '') return <span className={classes.none}>–</span>
   switch (column.as) {
     case 'time':
-      return (
-        <time
-          dateTime={String(value)}
-          title={`${formats.exactTime(String(value))}\n${String(value)}`}
-          className={classes.time}
-        >
-          {formats.time(String(value))}
-        </time>
-      )
+      return <Time value={String(value)} href={column.link ? href : undefined} />
     case 'count':
       return (
         <span className={classes.count}>
@@ -75,13 +68,14 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'chips':
       return <Chips values={Array.isArray(value) ? value : [value]} {...column} isWide={isWide} />
     case 'reference':
+      if (column.labels?.[String(value)] !== undefined) break
       return Array.isArray(value) ? (
         <References ids={value.map(String)} of={column.of} isWide={isWide} />
       ) : (
         <Reference id={String(value)} of={column.of} />
       )
     case 'json':
-      return <Structure value={value} isWide={isWide} />
+      return <Structure value={value} titles={column.titles} isWide={isWide} />
     case 'html':
       if (!isWide) break
       return (
@@ -96,9 +90,25 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'rows':
       return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
   }
-  const text = isWide ? String(value) : plainText(value)
+  const text = column.labels?.[String(value)] ?? (isWide ? String(value) : plainText(value))
   const elsewhere = addressElsewhere(column, row)
   return <PlainCell text={text} column={column} href={href} elsewhere={elsewhere} isWide={isWide} />
+}
+
+function Time({ value, href }: { readonly value: string; readonly href: string | undefined }) {
+  const formats = useFormats()
+  const shown = (
+    <time dateTime={value} title={`${formats.exactTime(value)}\n${value}`} className={classes.time}>
+      {formats.time(value)}
+    </time>
+  )
+  return href === undefined ? (
+    shown
+  ) : (
+    <Link href={href} className={classes.link}>
+      {shown}
+    </Link>
+  )
 }
 
 interface DescribedValue {
@@ -119,6 +129,7 @@ function Described({
   readonly column: Column
   readonly isWide: boolean
 }) {
+  const { groups } = useSite()
   if (unit !== null) return <Amount column={{ ...column, field: 'value', asset: unit }} row={{ value }} />
   if (name !== null) {
     const href = page === null ? undefined : `/${page}/${encodeURIComponent(String(value))}`
@@ -134,7 +145,8 @@ function Described({
         isWide={isWide}
       />
     )
-  const of = { labels: labels ?? '', ...(page === null ? {} : { page }) }
+  const opens = groups.flatMap(({ pages }) => pages).find(({ id }) => id === page)?.opens
+  const of = { labels: labels ?? '', ...(page === null ? {} : { page }), ...(opens === undefined ? {} : { opens }) }
   return <Cell column={{ ...column, as: 'reference', field: 'value', of }} row={{ value }} isWide={isWide} />
 }
 
@@ -153,50 +165,12 @@ function Amount({ column, row }: { readonly column: Column; readonly row: Row })
   )
 }
 
+/** True for numbers, which are aligned at their end so that they can be compared. A share has a bar at its start. */
+export const isNumeric = ({ as, unit }: Column) => as === 'amount' || (as === 'count' && unit !== 'percent')
+
 /** True for ids, which are not formatted like quantities. */
 const isId = ({ field }: Column) => /(?:^|\.)id$|Id$/.test(field)
 
-function PlainCell({
-  text,
-  column,
-  href,
-  elsewhere,
-  isWide,
-}: {
-  readonly text: string
-  readonly column: Column
-  readonly href: string | undefined
-  /** Address of an external page. */
-  readonly elsewhere: string | undefined
-  readonly isWide: boolean
-}) {
-  const { translate } = useSpeech()
-  const className = `${column.mono ? classes.mono : ''} ${isWide ? classes.whole : classes.line}`
-  if (column.link && href !== undefined) {
-    return (
-      <Link href={href} className={`${classes.link} ${className}`} title={text}>
-        {text}
-      </Link>
-    )
-  }
-  if (elsewhere !== undefined) {
-    return (
-      <a href={elsewhere} target="_blank" rel="noopener noreferrer" className={classes.elsewhere} title={elsewhere}>
-        <span className={className}>{text}</span>
-        <IconExternalLink size={14} aria-hidden className={classes.out} />
-        <span className="visually-hidden">{translate('admin.opens-elsewhere')}</span>
-      </a>
-    )
-  }
-  return (
-    <span className={className} title={isWide ? undefined : text}>
-      {text}
-    </span>
-  )
-}
-
-/** Maximum number of displayed chips. For further values only their number is shown. */
-const shownChips = 4
 /** Maximum length of a chip. Longer texts are sentences and are shown on separate lines. */
 const maxChipLength = 60
 
@@ -231,66 +205,6 @@ function Chips({
   )
 }
 
-function Reference({ id, of }: { readonly id: string; readonly of: Column['of'] }) {
-  const api = useApi()
-  const { language } = useSpeech()
-  const kind = of?.labels ?? ''
-  const named = useQuery({
-    queryKey: ['labels', kind, id, language],
-    queryFn: () => nameOf(api, kind, id, language),
-    enabled: kind !== '',
-    staleTime: 5 * 60_000,
-    retry: false,
-  })
-  const name = named.data ?? undefined
-  const shown =
-    name === undefined ? (
-      <span className={`${classes.none} ${classes.name}`}>{id}</span>
-    ) : (
-      <span className={classes.name} title={`${name}\n${id}`}>
-        {name}
-      </span>
-    )
-  return of?.page === undefined ? (
-    shown
-  ) : (
-    <Link href={pageOf(of.page, of.opens, id)} className={classes.link}>
-      {shown}
-    </Link>
-  )
-}
-
-const pageOf = (page: string, opens: readonly string[] | undefined, id: string) =>
-  opens === undefined
-    ? `/${page}/${encodeURIComponent(id)}`
-    : `/${page}?${new URLSearchParams(opens.map((name) => [name, id]))}`
-
-function References({
-  ids,
-  of,
-  isWide,
-}: {
-  readonly ids: readonly string[]
-  readonly of: Column['of']
-  readonly isWide: boolean
-}) {
-  const { translate } = useSpeech()
-  const shown = isWide ? ids : ids.slice(0, shownChips)
-  if (ids.length === 0) return <span className={classes.none}>–</span>
-  return (
-    <ul className={classes.chips}>
-      {shown.map((id) => (
-        <li key={id} className={classes.chip}>
-          <Reference id={id} of={of} />
-        </li>
-      ))}
-      {ids.length > shown.length && (
-        <li className={classes.more}>{translate('admin.more', { count: ids.length - shown.length })}</li>
-      )}
-    </ul>
-  )
-}
-
 /** Shows a list within a row. A table cell shows only its length. */
 function Rows({
   items,
@@ -309,9 +223,14 @@ function Rows({
       <table>
         <thead>
           <tr>
-            {columns.map(({ field, title, description }) => (
-              <th key={field} title={description} scope="col">
-                {title}
+            {columns.map((column) => (
+              <th
+                key={column.field}
+                title={column.description}
+                scope="col"
+                data-numeric={isNumeric(column) || undefined}
+              >
+                {column.title}
               </th>
             ))}
           </tr>
@@ -321,7 +240,7 @@ function Rows({
             // biome-ignore lint/suspicious/noArrayIndexKey: items of a response have no key, and their order does not change
             <tr key={at}>
               {columns.map((column) => (
-                <td key={column.field}>
+                <td key={column.field} data-numeric={isNumeric(column) || undefined}>
                   <Cell column={column} row={item} isWide={column.as === 'text'} />
                 </td>
               ))}
@@ -330,60 +249,5 @@ function Rows({
         </tbody>
       </table>
     </div>
-  )
-}
-
-/** Number of characters of a structure that are shown until the user requests the rest. */
-const shownCharacters = 4_096
-
-function Structure({ value, isWide }: { readonly value: unknown; readonly isWide: boolean }) {
-  if (!isWide) return <span className={`${classes.mono} ${classes.line}`}>{plainText(value)}</span>
-  const text = laidOut(value)
-  return (
-    <pre className={classes.structure}>
-      {text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text}
-    </pre>
-  )
-}
-
-/** Formats a value as JSON over several lines. A text that contains JSON is formatted too. */
-function laidOut(value: unknown): string {
-  if (typeof value !== 'string') return JSON.stringify(value, undefined, 2)
-  try {
-    return JSON.stringify(JSON.parse(value), undefined, 2)
-  } catch {
-    return value
-  }
-}
-
-const isObject = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Returns the members of the first object that differ from the second object. */
-const reduced = (one: unknown, other: unknown): unknown =>
-  isObject(one) && isObject(other)
-    ? Object.fromEntries(
-        Object.entries(one).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name])),
-      )
-    : one
-
-function Difference({
-  before,
-  after,
-  isWide,
-}: {
-  readonly before: unknown
-  readonly after: unknown
-  readonly isWide: boolean
-}) {
-  const line = isWide ? classes.whole : classes.line
-  return (
-    <span className={classes.difference}>
-      {before !== undefined && before !== null && <del className={line}>{plainText(reduced(before, after))}</del>}
-      {after === undefined || after === null ? (
-        <span className={classes.none}>–</span>
-      ) : (
-        <ins className={line}>{plainText(reduced(after, before))}</ins>
-      )}
-    </span>
   )
 }

@@ -7,16 +7,27 @@ import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import { onePage } from '../api/operations.ts'
-import { type DetailPage, type ListPage, type Page, type Row, takenFrom, valueAt } from '../api/page-types.ts'
+import {
+  type Column,
+  type DetailPage,
+  type ListPage,
+  type Page,
+  type Row,
+  takenFrom,
+  valueAt,
+} from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { useSite } from '../shell/site-context.ts'
+import { Copied } from './copied.tsx'
 import classes from './declared-page.module.css'
 import { Facts } from './facts.tsx'
 import { ActionDialog, FormDialog } from './forms/action-dialogs.tsx'
 import type { ListState } from './list-state.ts'
 import { ListView, Rowset } from './list-view.tsx'
 import { LoadFailure } from './load-state.tsx'
+import { Reference } from './reference-cell.tsx'
 import { fileOf, fits, isFile } from './row-actions.tsx'
-import { plainText } from './shown-value.ts'
+import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
 
 const liveMs = 5_000
@@ -34,7 +45,10 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   const [isChanging, setChanging] = useState(false)
   const [chosen, setChosen] = useState<DetailPage['actions'][number]>()
   const row = object.data
-  const name = page.name === undefined ? '' : plainText(valueAt(row, page.name))
+  const surroundings = { formats: useFormats(), units: useSite().units }
+  const heading = page.sections.flatMap(({ columns }) => columns).find(({ field }) => field === page.name)
+  const name =
+    page.name === undefined || row === undefined ? '' : columnText(heading, page.name, row, surroundings)
   useEffect(() => {
     document.title = `${name === '' ? page.title : name} · ${siteName}`
   }, [name, page.title])
@@ -50,7 +64,9 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
     <>
       {name !== '' && <p className={classes.kind}>{page.title}</p>}
       <div className={classes.head}>
-        <h1 className={classes.title}>{name === '' ? page.title : name}</h1>
+        <h1 className={classes.title}>
+          <Heading column={heading} row={row} text={name === '' ? page.title : name} />
+        </h1>
         <div className={classes.buttons}>
           {page.actions
             .filter((action) => fits(action, row))
@@ -66,7 +82,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
                 }
                 {...(isFile(action) && action.allowed
                   ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
-                  : { onClick: () => setChosen(action) })}
+                  : { 'aria-haspopup': 'dialog' as const, onClick: () => setChosen(action) })}
               >
                 {action.label}
               </Button>
@@ -74,6 +90,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
           {page.form !== undefined && (
             <Button
               size="sm"
+              aria-haspopup="dialog"
               leftSection={<IconPencil size={16} aria-hidden />}
               disabled={!page.form.allowed}
               title={
@@ -114,6 +131,21 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       )}
     </>
   )
+}
+
+/** Shows the name of the object. If the page has it as a reference, this is the name of the other object. */
+function Heading({
+  column,
+  row,
+  text,
+}: {
+  readonly column: Column | undefined
+  readonly row: Row
+  readonly text: string
+}) {
+  if (column?.mono) return <Copied text={text}>{text}</Copied>
+  if (column?.as !== 'reference') return text
+  return <Reference id={String(valueAt(row, column.field))} of={{ labels: column.of?.labels ?? '' }} />
 }
 
 /** Shows a list below its parent object. Order, columns and position of this list are not stored in the address. */

@@ -22,7 +22,7 @@ import { pageSizes } from '../shell/kept.ts'
 import { useKept } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
 import { useZone } from '../shell/zone.ts'
-import { Cell } from './cell.tsx'
+import { Cell, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { ActionDialog, BulkBar, FormDialog } from './forms/action-dialogs.tsx'
@@ -57,6 +57,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
           {[...page.forms, ...(page.create === undefined ? [] : [page.create])].map((one) => (
             <Button
               key={one.title}
+              aria-haspopup="dialog"
               variant={one === page.create ? 'filled' : 'default'}
               leftSection={one === page.create ? <IconPlus size={16} aria-hidden /> : undefined}
               disabled={!one.allowed}
@@ -218,6 +219,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                   )}
                   {columns.map((column) => (
                     <Table.Th
+                      data-numeric={isNumeric(column) || undefined}
                       key={column.field}
                       role="columnheader"
                       {...sizedTo(widths[column.field])}
@@ -330,7 +332,13 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
         </Table.Td>
       )}
       {columns.map((column) => (
-        <Table.Td key={column.field} role="cell" data-title={column.title} {...sizedTo(widths[column.field])}>
+        <Table.Td
+          key={column.field}
+          role="cell"
+          data-title={column.title}
+          data-numeric={isNumeric(column) || undefined}
+          {...sizedTo(widths[column.field])}
+        >
           <Cell column={column} row={row} href={href} />
         </Table.Td>
       ))}

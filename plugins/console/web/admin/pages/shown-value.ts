@@ -103,10 +103,29 @@ function bytes(value: number, numbers: Intl.NumberFormat): string {
   return `${numbers.format(rest)} ${units[unit]}`
 }
 
-/** Returns any value as one line of text. Control characters are made visible. */
-export function plainText(value: unknown): string {
+/** Returns the name of a member as words: `orderNo` becomes `Order no`. */
+export function spoken(name: string): string {
+  const words = name.replace(/([a-z\d])([A-Z])/g, '$1 $2').replace(/[-_.]+/g, ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase()
+}
+
+/** True for an object with named members. */
+export const isStructure = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * Returns any value as one line of text, never as JSON. Control characters are made visible.
+ *
+ * @param titles titles of members by name
+ */
+export function plainText(value: unknown, titles: Readonly<Record<string, string>> = {}): string {
   if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (Array.isArray(value)) return value.map((item) => plainText(item, titles)).join(', ')
+  if (isStructure(value))
+    return Object.entries(value)
+      .map(([name, member]) => `${titles[name] ?? spoken(name)}: ${plainText(member, titles)}`)
+      .join(' · ')
+  const text = String(value)
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (sign) => (sign === '\n' || sign === '\t' ? ' ' : '\u{fffd}'))
 }
 

@@ -11,6 +11,7 @@ import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
+import { Copied } from '../../pages/copied.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { toasts } from '../../shell/toasts.ts'
@@ -80,16 +81,18 @@ export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
           earlier={earlier}
         />
       </div>
-      <button
-        type="button"
-        className={classes.key}
-        aria-expanded={isOpen}
-        aria-label={translate('config.details-of', { key })}
-        onClick={() => onToggle(key)}
-      >
-        <Chevron size={14} aria-hidden />
-        <code>{key}</code>
-      </button>
+      <Copied text={key}>
+        <button
+          type="button"
+          className={classes.key}
+          aria-expanded={isOpen}
+          aria-label={translate('config.details-of', { key })}
+          onClick={() => onToggle(key)}
+        >
+          <Chevron size={14} aria-hidden />
+          <code>{key}</code>
+        </button>
+      </Copied>
       {displayDescription !== undefined && (
         <p id={`${id}-text`} className={classes.description}>
           {displayDescription}
@@ -429,7 +432,6 @@ function MenuItems({ item, isDrafted, maySave, hasHistory, earlier, onPutBack }:
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')
   return (
     <>
-      <Menu.Item onClick={copy(key)}>{translate('config.copy-key')}</Menu.Item>
       {env !== undefined && (
         <Menu.Item onClick={copy(sensitive ? `${env}=` : `${env}=${written}`)}>
           {translate('config.copy-env')}

@@ -91,7 +91,8 @@ function valueText(translate: Translate, value: unknown, isSecret: boolean): str
   if (isSecret) return mask
   if (typeof value === 'boolean') return translate(value ? 'schema.on' : 'schema.off')
   if (value === '' || (Array.isArray(value) && value.length === 0)) return translate('config.value.empty')
-  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.map(plainText).join(', ')
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object'))
+    return value.map((item) => plainText(item)).join(', ')
   return plainText(value)
 }
 

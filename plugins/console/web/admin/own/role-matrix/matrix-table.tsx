@@ -2,6 +2,7 @@ import { IconLock } from '@tabler/icons-react'
 import { type FocusEvent, Fragment, type KeyboardEvent, memo, useLayoutEffect, useRef } from 'react'
 import { Link } from 'wouter'
 import { useSpeech } from '../../../app/app.tsx'
+import { Copied } from '../../pages/copied.tsx'
 import { pressed } from '../../shell/shortcuts.ts'
 import classes from './matrix-table.module.css'
 import { draft, type RoleChange, type RoleChanges } from './role-draft.ts'
@@ -38,7 +39,9 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
             {roles.map((role) => (
               <th key={role.id} scope="col" className={classes.role} data-changed={changes.has(role.id) || undefined}>
                 <Link href={`/${rolePage}/${role.id}`}>{role.name}</Link>
-                <code>{role.code}</code>
+                <Copied text={role.code}>
+                  <code>{role.code}</code>
+                </Copied>
                 {role.builtIn && (
                   <span className={classes.locked} title={translate('roles.locked-why')}>
                     <IconLock size={14} aria-hidden /> {translate('roles.locked')}
@@ -61,7 +64,9 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
                   <button type="button" className={classes.permission} onClick={() => onAsk(permission)}>
                     {permission.name}
                   </button>
-                  <code>{permission.code}</code>
+                  <Copied text={permission.code}>
+                    <code>{permission.code}</code>
+                  </Copied>
                   {!permission.loaded && <span className={classes.gone}>{translate('roles.gone')}</span>}
                 </th>
                 {roles.map((role) => (

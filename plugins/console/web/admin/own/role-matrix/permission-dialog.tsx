@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { useSpeech } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { Copied } from '../../pages/copied.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
 import { LoadFailure } from '../../pages/load-state.tsx'
 import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
@@ -32,7 +33,10 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
     >
       <div className={dialog.form}>
         <p>
-          <code className={classes.code}>{code}</code> · {pluginTitle}
+          <Copied text={code}>
+            <code className={classes.code}>{code}</code>
+          </Copied>{' '}
+          · {pluginTitle}
         </p>
         {description !== null && <p>{description}</p>}
         <section>

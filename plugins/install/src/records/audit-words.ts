@@ -1,0 +1,92 @@
+import { type AuditTexts, bilingual as text } from '@plinth/kernel'
+
+const passed = text('Passed', '通过')
+
+/** Names of the audited operations on the installation, and of the facts that their records contain. */
+export const auditedInstallation = {
+  title: text('Installation', '安装'),
+  actions: {
+    'entry-check': text('Check access to the installer', '检查安装入口访问'),
+    preflight: text('Check the environment', '检查环境'),
+    'config-validate': text('Check the form', '校验表单'),
+    'config-plan': text('Preview the configuration', '预览配置'),
+    'config-write': text('Write the configuration', '写入配置'),
+    migrate: text('Migrate the database', '迁移数据库'),
+    execute: text('Install', '执行安装'),
+    retry: text('Install again', '重新安装'),
+    administrator: text('Create the administrator', '创建管理员'),
+    lock: text('Lock the installer', '锁定安装入口'),
+    'forced-migration': text('Migrate the database from the back office', '在后台迁移数据库'),
+    'state-reset': text('Reopen the installer', '重新开放安装入口'),
+    'state-mark-installed': text('Mark as installed', '标记为已安装'),
+    'quickstart-cleanup': text('Remove demo data', '清理演示数据'),
+  },
+  facts: {
+    message: { title: text('Message', '消息') },
+    reason: {
+      title: text('Reason', '原因'),
+      values: {
+        'install.token.valid': text('The install token is correct', '安装令牌正确'),
+        'install.token.invalid': text('The install token is wrong', '安装令牌错误'),
+        'install.token.not-required': text('No install token is required', '不需要安装令牌'),
+        'install.token.not-allowed': text('The installer is closed', '安装入口已关闭'),
+      },
+    },
+    closed: {
+      title: text('Closed because', '关闭原因'),
+      values: {
+        disabled: text('The installer is disabled', '安装入口已停用'),
+        installed: text('The product is installed', '产品已安装'),
+        'state-unreadable': text('The state cannot be read', '无法读取安装状态'),
+        'state-lost': text('The database contains no installation', '数据库中没有安装记录'),
+        'token-missing': text('An install token must be set', '必须设置安装令牌'),
+        'token-weak': text('The install token is too weak', '安装令牌强度不足'),
+        network: text('The network is not allowed', '网络不在允许范围内'),
+        https: text('HTTPS is required', '需要 HTTPS'),
+        host: text('The host name is not allowed', '主机名不在允许范围内'),
+      },
+    },
+    checks: { title: text('Checks', '检查项数') },
+    restartRequired: { title: text('Restart required', '需要重启') },
+    migrated: { title: text('Migrated', '已迁移') },
+    pendingBefore: { title: text('Change sets that were pending', '原待应用变更集') },
+    applied: { title: text('Applied change sets', '已应用变更集') },
+    upToDate: { title: text('Nothing was pending', '已是最新') },
+    outcome: {
+      title: text('Outcome', '结果'),
+      values: {
+        passed,
+        failed: text('Failed', '失败'),
+        'restart-required': text('Waiting for restart', '等待重启'),
+        cleaned: text('Removed', '已清理'),
+        blocked: text('Blocked', '被阻止'),
+        clean: text('Nothing to remove', '无需清理'),
+        refused: text('Rejected', '被拒绝'),
+      },
+    },
+    failedStep: { title: text('Failed step', '失败的步骤'), labels: 'install.step' },
+    records: { title: text('Records', '记录数') },
+    finding: {
+      title: text('Result', '处理结果'),
+      values: {
+        'not-confirmed': text('The confirmation phrase is wrong', '确认短语不正确'),
+        'already-uninstalled': text('The product was not installed', '产品原本未安装'),
+        'already-installed': text('The product was already installed', '产品原本已安装'),
+        'state-unknown': text('The state cannot be read', '无法读取安装状态'),
+        'reinstall-forbidden': text('Reinstallation is not allowed', '不允许重新安装'),
+        'would-reset': text('Preview only', '仅预览'),
+        reset: text('The installer is open again', '安装入口已重新开放'),
+        marked: text('The installer is locked', '安装入口已锁定'),
+        'marked-empty': text('The installer is locked, but no user exists', '安装入口已锁定，但没有用户'),
+        'changed-meanwhile': text('Another user changed the state at the same time', '状态已被他人同时修改'),
+      },
+    },
+    module: { title: text('Module', '模块'), labels: 'quickstart-cleanup.module' },
+    dataType: { title: text('Type of data', '数据类型') },
+    targets: { title: text('Demo rows found', '发现的演示数据') },
+    blockers: { title: text('Rows that block the removal', '阻止清理的数据') },
+    removed: { title: text('Removed rows', '已清理的数据') },
+    errorKey: { title: text('Error', '错误') },
+    field: { title: text('Field', '字段') },
+  },
+} as const satisfies AuditTexts
