@@ -45,7 +45,7 @@ t.test('a list, a detail page, a form and an action in the back office need fewe
   t.teardown(() => running.stop('test ended'))
   t.same(
     [...running.contributions(adminPages).keys()].filter((page) => page.startsWith('acme.')),
-    ['acme.depots', 'acme.depot'],
+    ['acme.depots', 'acme.depot', 'acme.depot-cities'],
   )
   const lines = ['plugin.ts', 'admin-pages.ts'].flatMap((file) => text(file).trimEnd().split('\n'))
   t.ok(lines.length < 80, `${lines.length} lines`)

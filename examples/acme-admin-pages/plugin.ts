@@ -4,11 +4,12 @@ import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { businessError, createDepot, Depot } from './depot.ts'
+import { depotCities } from './depot-cities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { editDepots, routes } from './routes.ts'
 
-/** Plugin with depots of ACME and their pages in the back office: a list, a detail page, a form and an action. */
+/** Plugin with depots of ACME and their pages in the back office: a list, a detail page, a form, an action and a frame. */
 export default definePlugin({
   id: 'acme.depots',
   title: { en: 'Depots', 'zh-CN': '仓库' },
@@ -23,6 +24,6 @@ export default definePlugin({
   permissions: [{ code: editDepots, displayName: { en: 'Edit depots', 'zh-CN': '编辑仓库' } }],
   setup({ services, contribute }) {
     services.http.addRoutes(routes, { db: services.database })
-    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const page of [...pages, depotCities]) contribute(adminPages, page.id, page)
   },
 })

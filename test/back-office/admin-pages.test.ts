@@ -36,7 +36,8 @@ const running = await startForTest(product, {
 })
 t.teardown(() => running.stop('test ended'))
 const server = running.service(http)
-const pages = [...running.contributions(adminPages).values()]
+// The plugins of this repository declare no page in a frame.
+const pages = [...running.contributions(adminPages).values()].filter((page) => page.kind !== 'frame')
 const needs = [...running.contributions(attention).values()]
 const drawn = [...running.contributions(charts).values()]
 const kinds = running.contributions(labelSources)

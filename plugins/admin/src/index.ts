@@ -1,3 +1,4 @@
+export * from './frame-pages.ts'
 export * from './label-sources.ts'
 export * from './overview-declarations.ts'
 export * from './page-builders.ts'

@@ -38,9 +38,12 @@ export interface OperationTypes {
 export type Instant = string & { readonly format: 'date-time' }
 
 type Plain = string | number | boolean
-type OperationId = keyof Operations & string
+/** Id of an operation whose types are known. */
+export type OperationId = keyof Operations & string
 /** The compiler shows this text if the types of operations are missing. */
-type Undescribed = [OperationId] extends [never] ? 'Generate the types first: plinth openapi --types <plugin>' : never
+export type Undescribed = [OperationId] extends [never]
+  ? 'Generate the types first: plinth openapi --types <plugin>'
+  : never
 type Of<O extends OperationId, Part extends keyof OperationTypes> = Operations[O] extends OperationTypes
   ? Operations[O][Part]
   : never

@@ -1,11 +1,13 @@
 import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
+import type { FramePageDeclaration } from './frame-pages.ts'
 import type { PageGroup, Tone } from './page-shapes.ts'
 import { pageShape } from './page-shapes.ts'
 
 /*
  * Pages of the back office as data. A plugin contributes its pages. If no plugin that serves pages is loaded, they have
- * no effect. They contain no functions or markup: the browser receives JSON and runs no code of the plugin.
- * `page-builders.ts` creates pages and checks them against the types of the operations.
+ * no effect. Lists and detail pages contain no functions or markup: the browser receives JSON and runs no code of the
+ * plugin. `page-builders.ts` creates pages and checks them against the types of the operations. `frame-pages.ts`
+ * describes pages with code of the plugin.
  */
 
 /** Place of a page in the navigation. Without a place, only other pages link to it. */
@@ -312,7 +314,7 @@ export interface DetailPageDeclaration extends AnyPage {
   readonly live?: PageLife
 }
 
-export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration
+export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration | FramePageDeclaration
 
 /** Pages of the back office, each contributed under its id. */
 export const adminPages = extensionPoint<PageDeclaration>('console.page', {

@@ -1,4 +1,5 @@
 import { type Shape, shape } from '@plinth/kernel'
+import type { FramePageDeclaration, FrameWrite } from './frame-pages.ts'
 import type { AttentionDeclaration } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
@@ -152,6 +153,13 @@ const bulk = record<PageBulk>(
   { ...write, ask: names, confirm: localized },
 )
 
+/** A part of the document of a frame. */
+const code: Shape = { type: 'string', maxLength: 1_000_000 }
+const frameWrite = record<FrameWrite>(
+  { operation: text, label: localized },
+  { confirm: localized, columns, reason: write.reason, tone: write.tone },
+)
+
 const filter = record<NonNullable<ListPageDeclaration['filters']>[number]>(
   { name: text },
   { labels: localizedMap, options: choice },
@@ -200,6 +208,10 @@ export const pageShape = (): Shape =>
           ),
         ),
       },
+    ),
+    record<FramePageDeclaration>(
+      { ...page, kind: among(['frame']), script: code },
+      { place, lead: localized, html: code, style: code, texts: localizedMap, reads: names, writes: list(frameWrite) },
     ),
   ])
 

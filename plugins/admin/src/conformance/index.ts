@@ -57,6 +57,7 @@ const memberAt = (value: unknown, path: string): unknown =>
 
 /** Returns all operations that a page calls to change something. */
 const writesOf = (page: PageDeclaration): readonly string[] => {
+  if (page.kind === 'frame') return (page.writes ?? []).map(({ operation }) => operation)
   const forms = page.kind === 'list' ? [page.create, ...(page.forms ?? [])] : [page.form]
   const bulk = page.kind === 'list' ? (page.bulk ?? []) : []
   return [...forms, ...(page.actions ?? []), ...bulk].flatMap((write) => write?.operation ?? [])
@@ -224,7 +225,8 @@ export function adminPageCases<Harness extends AdminPageHarness>(
       'Declare access: { permission, scope } on each route of the page.',
       async (harness) => {
         for (const page of harness.pages.values()) {
-          for (const operation of new Set([page.source, ...writesOf(page)])) {
+          const reads = page.kind === 'frame' ? (page.reads ?? []) : []
+          for (const operation of new Set([page.source, ...reads, ...writesOf(page)])) {
             const rejected = async (headers: Headers) => (await call(harness, operation, { headers })).code
             expectEqual(`${operation} of "${page.id}" rejects a caller who is not signed in`, await rejected({}), '401')
             // Only paths below `/admin/` are checked. Other operations may belong to every user, for example those of
@@ -244,6 +246,8 @@ export function adminPageCases<Harness extends AdminPageHarness>(
       'Add "confirm" with a question to each action whose operation deletes.',
       (harness) => {
         for (const page of harness.pages.values()) {
+          // The back office asks before each write of a frame.
+          if (page.kind === 'frame') continue
           const bulk = page.kind === 'list' ? (page.bulk ?? []) : []
           for (const { operation, confirm } of [...(page.actions ?? []), ...bulk]) {
             const deletes = routeOf(harness, operation).method === 'DELETE'

@@ -21,6 +21,7 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { type Kernel, localize } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
+import { framesOnly, framesPath } from './frames/frame-document.ts'
 import {
   databaseFactsView,
   healthFactsView,
@@ -103,7 +104,7 @@ const apiRoutes = [
             Type.Object({
               id: Type.String(),
               title: Type.String(),
-              kind: Type.Enum(['list', 'detail', 'own']),
+              kind: Type.Enum(['list', 'detail', 'frame', 'own']),
               details: Type.Array(Type.String(), { description: 'Ids of the detail pages that open from this page.' }),
               opens: Type.Optional(
                 Type.Array(Type.String(), {
@@ -381,13 +382,29 @@ const pageRoutes = [
   }),
   rawRoute({
     ...get,
+    path: `${framesPath}:id`,
+    summary: 'Document of a page in a frame',
+    request: { params: Type.Object({ id: word }) },
+    handler({ params: { id } }, { book }, reply) {
+      const document = book.frame(id)
+      if (document === undefined) return reply.callNotFound()
+      return reply.headers(document.headers).type('text/html; charset=utf-8').send(document.html)
+    },
+  }),
+  rawRoute({
+    ...get,
     path: '/admin/*',
     summary: 'Back office with its files',
     request: { params: Type.Object({ '*': Type.String() }) },
     async handler(request, { page, site, book }, reply) {
       if (request.params['*'].startsWith('assets/')) return sendPageAsset(request, page, reply)
       const { locale, contextPath } = request
-      const html = await page.html({ nonce: pageNonce(reply), locale, siteTitle: site.isNamed ? site.title : '' })
+      const nonce = pageNonce(reply)
+      reply.header(
+        'content-security-policy',
+        `${reply.getHeader('content-security-policy')}, ${framesOnly(contextPath)}`,
+      )
+      const html = await page.html({ nonce, locale, siteTitle: site.isNamed ? site.title : '' })
       if (html === undefined) return reply.callNotFound()
       return sendPage(reply, withHead(html, { base: `${contextPath}${adminPath}`, ways: await book.signInWays() }))
     },

@@ -11,6 +11,7 @@ const columnsOfWrite = ({ preview, answer = [], livePreview }: Write): readonly 
 
 /** Returns all columns of a page: the displayed columns, and the columns of the results of its forms and actions. */
 function columnsOf(page: PageDeclaration): readonly PageColumn[] {
+  if (page.kind === 'frame') return (page.writes ?? []).flatMap(({ columns = [] }) => columns)
   const shown = page.kind === 'list' ? page.columns : page.sections.flatMap(({ columns }) => columns)
   const forms = page.kind === 'list' ? [page.create, ...(page.forms ?? [])] : [page.form]
   const bulk = page.kind === 'list' ? (page.bulk ?? []) : []

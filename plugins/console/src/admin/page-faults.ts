@@ -10,6 +10,7 @@ import type {
   PageValue,
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
+import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { ownPages } from './own-pages.ts'
 
@@ -56,6 +57,7 @@ export function pageProblems(
   const declared = new Map([...pages].map((page) => [page.id, page]))
   return [...declared.values()].flatMap((page) => {
     const source = operations.get(page.source)
+    if (page.kind === 'frame') return frameProblems(page, operations).map((problem) => `page "${page.id}": ${problem}`)
     if (source === undefined) return [`page "${page.id}": no loaded plugin provides the operation "${page.source}"`]
     const look = new PageLook(operations, kinds, declared)
     if (page.kind === 'list') look.list(page, source)

@@ -13,6 +13,8 @@ import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
 import { type LocalizedText, localize, type Plugin } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
+import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
+import { frameView } from './frames/frame-view.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import { attentionProblems, chartProblems, chartView, sourceOf } from './overview.ts'
 import { customPageProblems, type OwnPage, ownPages } from './own-pages.ts'
@@ -111,8 +113,19 @@ export class PageRegistry {
     const source = declared && operations.get(declared.source)
     if (declared === undefined || source === undefined) throw businessError('page-unknown', { params: { id } })
     assertMayAccess(principal, source.access)
-    const view = pageView(this.#withoutAbsent(declared), operations, this.#readerOf(principal, locale, operations))
+    const reader = this.#readerOf(principal, locale, operations)
+    if (declared.kind === 'frame') return frameView(declared, operations, reader)
+    const view = pageView(this.#withoutAbsent(declared), operations, reader)
     return { ...view, charts: await this.charts(principal, locale, id) }
+  }
+
+  /**
+   * Returns the document of a page in a frame. It is public, because it contains only code of a plugin. Returns
+   * `undefined` for an id of no such page.
+   */
+  frame(id: string): FrameDocument | undefined {
+    const page = this.#parts.pages.get(id)
+    return page?.kind === 'frame' ? frameDocument(page) : undefined
   }
 
   /** Returns the lists that the command palette searches for this user, in navigation order. */
@@ -215,7 +228,9 @@ export class PageRegistry {
 
   /** Returns the ids of the operations that read each table, according to the pages. */
   get readers(): ReadonlyMap<string, ReadonlySet<string>> {
-    const lives = [...this.#parts.pages.values()].map(({ source, live }) => [source, live] as const)
+    const lives = [...this.#parts.pages.values()].map(
+      (page) => [page.source, page.kind === 'frame' ? undefined : page.live] as const,
+    )
     const counted = [...this.#parts.attention.values()].map(({ source, live }) => [source, live] as const)
     const own = ownPages.flatMap(({ live = {} }) => Object.entries(live))
     const readers = new Map<string, Set<string>>()
@@ -246,7 +261,7 @@ export class PageRegistry {
   }
 
   /** Removes the optional related lists whose plugin is not loaded. */
-  #withoutAbsent(page: AnyPage): AnyPage {
+  #withoutAbsent<Page extends AnyPage>(page: Page): Page {
     if (page.kind !== 'detail' || page.related === undefined) return page
     return { ...page, related: page.related.filter(({ page: id, optional }) => !optional || this.#isPage(id)) }
   }

@@ -5,7 +5,6 @@ import type {
   PageBulk,
   PageChoice,
   PageColumn,
-  PageDeclaration,
   PageForm,
   PageLife,
   PagePreview,
@@ -103,7 +102,7 @@ function referenceView({ labels: kind, page }: NonNullable<PageColumn['of']>, re
   return reader.sees(own) ? { labels, page: own.id, opens: own.opens ?? [] } : { labels }
 }
 
-const columnViews = (columns: readonly PageColumn[], source: ColumnSource, reader: Reader) =>
+export const columnViews = (columns: readonly PageColumn[], source: ColumnSource, reader: Reader) =>
   columns.map((column) => columnView(column, source, reader))
 
 function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, helps: HelpTexts, reader: Reader) {
@@ -174,7 +173,7 @@ function isRequired(schema: Schema | undefined, name: string): boolean {
 }
 
 /** Describes how the browser calls an operation, and whether this user may call it. */
-function callOf(operation: Operation, reader: Reader) {
+export function callOf(operation: Operation, reader: Reader) {
   const { id, method, path, takesReason, access, body } = operation
   return {
     operation: id,
@@ -404,7 +403,11 @@ function operationOf(id: string, operations: Operations): Operation {
 }
 
 /** Describes a page for one user, with its texts and the operations that it calls. */
-export function pageView(page: PageDeclaration | OwnPage, operations: Operations, reader: Reader) {
+export function pageView(
+  page: ListPageDeclaration | DetailPageDeclaration | OwnPage,
+  operations: Operations,
+  reader: Reader,
+) {
   if (page.kind === 'own') return ownView(page, operations, reader)
   return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)
 }

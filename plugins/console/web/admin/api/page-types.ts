@@ -220,7 +220,33 @@ export interface DetailPage extends AnyPage {
   readonly live?: Life
 }
 
-export type Page = ListPage | DetailPage
+/** An operation that a frame may call. A write has a label, and the columns of its confirmation dialog. */
+export interface FrameOperation extends Operation {
+  readonly label?: string
+  readonly confirm?: string
+  readonly columns?: readonly Column[]
+  readonly reason?: 'optional' | 'required'
+  readonly tone?: 'danger'
+  /** Names of the path parameters, the query parameters and the body members. */
+  readonly params: readonly string[]
+  readonly query: readonly string[]
+  readonly members: readonly string[]
+}
+
+/** A page with code of a plugin, which runs in a sandboxed frame. */
+export interface FramePage {
+  readonly kind: 'frame'
+  readonly id: string
+  readonly title: string
+  readonly lead?: string
+  /** Address of its document, relative to the back office. */
+  readonly document: string
+  readonly texts: Readonly<Record<string, string>>
+  /** All operations that it may call, by id. */
+  readonly operations: Readonly<Record<string, FrameOperation>>
+}
+
+export type Page = ListPage | DetailPage | FramePage
 
 /** A custom page with its operations, by id. Operations that the product does not have are missing. */
 export interface OwnPageView {

@@ -1,7 +1,7 @@
 import { Button, Skeleton } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { siteName, useSpeech } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
@@ -31,6 +31,9 @@ import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
 
 const liveMs = 5_000
+
+/** Few products have pages in frames, so their script is loaded with the first one. */
+const FrameView = lazy(() => import('./frames/frame-view.tsx'))
 
 /** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
@@ -214,6 +217,12 @@ export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
       <LoadFailure error={page.error} isPage onRetry={() => void page.refetch()} />
     )
   }
+  if (page.data.kind === 'frame')
+    return (
+      <Suspense fallback={<Skeleton height={28} width="14rem" />}>
+        <FrameView page={page.data} />
+      </Suspense>
+    )
   return page.data.kind === 'list' ? (
     <ListView page={page.data} />
   ) : (

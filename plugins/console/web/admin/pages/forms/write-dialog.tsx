@@ -43,8 +43,10 @@ interface WriteDialogProps {
   /** Text that the user must type to confirm the write. */
   readonly wanted?: string | undefined
   readonly children?: ReactNode
-  /** Called after a successful write. The dialog may still show the response. */
-  onDone?(): void
+  /** Called with the response of a successful write. The dialog may still show it. */
+  onDone?(answer: unknown): void
+  /** Called after each failed attempt. The dialog stays open and shows the error. */
+  onFailed?(error: Error): void
   onClose(): void
 }
 
@@ -88,7 +90,7 @@ interface WriteFormProps extends WriteDialogProps {
 
 function WriteForm(props: WriteFormProps) {
   const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children } = props
-  const { input, onDone, onClose, onRestart } = props
+  const { input, onDone, onFailed, onClose, onRestart } = props
   // The row as it was when the dialog was opened. The user has not seen later versions.
   const [row] = useState(props.row)
   const { translate } = useSpeech()
@@ -145,11 +147,12 @@ function WriteForm(props: WriteFormProps) {
         isDropped.current = true
         const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
         if (typeof shown === 'string' || write.answer !== undefined) return setDone({ answer })
-        onDone?.()
+        onDone?.(answer)
         onClose()
       },
       onError: (error) => {
         state.fail(error)
+        onFailed?.(error)
         // The conflict is shown when the current version has been read.
         if (error instanceof CallFailure && error.kind === 'conflict') void client.invalidateQueries()
       },
@@ -188,7 +191,7 @@ function WriteForm(props: WriteFormProps) {
     if (requested !== undefined && (isReady || isDry)) run.mutate(requested)
   }
   const leave = () => {
-    if (done !== undefined) onDone?.()
+    if (done !== undefined) onDone?.(done.answer)
     if (keeps && state.isChanged && done === undefined && !window.confirm(translate('admin.discard'))) return
     isDropped.current = true
     onClose()

@@ -1,0 +1,102 @@
+import type { LocalizedText } from '@plinth/kernel'
+import type { OperationId, Operations, OperationTypes, Undescribed } from './page-builders.ts'
+import type { ListPageDeclaration, PageColumn } from './page-declaration.ts'
+
+/*
+ * Pages with HTML and scripts of the plugin. The back office shows them in a sandboxed frame, which has no network, no
+ * cookies and no access to the page around it. The frame calls operations through the back office.
+ */
+
+/** A write that a frame may request. The operator sees the request in a dialog and must confirm it. */
+export interface FrameWrite {
+  readonly operation: string
+  /** Title of the dialog, and label of its button. */
+  readonly label: LocalizedText
+  readonly confirm?: LocalizedText
+  /**
+   * How the dialog shows members of the request: path parameters, query parameters and body members. The dialog always
+   * shows all members. Without a column, a member is shown as text.
+   */
+  readonly columns?: readonly PageColumn[]
+  readonly reason?: 'optional' | 'required'
+  readonly tone?: 'danger'
+}
+
+/** A page with its own HTML and scripts. Anyone can read the document, so it must not contain data or secrets. */
+export interface FramePageDeclaration extends Pick<ListPageDeclaration, 'id' | 'title' | 'lead' | 'place' | 'source'> {
+  readonly kind: 'frame'
+  /** Classic script that runs at the end of the document. The global variable `plinth` is a `FrameHost`. */
+  readonly script: string
+  /** Content of the body. Scripts and event handlers in it do not run. */
+  readonly html?: string
+  /** Style sheet. Its variables `--plinth-text`, `--plinth-primary` and so on have the colours of the back office. */
+  readonly style?: string
+  /** Texts by name. The script receives them in the language of the operator. */
+  readonly texts?: Readonly<Record<string, LocalizedText>>
+  /** Ids of further GET operations that the frame may call. It may always call `source`. */
+  readonly reads?: readonly string[]
+  readonly writes?: readonly FrameWrite[]
+}
+
+interface FrameOptions
+  extends Pick<FramePageDeclaration, 'id' | 'title' | 'lead' | 'place' | 'script' | 'html' | 'style' | 'texts'> {
+  readonly reads?: readonly OperationId[]
+  readonly writes?: readonly (FrameWrite & { readonly operation: OperationId })[]
+}
+
+/** Declares a page with its own HTML and scripts. Users who may call `source` see the page. */
+export function adminFrame<O extends OperationId>(
+  source: O | Undescribed,
+  options: FrameOptions,
+): FramePageDeclaration {
+  return { kind: 'frame', source, ...options }
+}
+
+/** Colours of the back office, as CSS colours. The style sheet has them as `--plinth-<name>`. */
+export const frameColours = ['page', 'surface', 'text', 'dimmed', 'border', 'primary', 'good', 'warn', 'bad'] as const
+
+/** What a frame knows about the back office. */
+export interface FrameContext {
+  /** `en` or `zh-CN`. */
+  readonly language: string
+  /** IANA time zone in which the operator sees times. */
+  readonly timeZone: string
+  readonly scheme: 'light' | 'dark'
+  readonly colours: Readonly<Record<(typeof frameColours)[number], string>>
+  /** The texts of the declaration in the language of the operator. */
+  readonly texts: Readonly<Record<string, string>>
+}
+
+/** Reason why a call failed. */
+export interface FrameError {
+  /** Stable code: of the server, for example `acme.depot-unknown`, or of the back office, for example `frame.busy`. */
+  readonly code: string
+  /** Message in the language of the operator. */
+  readonly message: string
+  /** Member of the request that is wrong, or null. */
+  readonly field: string | null
+}
+
+type Part<O extends OperationId, Name extends keyof OperationTypes> = Operations[O] extends OperationTypes
+  ? Operations[O][Name]
+  : never
+
+export interface FrameRequest<O extends OperationId> {
+  readonly params?: Part<O, 'params'>
+  readonly query?: Partial<Part<O, 'query'>>
+  readonly body?: Part<O, 'body'>
+}
+
+/** The global variable `plinth` in the script of a frame. */
+export interface FrameHost {
+  /**
+   * Calls an operation with the session and the permissions of the operator. A write first asks the operator.
+   *
+   * @throws FrameError
+   */
+  call<O extends OperationId>(operation: O, request?: FrameRequest<O>): Promise<Part<O, 'data'>>
+  /** Calls the listener with the context, and again after each change. Returns a function that ends this. */
+  onContext(listener: (context: FrameContext) => void): () => void
+  /** Shows a short message of at most 200 characters in the back office. */
+  toast(text: string): void
+}

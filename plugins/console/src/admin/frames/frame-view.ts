@@ -1,0 +1,53 @@
+import type { FramePageDeclaration, FrameWrite, PageColumn } from '@plinth/admin'
+import { localize } from '@plinth/kernel'
+import { membersOf, type Operation, withoutNull } from '../operations.ts'
+import { callOf, columnViews, type Reader } from '../page-views.ts'
+import { requestOf } from './frame-faults.ts'
+
+/** Describes a page in a frame: the address of its document, and the operations that it may call. */
+export function frameView(page: FramePageDeclaration, operations: ReadonlyMap<string, Operation>, reader: Reader) {
+  const { id, kind, title, lead, source, texts = {}, reads = [], writes = [] } = page
+  const known = <T>(name: string, view: (operation: Operation) => T): readonly (readonly [string, T])[] => {
+    const operation = operations.get(name)
+    return operation === undefined ? [] : [[name, view(operation)]]
+  }
+  return {
+    id,
+    kind,
+    title: localize(title, reader.locale),
+    ...(lead === undefined ? {} : { lead: localize(lead, reader.locale) }),
+    document: `frames/${id}`,
+    texts: Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, localize(text, reader.locale)])),
+    operations: Object.fromEntries([
+      ...[source, ...reads].flatMap((name) => known(name, (operation) => readView(operation, reader))),
+      ...writes.flatMap((write) => known(write.operation, (operation) => writeView(write, operation, reader))),
+    ]),
+  }
+}
+
+const readView = (operation: Operation, reader: Reader) => ({
+  ...callOf(operation, reader),
+  params: Object.keys(operation.params),
+  query: Object.keys(operation.query),
+  members: Object.keys(membersOf(operation.body)),
+})
+
+function writeView(write: FrameWrite, operation: Operation, reader: Reader) {
+  const { label, confirm, columns = [], reason, tone } = write
+  const request = requestOf(operation)
+  const shown = new Set(columns.map(({ field }) => field.split('.')[0]))
+  const others = Object.entries(membersOf(request))
+    .filter(([name]) => !shown.has(name))
+    .map(([field, schema]): PageColumn => {
+      const type = withoutNull(schema)?.['type']
+      return { field, as: type === 'object' || type === 'array' ? 'json' : type === 'boolean' ? 'flag' : 'text' }
+    })
+  return {
+    ...readView(operation, reader),
+    label: localize(label, reader.locale),
+    ...(confirm === undefined ? {} : { confirm: localize(confirm, reader.locale) }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(tone === undefined ? {} : { tone }),
+    columns: columnViews([...columns, ...others], { item: request, helps: operation.helps }, reader),
+  }
+}

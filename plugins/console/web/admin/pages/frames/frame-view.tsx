@@ -1,0 +1,160 @@
+import { Button, Skeleton, useComputedColorScheme } from '@mantine/core'
+import { IconRefresh } from '@tabler/icons-react'
+import { useEffect, useRef, useState } from 'react'
+import { siteName, useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { CallFailure } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
+import type { FrameOperation, FramePage } from '../../api/page-types.ts'
+import { toasts } from '../../shell/toasts.ts'
+import { useZone } from '../../shell/zone.ts'
+import list from '../list-view.module.css'
+import { Cancelled, FrameBridge, type FrameShell, type StopReason } from './frame-bridge.ts'
+import { frameColours } from './frame-colours.ts'
+import { FrameFailure, type FrameRequest } from './frame-request.ts'
+import classes from './frame-view.module.css'
+import { FrameWriteDialog } from './frame-write-dialog.tsx'
+
+/** Time in milliseconds in which the script of a frame must respond. */
+const patienceMs = 30_000
+
+/** A write that a frame has requested, until the operator decides. */
+interface Asked {
+  readonly operation: FrameOperation
+  readonly request: FrameRequest
+  resolve(result: unknown): void
+  reject(error: Error): void
+}
+
+/** Shows a page with code of a plugin in a sandboxed frame. */
+export default function FrameView({ page }: { readonly page: FramePage }) {
+  const { translate } = useSpeech()
+  const [attempt, setAttempt] = useState(0)
+  const [stopped, setStopped] = useState<StopReason>()
+  useEffect(() => {
+    document.title = `${page.title} · ${siteName}`
+  }, [page.title])
+  const restart = () => {
+    setStopped(undefined)
+    setAttempt(attempt + 1)
+  }
+  return (
+    <>
+      <h1 className={list.title}>{page.title}</h1>
+      {page.lead !== undefined && <p className={list.lead}>{page.lead}</p>}
+      <div className={classes.place}>
+        {stopped === undefined ? (
+          <Frame key={attempt} page={page} onStop={setStopped} />
+        ) : (
+          <Notice tone="bad" title={translate('admin.frame.stopped')}>
+            <p>{translate(`admin.frame.${stopped}`)}</p>
+            <Button
+              variant="default"
+              size="sm"
+              mt="sm"
+              leftSection={<IconRefresh size={16} aria-hidden />}
+              onClick={restart}
+            >
+              {translate('admin.reload')}
+            </Button>
+          </Notice>
+        )}
+      </div>
+    </>
+  )
+}
+
+interface FrameProps {
+  readonly page: FramePage
+  onStop(reason: StopReason): void
+}
+
+function Frame({ page, onStop }: FrameProps) {
+  const { translate, language } = useSpeech()
+  const api = useApi()
+  const scheme = useComputedColorScheme()
+  const { name: timeZone } = useZone()
+  const frame = useRef<HTMLIFrameElement>(null)
+  const bridge = useRef<FrameBridge>(undefined)
+  const [isReady, setReady] = useState(false)
+  const [height, setHeight] = useState(0)
+  const [asked, setAsked] = useState<Asked>()
+  const context = useRef({})
+  context.current = { language, timeZone, scheme, texts: page.texts }
+  const sendContext = () =>
+    bridge.current?.send({ type: 'context', context: { ...context.current, colours: frameColours() } })
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these values are the content of the context
+  useEffect(sendContext, [language, timeZone, scheme, page.texts])
+  useEffect(() => () => bridge.current?.close(), [])
+  useEffect(() => {
+    if (isReady) return
+    const timer = setTimeout(() => onStop('silent'), patienceMs)
+    return () => clearTimeout(timer)
+  }, [isReady, onStop])
+
+  const shell: FrameShell = {
+    read: (operation, { params, query }, signal) => api.call(operation, { params, query, signal }),
+    write: (operation, request) =>
+      new Promise((resolve, reject) => {
+        setAsked({ operation, request, resolve, reject })
+      }),
+    errorOf(error) {
+      if (error instanceof FrameFailure) {
+        const { code, subject } = error
+        const message = translate(`admin.frame.error.${code}`, { subject })
+        return { code: `frame.${code}`, message, field: code === 'parameter' ? subject : null }
+      }
+      if (!(error instanceof CallFailure)) throw error
+      const { reason, kind, message, faults } = error
+      return {
+        code: reason === '' ? kind : reason,
+        message: message === '' ? translate('app.failure.unreachable') : message,
+        field: faults[0]?.field ?? null,
+      }
+    },
+    ready: () => setReady(true),
+    toast: (text) => toasts.show(`${page.title}: ${text}`),
+    resize: setHeight,
+    stop: onStop,
+  }
+
+  /** The first document receives the only port. A second document means that the frame has left its page. */
+  const connect = () => {
+    const target = frame.current?.contentWindow
+    if (bridge.current !== undefined) {
+      bridge.current.close()
+      return onStop('left')
+    }
+    const { port1, port2 } = new MessageChannel()
+    bridge.current = new FrameBridge(port1, page.operations, shell)
+    // The document has an opaque origin, which cannot be named here.
+    target?.postMessage('plinth', '*', [port2])
+    sendContext()
+  }
+
+  return (
+    <>
+      {!isReady && <Skeleton height={160} aria-busy />}
+      <iframe
+        ref={frame}
+        className={isReady ? classes.frame : classes.loading}
+        style={{ height }}
+        title={page.title}
+        sandbox="allow-scripts"
+        referrerPolicy="no-referrer"
+        src={page.document}
+        onLoad={connect}
+      />
+      {asked !== undefined && (
+        <FrameWriteDialog
+          {...asked}
+          onClose={(failure) => {
+            setAsked(undefined)
+            asked.reject(failure ?? new Cancelled())
+          }}
+        />
+      )}
+    </>
+  )
+}
