@@ -438,7 +438,7 @@ t.test(
       columns.find(({ field }) => field === 'missingKeys')?.of
     const labels = 'console.config-key'
     t.strictSame(kindIn(data), { labels, page: 'system-config.centre', opens: ['q', 'key'] })
-    const other = { locale: 'en', can: () => true, sees: () => false, hasLabels: () => true }
+    const other = { locale: 'en', can: () => true, sees: () => false, page: () => undefined, hasLabels: () => true }
     const shown = pageView(page, await operationsOf(server), other) as unknown as Parameters<typeof kindIn>[0]
     t.strictSame(kindIn(shown), { labels }, 'nothing leads where this reader is refused')
     const titleIn = async (language: string) =>

@@ -8,7 +8,7 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { installAudit } from '@plinth/install'
-import { defineProduct, omitUndefined, type Plugin, systemClock } from '@plinth/kernel'
+import { type Clock, defineProduct, omitUndefined, type Plugin, systemClock } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
@@ -26,6 +26,7 @@ interface RowsOptions {
   readonly instances?: number
   /** Plugins in addition to those of the quickstart. */
   readonly plugins?: readonly Plugin[]
+  readonly clock?: Clock
 }
 
 /**
@@ -34,7 +35,7 @@ interface RowsOptions {
  */
 export async function startWithRows(
   teardown: (work: () => Promise<unknown>) => void,
-  { dialect = 'sqlite', instances = 1, plugins = [] }: RowsOptions = {},
+  { dialect = 'sqlite', instances = 1, plugins = [], clock = systemClock }: RowsOptions = {},
 ) {
   const db = await createDatabase(dialect)
   teardown(() => db.drop())
@@ -67,7 +68,7 @@ export async function startWithRows(
     },
   })
   const start = async () => {
-    const instance = await startMigrated(product, { clock: systemClock })
+    const instance = await startMigrated(product, { clock })
     teardown(() => instance.stop('end'))
     return instance
   }

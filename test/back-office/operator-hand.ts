@@ -35,16 +35,21 @@ export class Hand {
     await this.page.keyboard.type(text)
   }
 
-  /** Chooses an option of a field of the open dialog with the mouse. */
-  async pick(field: string, option: string) {
-    await this.click(this.dialog().getByRole('combobox', { name: field }))
-    await this.click(this.dialog().getByRole('option', { name: option, exact: true }))
+  /** Chooses an option of a field with the mouse. @param within default: the open dialog */
+  async pick(field: string, option: string, within: Pick<Locator, 'getByRole'> = this.dialog()) {
+    await this.click(within.getByRole('combobox', { name: field }))
+    await this.click(within.getByRole('option', { name: option, exact: true }))
   }
 
   /** Types letters until an option is highlighted. Enter chooses it, or leaving the field if the text identifies it. */
-  async find(field: string, letters: string, option: string | RegExp) {
-    await this.type(this.dialog().getByRole('combobox', { name: field }), letters)
-    const found = this.dialog().getByRole('option', { name: option, exact: typeof option === 'string' })
+  async find(
+    field: string,
+    letters: string,
+    option: string | RegExp,
+    within: Pick<Locator, 'getByRole'> = this.dialog(),
+  ) {
+    await this.type(within.getByRole('combobox', { name: field }), letters)
+    const found = within.getByRole('option', { name: option, exact: typeof option === 'string' })
     await found.and(this.page.locator('[data-combobox-selected]')).waitFor()
   }
 

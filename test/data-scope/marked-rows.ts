@@ -114,7 +114,14 @@ function membersOf(
     InboxContent: { jump: {}, variables: {} },
     InboxItem: { contentId: idOf('InboxContent') },
     InboxAttachment: { contentId: idOf('InboxContent'), url: null, disk: null, path: null },
-    NotificationRow: { channels: [], orgId: null, payload: null, state: 'finished', priority: 'normal' },
+    NotificationRow: {
+      channels: [],
+      orgId: null,
+      payload: null,
+      state: 'queued',
+      notBefore: tomorrow,
+      priority: 'normal',
+    },
     NotificationPart: { notificationId: idOf('NotificationRow'), leftOut: [] },
     NotificationRule: {
       thresholdWindowMs: minute,

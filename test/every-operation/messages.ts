@@ -52,6 +52,13 @@ export async function callMessages({ admin, user, userId, idOf }: Scene): Promis
   const send = { channels: ['database'], recipientUserIds: [userId], ...text }
   await success(admin.POST('/api/v1/notifications/send', { body: send }))
   await success(admin.POST('/api/v1/notifications/send', { body: send }))
+  const receivers = { channels: ['database'], recipientUserIds: [userId] }
+  await success(admin.POST('/api/v1/admin/notification/audience', { body: receivers }))
+  const notBefore = new Date(Date.now() + 3_600_000).toISOString()
+  await success(admin.POST('/api/v1/notifications/send', { body: { ...send, notBefore } }))
+  const scheduled = await success(admin.GET('/api/v1/admin/notification/scheduled-messages'))
+  const waiting = { path: { id: scheduled.items[0]?.id ?? 0 } }
+  await success(admin.POST('/api/v1/admin/notification/messages/{id}/cancel', { params: waiting }))
   await success(admin.GET('/api/v1/notifications'))
   await success(admin.GET('/api/v1/notifications/{id}', { params: { path: { id: idOf('NotificationRow') } } }))
   await success(admin.GET('/api/v1/notification-read-receipts'))

@@ -240,6 +240,13 @@ export interface NotificationChannel {
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**
+   * Returns those of the users whom the channel has an address for. Operators see the number of the others before they
+   * send a message. If absent, the channel needs no address.
+   *
+   * @example reachable: async (userIds) => new Set(userIds)
+   */
+  reachable?(userIds: readonly number[]): Promise<ReadonlySet<number>>
+  /**
    * Checks whether the channel could send now, without sending a message. Must end when the signal aborts. Returns the
    * successful checks; undefined means configuration and connection. Throws if the channel could not send: a
    * `ChannelError` with the reason in both languages, or another error, whose message is shown. If this method is
@@ -280,6 +287,12 @@ export const notificationChannel = extensionPoint<NotificationChannel>('notifica
       ),
       send: shape.function,
     },
-    { enabled: shape.function, providers: shape.function, verify: shape.function, condition: shape.function },
+    {
+      enabled: shape.function,
+      providers: shape.function,
+      reachable: shape.function,
+      verify: shape.function,
+      condition: shape.function,
+    },
   ),
 })

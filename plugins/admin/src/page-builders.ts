@@ -290,7 +290,7 @@ export interface Row<T> {
 /** Members of a list that do not depend on the type of its rows. */
 type ListMembers = Pick<
   ListPageDeclaration,
-  'id' | 'title' | 'lead' | 'place' | 'bulk' | 'create' | 'forms' | 'detail' | 'empty' | 'live'
+  'id' | 'title' | 'lead' | 'place' | 'bulk' | 'create' | 'links' | 'forms' | 'detail' | 'empty' | 'live'
 >
 
 interface ListOptions<O extends OperationId, T> extends ListMembers {

@@ -253,6 +253,12 @@ interface AnyPage {
  */
 export type PageLife = boolean | readonly string[]
 
+/** A button that opens another page. */
+export interface PageLink {
+  readonly page: string
+  readonly label: LocalizedText
+}
+
 /** A list page with filters, sort order and paging. */
 export interface ListPageDeclaration extends AnyPage {
   readonly kind: 'list'
@@ -279,6 +285,8 @@ export interface ListPageDeclaration extends AnyPage {
   readonly actions?: readonly PageAction[]
   readonly bulk?: readonly PageBulk[]
   readonly create?: PageForm
+  /** Buttons that open another page, for example a page that creates a row. Users see only links to their pages. */
+  readonly links?: readonly PageLink[]
   /** Additional forms that do not belong to a row. */
   readonly forms?: readonly PageForm[]
   /** Id of the page that shows one row. */

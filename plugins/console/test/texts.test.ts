@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type * as served from '@plinth/install'
 import t from 'tap'
+import composeEn from '../web/admin/own/compose/text/en.json' with { type: 'json' }
+import composeZhCN from '../web/admin/own/compose/text/zh-CN.json' with { type: 'json' }
 import centreEn from '../web/admin/own/config-centre/text/en.json' with { type: 'json' }
 import centreZhCN from '../web/admin/own/config-centre/text/zh-CN.json' with { type: 'json' }
 import pluginsEn from '../web/admin/own/product-plugins/text/en.json' with { type: 'json' }
@@ -33,9 +35,11 @@ const flat = (tree: Tree, prefix = ''): [string, string][] =>
 const placeholders = (text: string) => (text.match(/\{\{\w+\}\}/g) ?? []).sort()
 
 t.test('I-201 both languages have every text, with the same placeholders', async (t) => {
-  const english = new Map([en, adminEn, centreEn, pluginsEn, rolesEn, walletEn].flatMap((texts) => flat(texts)))
+  const english = new Map(
+    [en, adminEn, composeEn, centreEn, pluginsEn, rolesEn, walletEn].flatMap((texts) => flat(texts)),
+  )
   const chinese = new Map(
-    [zhCN, adminZhCN, centreZhCN, pluginsZhCN, rolesZhCN, walletZhCN].flatMap((texts) => flat(texts)),
+    [zhCN, adminZhCN, composeZhCN, centreZhCN, pluginsZhCN, rolesZhCN, walletZhCN].flatMap((texts) => flat(texts)),
   )
   t.same([...chinese.keys()], [...english.keys()])
   for (const [key, text] of english) {

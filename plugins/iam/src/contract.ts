@@ -206,6 +206,12 @@ export interface Accounts {
   /** Returns the rules that these texts violate. Does not check whether another account uses them. */
   check(user: Partial<Pick<NewUser, AccountProblem['field']>>): readonly AccountProblem[]
   find(userId: number): Promise<Account | undefined>
+  /**
+   * Returns those of the users that exist, in any order.
+   *
+   * @param userIds any number
+   */
+  findAll(userIds: readonly number[]): Promise<readonly Account[]>
   findByUsername(username: string): Promise<Account | undefined>
   /** Returns the enabled users with the role, ordered by id. */
   findByRole(roleCode: string): Promise<readonly Account[]>

@@ -9,6 +9,7 @@ import {
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
 import { DriverChoice, driverKeyNames, driverKeys } from './driver-choice.ts'
+import { usersWith } from './user-addresses.ts'
 
 /** Sends text messages, one recipient at a time. */
 export default definePlugin({
@@ -68,6 +69,7 @@ export default definePlugin({
         if (text.driver !== undefined) return sms.send(text, signal)
         return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
       },
+      reachable: (userIds) => usersWith(accounts, userIds, ({ mobile }) => mobile),
       verify: (signal) => choice.verify((driver) => sms.verify(signal, driver)),
       condition: () => choice.condition(driverKeyNames('platform.notification.channels.sms'), sms.needs()),
     }

@@ -1,18 +1,7 @@
-import {
-  adminAttention,
-  adminBulk,
-  adminDetail,
-  adminForm,
-  adminList,
-  adminPreview,
-  measuredChart,
-} from '@plinth/admin'
+import { adminAttention, adminBulk, adminDetail, adminList, measuredChart } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
-const user = { labels: 'iam.user', page: 'iam.user' }
 const channel = { labels: 'notification.channel' }
-const users = { labels: 'iam.user', title: text('Recipients', '接收人') }
-const channels = { labels: 'notification.channel', title: text('Channels', '渠道') }
 
 const sendStates = {
   success: text('Sent', '已发送'),
@@ -28,18 +17,10 @@ const outcomes = {
   deferred: text('Deferred', '已推迟'),
   unknown: text('Unknown', '未知'),
 }
-const messageStates = {
-  queued: text('Queued', '排队中'),
-  sending: text('Sending', '发送中'),
-  finished: text('Finished', '已结束'),
-}
-const priorities = { normal: text('Normal', '普通'), critical: text('Critical', '紧急') }
 const sendTones = {
   ...({ success: 'good', failed: 'bad', retried: 'quiet', sending: 'info', unknown: 'warn', dead: 'bad' } as const),
 }
 const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
-const messageTones = { queued: 'quiet', sending: 'info', finished: 'good' } as const
-const priorityTones = { normal: 'quiet', critical: 'warn' } as const
 
 const retry = text('Send again', '重发')
 const maybeTwice = text(
@@ -225,112 +206,6 @@ export const sendsNeedAttention = [
     page: { id: 'notification.send-log', filter: { status: 'unknown' } },
   }),
 ]
-
-const messages = adminList('getNotifications', (row) => ({
-  id: 'notification.messages',
-  title: text('Messages', '消息'),
-  lead: text('Messages sent by operators and by the product.', '操作员和产品发送的消息。'),
-  place: { group: 'messages', order: 10 },
-  key: 'id',
-  detail: 'notification.message',
-  live: ['notification_message', 'notification_message_part'],
-  columns: [
-    row.time('createdAt'),
-    row.text('subject', { link: true }),
-    row.status('state', messageTones, { labels: messageStates }),
-    row.reference('channels', channel),
-    row.count('recipientCount'),
-    row.count('outcomes.accepted'),
-    row.count('outcomes.rejected'),
-    row.text('senderName'),
-    row.status('priority', priorityTones, { labels: priorities, hidden: true }),
-    row.time('notBefore', { hidden: true }),
-    row.time('finishedAt', { hidden: true }),
-    row.text('template', { mono: true, hidden: true }),
-  ],
-  filters: [{ name: 'state', labels: messageStates }],
-  create: adminForm('postNotificationsSend', {
-    title: text('Send a message', '发送消息'),
-    submit: text('Send', '发送'),
-    fields: [
-      ...(['channels', 'recipientUserIds', 'subject', 'content', 'template', 'variables', 'locale'] as const),
-      ...(['priority', 'notBefore', 'attributes'] as const),
-    ],
-    sections: [
-      { title: text('Content', '内容'), fields: ['template', 'subject', 'content', 'variables', 'locale'] },
-      { title: text('Delivery', '投递'), fields: ['priority', 'notBefore', 'attributes'] },
-    ],
-    options: {
-      channels,
-      recipientUserIds: users,
-      template: { labels: 'template.code', title: text('Template', '模板'), optional: true },
-      locale: { labels: 'console.language', free: true },
-    },
-    long: ['content'],
-    preview: adminPreview('postNotificationsTemplatePreview', {
-      takes: ['subject', 'content', 'template', 'variables', 'locale'],
-      answer: (it) => [it.text('subject'), it.text('content'), it.chips('missingVariables')],
-    }),
-    answer: (it) => [
-      it.reference('channel', channel),
-      it.status('outcome', outcomeTones, { labels: outcomes }),
-      it.text('errorMessage'),
-      it.text('hint'),
-    ],
-  }),
-}))
-
-const message = adminDetail('getNotificationsById', (it) => ({
-  id: 'notification.message',
-  title: text('Message', '消息'),
-  name: 'subject',
-  param: 'id',
-  live: ['notification_message', 'notification_message_part'],
-  sections: [
-    {
-      columns: [
-        it.status('state', messageTones, { labels: messageStates }),
-        it.status('priority', priorityTones, { labels: priorities }),
-        it.reference('channels', channel),
-        it.count('recipientCount', { title: text('Number of recipients', '接收人数') }),
-        it.text('template', { mono: true }),
-        it.reference('senderUserId', user, { title: text('Sender', '发送人') }),
-        it.time('createdAt'),
-        it.time('notBefore'),
-        it.time('finishedAt'),
-        it.text('messageId', { mono: true }),
-        it.text('traceId', { mono: true }),
-      ],
-    },
-    {
-      title: text('Outcome', '发送结果'),
-      columns: [
-        it.count('outcomes.accepted'),
-        it.count('outcomes.rejected'),
-        it.count('outcomes.deferred'),
-        it.count('outcomes.unknown'),
-        it.count('outcomes.skipped'),
-      ],
-    },
-  ],
-  related: [
-    { page: 'notification.send-log', title: text('Deliveries', '投递记录'), filter: { notificationId: 'id' } },
-    {
-      page: 'notification.receipts',
-      title: text('Read by', '已读回执'),
-      filter: { messageId: 'messageId' },
-      optional: true,
-    },
-    {
-      page: 'notification.attachments',
-      title: text('Attachments', '附件'),
-      filter: { messageId: 'messageId' },
-      optional: true,
-    },
-  ],
-}))
-
-export const messagePages = [messages, message]
 
 const metric = 'platform_notification_sends_total'
 const lines = [

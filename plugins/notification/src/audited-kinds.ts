@@ -9,6 +9,11 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
     actions: { retry: text('Send again', '重新发送') },
     facts: { ids: { title: text('Messages', '消息'), labels: 'notification.send-log', page: 'notification.send' } },
   },
+  'notification-message': {
+    title: text('Message', '消息'),
+    page: 'notification.message',
+    actions: { cancel: text('Cancel', '取消发送') },
+  },
   'notification-channel': {
     title: text('Channel', '渠道'),
     actions: {

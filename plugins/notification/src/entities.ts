@@ -90,8 +90,11 @@ export const SendLogCountRow = defineEntity({
   },
 })
 
-/** States of a message. `finished`: every part of the message has ended, successfully or not. */
-export const messageStates = ['queued', 'sending', 'finished'] as const
+/**
+ * States of a message. `finished`: every part of the message has ended, successfully or not. `cancelled`: an operator
+ * has cancelled the message before its first part began.
+ */
+export const messageStates = ['queued', 'sending', 'finished', 'cancelled'] as const
 export type MessageState = (typeof messageStates)[number]
 
 export const priorities = ['normal', 'critical'] as const
@@ -104,6 +107,8 @@ export const NotificationRow = defineEntity({
   uniques: [{ properties: ['idempotencyHash'] }],
   indexes: [
     { properties: ['state', 'id'] },
+    { properties: ['state', 'notBefore', 'id'] },
+    { properties: ['notBefore', 'id'] },
     { properties: ['createdAt', 'id'] },
     { properties: ['userId', 'id'] },
     { properties: ['orgId', 'id'] },
@@ -120,7 +125,8 @@ export const NotificationRow = defineEntity({
     state: column.text(16).$type<MessageState>(),
     notBefore: column.timestamp().nullable(),
     /**
-     * The message without its recipients, which the events of its parts contain. Null if the message was not enqueued.
+     * The message without its recipients, which the events of its parts contain. Null if the message was not enqueued
+     * or was cancelled.
      */
     payload: column.longText().nullable(),
     /** Id of the operator who sent the message. Null if the product itself sent it. */

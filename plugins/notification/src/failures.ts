@@ -8,6 +8,7 @@ export const businessError = defineBusinessErrors('notification', en.notificatio
   'attribute-refused': '400',
   'channel-not-found': '404',
   'channel-unknown': '400',
+  'message-begun': '409',
   'message-empty': '400',
   'message-not-found': '404',
   'no-queue': '400',

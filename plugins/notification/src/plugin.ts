@@ -1,12 +1,13 @@
 import { adminPages, attention, charts, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
-import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
+import { sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
 import { notification } from './contract.ts'
+import { messagePages } from './delivery/message-pages.ts'
 import { carriedBy, messagePart } from './delivery/message-part.ts'
 import { MessageList, messageRoutes } from './delivery/message-routes.ts'
 import { PartDelivery } from './delivery/part-delivery.ts'
@@ -24,6 +25,7 @@ import { createMessage } from './migrations/0006-create-message.ts'
 import { indexClaims } from './migrations/0007-index-claims.ts'
 import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
+import { indexScheduled } from './migrations/0010-index-scheduled.ts'
 import { permissions } from './permissions.ts'
 import { notificationTables } from './personal-data.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
@@ -65,6 +67,7 @@ export default definePlugin({
     indexClaims,
     rememberClaimed,
     nameRecipients,
+    indexScheduled,
   ],
   entities,
   scheduledTasks: [purge, settle],
@@ -83,7 +86,7 @@ export default definePlugin({
     onDrain,
     onStop,
   }) {
-    const { http, metrics, database: db, events, i18n: translator, site } = services
+    const { kernel, http, metrics, database: db, events, i18n: translator, site } = services
     const clock = db?.clock ?? processClock
     const settings = {
       enabled: config.get('platform.notification.enabled'),
@@ -142,7 +145,7 @@ export default definePlugin({
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ ...parts, db, recorder, writer })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
-      http?.addRoutes(messageRoutes, { recorder, list: new MessageList(db) })
+      http?.addRoutes(messageRoutes, { recorder, list: new MessageList({ db, kernel, clock }) })
       if (events) {
         const delivery = new PartDelivery({ ...parts, db, events, recorder, writer })
         events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) =>

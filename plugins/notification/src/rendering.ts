@@ -141,6 +141,10 @@ interface Preview {
   readonly content: string
   readonly html: string | null
   readonly missingVariables: readonly string[]
+  /** Variables of the template, the needed ones first. */
+  readonly variables: readonly { readonly name: string; readonly needed: boolean }[]
+  /** Language of the template. Null if no template fits. */
+  readonly templateLocale: string | null
 }
 
 type Traits = Pick<NotificationChannel['traits'], 'texts'>
@@ -177,7 +181,18 @@ export class Rendering {
   async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
     const rendered = await this.#render(message, channel)
     const { subject, content, html = null } = this.#shown(message, rendered, traits)
-    return { subject, content, html, missingVariables: rendered?.missingVariables ?? [] }
+    const { variables = [], optionalVariables = [], locale: templateLocale = null } = rendered?.template ?? {}
+    return {
+      subject,
+      content,
+      html,
+      missingVariables: rendered?.missingVariables ?? [],
+      variables: [
+        ...variables.map((name) => ({ name, needed: true })),
+        ...optionalVariables.map((name) => ({ name, needed: false })),
+      ],
+      templateLocale,
+    }
   }
 
   #shown(message: NotificationMessage, rendered: RenderedTemplate | undefined, { texts }: Traits): NotificationMessage {
@@ -189,7 +204,7 @@ export class Rendering {
   #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> | undefined {
     const { template: code, locale, variables } = message
     if (code === undefined || code.trim() === '') return undefined
-    return this.#parts.templates?.render({ code, channel, locale, variables })
+    return this.#parts.templates?.render({ code, channel, locale, variables: nested(variables) })
   }
 
   #check({ missingVariables, template }: RenderedTemplate, { id }: NotificationMessage, channel: string): void {
@@ -204,6 +219,33 @@ export class Rendering {
     const about = { messageId: id, channel, template: code, version, missingVariables }
     log.warn(about, 'a message lacks variables of its template')
   }
+}
+
+interface Members {
+  [name: string]: Members | string | number | boolean | null
+}
+
+/**
+ * Converts dotted names to nested members, because templates use paths and the variables of a message are flat:
+ * `user.name` becomes the member `name` of `user`. A name below another variable is left out.
+ */
+function nested(variables: NotificationMessage['variables']): Members {
+  const root: Members = Object.create(null)
+  // Shorter names come first, so that a variable is set before the names below it.
+  const sorted = Object.entries(variables).toSorted(([one], [other]) => one.length - other.length)
+  for (const [name, value] of sorted) put(root, name.split('.'), value)
+  return root
+}
+
+function put(members: Members, [name = '', ...rest]: readonly string[], value: Members[string]): void {
+  if (rest.length === 0) {
+    members[name] = value
+    return
+  }
+  members[name] ??= Object.create(null)
+  const inner = members[name]
+  // A value of the message may be an object too. It must not change.
+  if (typeof inner === 'object' && inner !== null && Object.getPrototypeOf(inner) === null) put(inner, rest, value)
 }
 
 /**

@@ -25,6 +25,7 @@ import { ChannelTexts, ChannelVerifier } from './channels/channel-verifier.ts'
 import type { keys } from './config.ts'
 import { MessageQueue } from './delivery/message-queue.ts'
 import { AdministratorsSend } from './facade/administrators-send.ts'
+import { Audience } from './facade/audience.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
 import { type NotificationSettings, Outgoing, type OutgoingParts, type SendMeter } from './facade/outgoing.ts'
 import { type OwnerOf, ownerFinder, QuietUsers } from './recipients.ts'
@@ -71,6 +72,7 @@ export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectO
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
   readonly administrators: AdministratorsSend
+  readonly audience: Audience
   readonly entries: ChannelEntries
   readonly texts: ChannelTexts
   readonly verifier: ChannelVerifier
@@ -100,12 +102,13 @@ export const resolvers: Resolvers<Wired, Given> = {
   ),
   outgoing: asClass(Outgoing),
   queue: asFunction(
-    ({ db, events, outgoing, subjectOf, redact, clock, ownerOf }) =>
-      db && new MessageQueue({ db, events, outgoing, subjectOf, redact, clock, ownerOf }),
+    ({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf }) =>
+      db && new MessageQueue({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf }),
   ),
   notification: asClass(ChannelNotification),
   quiet: asClass(QuietUsers),
   administrators: asClass(AdministratorsSend),
+  audience: asClass(Audience),
   entries: asClass(ChannelEntries),
   texts: asClass(ChannelTexts),
   verifier: asClass(ChannelVerifier),

@@ -1,79 +1,15 @@
 import type { Database } from '@plinth/database'
-import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
-import eventsPlugin, { events } from '@plinth/events'
+import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { metrics } from '@plinth/http'
-import { notificationPreferences } from '@plinth/inbox'
 import { definePlugin, type NotificationMessage } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { accept, channel, type Send } from './fixtures/channel.ts'
-import { type SendLogSettings, startSendLog } from './fixtures/send-log-product.ts'
+import { startQueue, users } from './fixtures/queue-product.ts'
 
 const hourMs = 3_600_000
 const busy: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.busy', errorMessage: 'Busy' })
-
-/**
- * Starts a product with a queue. The channel `pigeon` accepts one recipient per message, `safe` is idempotent, and
- * `hook` needs no recipient.
- */
-async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) {
-  const unwanted = new Set<number>()
-  const quiet = new Map<number, number>()
-  /** Every send waits for this promise, so that a test can stop a send before it starts. */
-  const door = { opens: Promise.resolve() }
-  const preferences = definePlugin({
-    id: 'test.preferences',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    provides: [notificationPreferences],
-    setup: ({ provide }) =>
-      provide(notificationPreferences, {
-        wanted: async (ids, { channel, category }) => {
-          await door.opens
-          return new Set(ids.filter((id) => !unwanted.has(id) || channel === 'pager' || category === 'account'))
-        },
-        switchOff: async () => {},
-        quietUntil: async (ids) => new Map([...quiet].filter(([id]) => ids.includes(id))),
-      }),
-  })
-  const user = ['user'] as const
-  const channels = {
-    pigeon: channel('pigeon', user, { recipients: 'each' }),
-    mail: channel('mail', user),
-    safe: channel('safe', user, { idempotent: true }),
-    hook: channel('hook'),
-  }
-  const plugins = [eventsPlugin, preferences, ...Object.values(channels).map(({ plugin }) => plugin)]
-  const clock = settings.clock ?? manualClock(Date.now())
-  const product = await startSendLog(t, at, { ...settings, clock, plugins: [...plugins, ...(settings.plugins ?? [])] })
-  const { db, request, running } = product
-  const bus = running.service(events)
-  const back = {
-    sqlite: 'next_at - ?',
-    postgresql: `next_at - ? * interval '1 millisecond'`,
-    mysql: 'next_at - interval ? * 1000 microsecond',
-    mariadb: 'next_at - interval ? * 1000 microsecond',
-  }
-  /**
-   * Advances the time of the process. The clock of a database server cannot be moved, so stored times are moved back
-   * instead.
-   */
-  const pass = async (ms: number) => {
-    if (db.dialect !== 'sqlite') {
-      const sql = `update outbox_event set next_at = ${back[db.dialect]} where next_at between ? and ?`
-      await db.execute(sql, [ms, new Date(1), new Date(Date.UTC(9000, 0, 1))])
-    }
-    await clock.advance(ms)
-    await bus.idle()
-  }
-  const messages = async (query = '') => (await request('GET', `/api/v1/notifications?${query}`)).data
-  const idle = () => bus.idle()
-  return { ...product, ...channels, unwanted, quiet, door, pass, idle, messages, bus }
-}
-
-const users = (count: number, from = 1) =>
-  Array.from({ length: count }, (_, index) => ({ kind: 'user' as const, userId: from + index }))
 
 /** Counts the rows that a retry has claimed but not yet sent. */
 const claimed = async (db: Database) =>
@@ -83,7 +19,7 @@ const recipientsOf = (sent: readonly { readonly message: NotificationMessage }[]
   sent.map(({ message }) => message.recipients.length)
 
 onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list counts the outcomes', async (t, at) => {
-  const product = await start(t, at)
+  const product = await startQueue(t, at)
   const { facade, db, idle, messages, pigeon, mail, hook, list, summary, clock } = product
   const recipients = [...users(1_203), { kind: 'email' as const, address: 'ada@example.com' }]
   const draft = { subject: 'To many', content: 'Hi', recipients, attributes: { traceId: 'trace-0001' } }
@@ -147,7 +83,7 @@ onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list c
 })
 
 onEachDatabase(t, 'N-001 a message is queued in the surrounding transaction, and once per key', async (t, at) => {
-  const { facade, db, idle, messages, mail } = await start(t, at)
+  const { facade, db, idle, messages, mail } = await startQueue(t, at)
   const draft = { content: 'Hi', recipients: users(1) }
   const options = { channels: ['mail'], idempotencyKey: 'order-42' }
   const undone = db.transactional(async () => {
@@ -167,7 +103,7 @@ onEachDatabase(t, 'N-001 a message is queued in the surrounding transaction, and
 })
 
 onSqlite(t, 'N-019 K-016 messages that cannot be stored, and options out of range, are rejected', async (t, at) => {
-  const { facade, messages, clock, table } = await start(t, at)
+  const { facade, messages, clock, table } = await startQueue(t, at)
   const draft = { content: 'Code 4829137', recipients: users(1) }
   for (const bad of [
     { ...draft, variables: { code: '4829137' }, secretVariables: ['code'] },
@@ -214,7 +150,7 @@ onEachDatabase(
   t,
   'N-001 quiet hours and a planned time delay a message; a critical message is sent immediately',
   async (t, at) => {
-    const { facade, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
+    const { facade, pass, idle, messages, mail, safe, quiet, clock } = await startQueue(t, at)
     const draft = { content: 'Hi', recipients: users(3) }
     quiet.set(2, clock.now() + 2 * hourMs)
     await facade.enqueue(draft, { channels: ['mail', 'safe'] })
@@ -241,7 +177,7 @@ onEachDatabase(
 )
 
 onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
-  const { facade, pass, idle, messages, mail, clock } = await start(t, at)
+  const { facade, pass, idle, messages, mail, clock } = await startQueue(t, at)
   const draft = { content: 'Hi', recipients: users(3) }
   await facade.enqueue(draft, { channels: ['mail'], notBefore: clock.now() + hourMs })
   await idle()
@@ -257,7 +193,7 @@ onSqlite(
   t,
   'N-129 a message of an administrator is queued if it has a time, many recipients, or a recipient in quiet hours',
   async (t, at) => {
-    const { request, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
+    const { request, pass, idle, messages, mail, safe, quiet, clock } = await startQueue(t, at)
     const send = (body: object) => request('POST', '/api/v1/notifications/send', { content: 'Hi', ...body })
     const queuedOn = (...channels: string[]) => ({
       code: '200',
@@ -315,7 +251,7 @@ onSqlite(
 )
 
 onSqlite(t, 'N-032 N-109 recipients who disabled a channel are left out', async (t, at) => {
-  const { facade, idle, messages, mail, pigeon, unwanted, list } = await start(t, at)
+  const { facade, idle, messages, mail, pigeon, unwanted, list } = await startQueue(t, at)
   unwanted.add(2).add(3)
   t.match(await facade.send({ content: 'Hi', recipients: users(3) }, { channels: ['mail'] }), [{ success: true }])
   t.same(mail.sent.at(-1)?.message.recipients, users(1))
@@ -339,7 +275,7 @@ onEachDatabase(
   t,
   'B26 a message that a channel cannot send now is retried automatically if enabled, and finally given up',
   async (t, at) => {
-    const { facade, pass, mail, safe, list, summary, call } = await start(t, at, {
+    const { facade, pass, mail, safe, list, summary, call } = await startQueue(t, at, {
       config: {
         'platform.notification.retry.enabled': true,
         'platform.notification.retry.max-attempts': 3,
@@ -390,7 +326,7 @@ onEachDatabase(
 )
 
 onEachDatabase(t, 'B26 a process that was suspended between claim and send may not send', async (t, at) => {
-  const still = await start(t, at)
+  const still = await startQueue(t, at)
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   const id = (await still.list()).items[0].id
@@ -401,7 +337,7 @@ onEachDatabase(t, 'B26 a process that was suspended between claim and send may n
   const first = still.call('POST', `/${id}/retry`)
   await until(async () => (await statusOf()) === 'retried', 'claimed by the one that stands still')
 
-  const other = await start(t, at, { clock: manualClock(still.clock.now() + hourMs) })
+  const other = await startQueue(t, at, { clock: manualClock(still.clock.now() + hourMs) })
   const goesOn = Promise.withResolvers<void>()
   other.door.opens = goesOn.promise
   const second = other.call('POST', `/${id}/retry`)
@@ -442,7 +378,7 @@ onEachDatabase(t, 'B26 a process that was suspended between claim and send may n
 
 onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) => {
   const retry = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.max-attempts': 2 }
-  const dying = await start(t, at, { config: retry })
+  const dying = await startQueue(t, at, { config: retry })
   const { facade, mail, safe, pass, list, call } = dying
   mail.behave = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
   safe.behave = busy
@@ -458,7 +394,7 @@ onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) 
   const retries = ids.map((id: number) => call('POST', `/${id}/retry`))
   await until(async () => (await claimed(dying.db)) === 2, 'both are claimed')
 
-  const other = await start(t, at, { config: retry, clock: manualClock(dying.clock.now() + hourMs) })
+  const other = await startQueue(t, at, { config: retry, clock: manualClock(dying.clock.now() + hourMs) })
   const purge = other.running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')
   await purge?.run(new AbortController().signal)
   t.match(await other.summary(), { failed: 0, retryable: 0, unknown: 1, dead: 1, retried: 1 })
@@ -473,7 +409,7 @@ onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) 
 
 onEachDatabase(t, 'B26 an automatic retry is not lost with the process that claimed it', async (t, at) => {
   const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
-  const dying = await start(t, at, { config })
+  const dying = await startQueue(t, at, { config })
   dying.mail.behave = busy
   await dying.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   await dying.list()
@@ -482,7 +418,7 @@ onEachDatabase(t, 'B26 an automatic retry is not lost with the process that clai
   const passing = dying.pass(10_001)
   await until(async () => (await claimed(dying.db)) === 1, 'claimed')
 
-  const other = await start(t, at, { config, clock: manualClock(dying.clock.now()) })
+  const other = await startQueue(t, at, { config, clock: manualClock(dying.clock.now()) })
   await other.db.execute(`update outbox_event set lease_token = null, next_at = ? where status = 'pending'`, [
     new Date(0),
   ])
@@ -498,7 +434,7 @@ onEachDatabase(t, 'B26 an automatic retry is not lost with the process that clai
 
 onSqlite(t, 'B26 an automatic retry is not lost with a response of the database', async (t, at) => {
   const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
-  const { facade, mail, pass, list, db, summary } = await start(t, at, { config })
+  const { facade, mail, pass, list, db, summary } = await startQueue(t, at, { config })
   mail.behave = busy
   await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   await list()
@@ -517,7 +453,7 @@ onSqlite(t, 'B26 an automatic retry is not lost with a response of the database'
 })
 
 onSqlite(t, 'N-001 a message that cannot be retried automatically is not stored for it', async (t, at) => {
-  const { facade, pass, mail, list, db } = await start(t, at)
+  const { facade, pass, mail, list, db } = await startQueue(t, at)
   mail.behave = busy
   await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   await list()
@@ -527,7 +463,7 @@ onSqlite(t, 'N-001 a message that cannot be retried automatically is not stored 
 })
 
 onEachDatabase(t, 'N-032 a part of a dead process is continued where it stopped', async (t, at) => {
-  const { facade, db, idle, mail, safe, list, messages } = await start(t, at)
+  const { facade, db, idle, mail, safe, list, messages } = await startQueue(t, at)
   const gate = Promise.withResolvers<void>()
   const begun: string[] = []
   const hang =
@@ -544,7 +480,7 @@ onEachDatabase(t, 'N-032 a part of a dead process is continued where it stopped'
   t.match(await list('status=sending'), { total: 2 }, 'recorded before it leaves')
 
   // In production, another process takes over only the events of a dead process. Here both processes are alive.
-  const other = await start(t, at)
+  const other = await startQueue(t, at)
   await db.execute('update outbox_event set lease_token = null, next_at = ?', [new Date(0)])
   await other.idle()
   t.equal(other.mail.sent.length, 0)
@@ -573,7 +509,7 @@ onSqlite(
         'zh-CN': { shop: { paid: '订单 {{order}} 已支付', title: '已支付' } },
       },
     })
-    const { facade, hook, idle, list, running } = await start(t, at, { plugins: [later.plugin, shop] })
+    const { facade, hook, idle, list, running } = await startQueue(t, at, { plugins: [later.plugin, shop] })
     const draft = { subject: 'messages.shop.title', content: '{messages.shop.paid}', variables: { order: 42 } }
     const channels = ['hook', 'later']
     await facade.send({ ...draft, locale: 'zh-CN' }, { channels })

@@ -113,7 +113,14 @@ t.test('N-020 N-021 N-022 N-023 a template renders a message for each channel', 
     sent.clear()
     const { code, data } = await preview({ ...welcome, channel: 'memory' })
     t.equal(code, '200')
-    t.same(data, { subject: 'S', content: 'memory: <Ada>', html: '<p>&lt;Ada&gt;</p>', missingVariables: [] })
+    t.same(data, {
+      subject: 'S',
+      content: 'memory: <Ada>',
+      html: '<p>&lt;Ada&gt;</p>',
+      missingVariables: [],
+      variables: [{ name: 'name', needed: true }],
+      templateLocale: 'en',
+    })
     t.match((await preview({ template: 'welcome', channel: 'LOG', variables: { name: 'x' } })).data, {
       content: 'all: x ',
       html: null,
@@ -195,6 +202,31 @@ t.test('missing variables of a message are handled as configured', async (t) => 
     },
   })
   t.match(logged, { before: 1, after: 0 })
+})
+
+t.test('N-023 a preview lists the variables of the template, and dotted names are members', async (t) => {
+  const { save, send, sent, preview } = await start(t)
+  const content = 'Dear {{user.name}} of {{user.city}}{{#if note}}: {{note}}{{/if}}'
+  await save({ code: 'sale', subject: '{{price}}', content })
+  const variables = { price: 7, 'user.name': 'Ada', 'price.unit': 'EUR' }
+  const { data } = await preview({ channel: 'memory', template: 'sale', locale: 'de', variables })
+  t.strictSame(data, {
+    subject: '7',
+    content: 'Dear Ada of ',
+    html: null,
+    missingVariables: ['user.city'],
+    variables: [
+      { name: 'price', needed: true },
+      { name: 'user.name', needed: true },
+      { name: 'user.city', needed: true },
+      { name: 'note', needed: false },
+    ],
+    templateLocale: 'en',
+  })
+  await send({ template: 'sale', variables: { ...variables, 'user.city': 'Ulm', note: 'soon' } })
+  t.equal(sent.messages.at(-1)?.content, 'Dear Ada of Ulm: soon')
+  const none = { variables: [], templateLocale: null }
+  t.hasStrict((await preview({ channel: 'memory', template: 'unknown', subject: 'S' })).data, none)
 })
 
 t.test('without the template plugin a message is sent unchanged', async (t) => {

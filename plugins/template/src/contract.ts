@@ -26,6 +26,8 @@ export interface TemplateInfo {
   readonly version: number
   /** Paths that must have a value, such as `user.name`, in the order of their first use. */
   readonly variables: readonly string[]
+  /** Paths without which the template is complete too, because only conditions need them. */
+  readonly optionalVariables: readonly string[]
 }
 
 export interface RenderedTemplate {

@@ -1,6 +1,7 @@
 import { type Database, exactInteger } from '@plinth/database'
 import { LRUCache } from 'lru-cache'
 import type { CompiledTemplate } from './compile/program.ts'
+import { optionalVariablesOf } from './compile/variables.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
 import { TemplateRow } from './entities.ts'
 import { businessError } from './failures.ts'
@@ -139,8 +140,9 @@ export class TemplateService implements Templates {
     const row = await this.#parts.db.fork().findOne(TemplateRow, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined
     const { code, channel, locale, version, variables } = row
-    const info = { id, code, channel, locale, version, variables }
     const compiled: CompiledTemplate = JSON.parse(row.compiled)
+    const optionalVariables = optionalVariablesOf(compiled)
+    const info = { id, code, channel, locale, version, variables, optionalVariables }
     const loaded = { info, compiled }
     this.#loaded.set(keyOf(row), loaded, { size: row.compiled.length + 1 })
     return loaded

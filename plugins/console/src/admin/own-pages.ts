@@ -1,5 +1,7 @@
-import type { PagePlace } from '@plinth/admin'
+import type { PageForm, PagePlace } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/kernel'
+import { composePage } from './compose-page.ts'
+import { memberAt, type Operation } from './operations.ts'
 
 /** A custom page of the console. It shows content that cannot be declared as data. */
 export interface OwnPage {
@@ -22,6 +24,10 @@ export interface OwnPage {
   readonly live?: Readonly<Record<string, readonly string[]>>
   /** Ids of the other operations of the page. The page receives only those that the user may call. */
   readonly operations: readonly string[]
+  /** Form whose fields the page shows. */
+  readonly form?: PageForm
+  /** Texts for the values of form fields and response columns, by member. */
+  readonly labels?: Readonly<Record<string, Readonly<Record<string, LocalizedText>>>>
 }
 
 /** All custom pages. */
@@ -70,19 +76,23 @@ export const ownPages: readonly OwnPage[] = [
     source: 'getAdminConsolePlugins',
     operations: [],
   },
+  composePage,
 ]
 
 /**
  * Returns the problems of the custom pages. Each problem is one sentence. Pages whose plugin is not loaded are skipped.
  */
 export function customPageProblems(
-  operations: { has(id: string): boolean },
+  operations: ReadonlyMap<string, Operation>,
   declared: { has(id: string): boolean },
 ): readonly string[] {
-  return ownPages.flatMap(({ id, source, operations: others }) => {
+  return ownPages.flatMap(({ id, source, operations: others, form }) => {
     if (!operations.has(source)) return []
     const missing = others.filter((name) => !operations.has(name))
+    const body = form === undefined ? undefined : operations.get(form.operation)?.body
+    const unknown = (form?.fields ?? []).filter((name) => memberAt(body, name) === undefined)
     return [
+      ...unknown.map((name) => `page "${id}": "${name}" is not a member of the body of ${form?.operation}`),
       ...missing.map((name) => `page "${id}": no loaded plugin provides the operation "${name}"`),
       ...(declared.has(id)
         ? [`page "${id}" is declared by a plugin, but the console already has a page with this id`]

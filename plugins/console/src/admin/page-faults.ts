@@ -110,6 +110,9 @@ class PageLook {
     if (page.detail !== undefined) this.#detailOf(page.detail)
     for (const action of page.actions ?? []) this.#action(action, item)
     for (const bulk of page.bulk ?? []) this.#bulk(bulk)
+    for (const { page: id } of page.links ?? [])
+      if (!this.#pages.has(id) && !ownPages.some((own) => own.id === id))
+        this.faults.push(`"links" lists the page "${id}", which does not exist`)
     for (const form of [...(page.create === undefined ? [] : [page.create]), ...(page.forms ?? [])])
       this.#form(form, undefined)
   }

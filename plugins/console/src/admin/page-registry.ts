@@ -108,7 +108,7 @@ export class PageRegistry {
    *   if the user may not call the main operation of the page
    */
   async page(id: string, principal: Principal, locale: string) {
-    const declared = this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
+    const declared = this.#pageOf(id)
     const operations = await this.#known()
     const source = declared && operations.get(declared.source)
     if (declared === undefined || source === undefined) throw businessError('page-unknown', { params: { id } })
@@ -179,7 +179,7 @@ export class PageRegistry {
         const operation = operations.get(source)
         if (operation === undefined || !mayCall(principal, operation)) return []
         const { method, path } = operation
-        const shown = page !== undefined && this.#isPage(page.id) ? { page } : {}
+        const shown = page !== undefined && this.#pageOf(page.id) !== undefined ? { page } : {}
         const live = hinted.has(source) ? ('hinted' as const) : ('polled' as const)
         return [{ ...rest, ...shown, title: localize(title, locale), operation: source, method, path, query, live }]
       })
@@ -263,7 +263,10 @@ export class PageRegistry {
   /** Removes the optional related lists whose plugin is not loaded. */
   #withoutAbsent<Page extends AnyPage>(page: Page): Page {
     if (page.kind !== 'detail' || page.related === undefined) return page
-    return { ...page, related: page.related.filter(({ page: id, optional }) => !optional || this.#isPage(id)) }
+    return {
+      ...page,
+      related: page.related.filter(({ page: id, optional }) => !optional || this.#pageOf(id) !== undefined),
+    }
   }
 
   #readerOf(principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): Reader {
@@ -271,12 +274,13 @@ export class PageRegistry {
       locale,
       can: (operation) => mayCall(principal, operation),
       sees: ({ source }) => mayCall(principal, operations.get(source)),
+      page: (id) => this.#pageOf(id),
       hasLabels: (kind) => this.#parts.labels.has(kind),
     }
   }
 
-  #isPage(id: string): boolean {
-    return this.#parts.pages.has(id) || ownPages.some((page) => page.id === id)
+  #pageOf(id: string): AnyPage | undefined {
+    return this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
   }
 
   /** The operations are cached, because routes do not change after the start. */

@@ -21,8 +21,10 @@ type Operations = ReadonlyMap<string, Operation>
 export interface Reader {
   readonly locale: string
   can(operation: Operation): boolean
-  /** Returns true if the product has this custom page and the user may open it. */
-  sees(page: OwnPage): boolean
+  /** Returns true if the product has this page and the user may open it. */
+  sees(page: Pick<OwnPage, 'source'>): boolean
+  /** Returns a page of the product. */
+  page(id: string): Pick<OwnPage, 'source'> | undefined
   /** Returns whether a loaded plugin provides labels of a kind. */
   hasLabels(kind: string): boolean
 }
@@ -281,6 +283,7 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     actions = [],
     bulk = [],
     create,
+    links = [],
     forms = [],
     search,
     find: _,
@@ -309,6 +312,10 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     actions: actions.map((action) => actionView(action, operations, reader, known)),
     bulk: bulk.map((one) => bulkView(one, operations, reader, known)),
     ...given(create, 'create', (form) => formView(form, operations, reader, known)),
+    links: links.flatMap(({ page: id, label }) => {
+      const linked = reader.page(id)
+      return linked !== undefined && reader.sees(linked) ? [{ page: id, label: translate(label, reader) }] : []
+    }),
     forms: forms.map((form) => formView(form, operations, reader, known)),
   }
 }
@@ -384,10 +391,15 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
 }
 
 /** Describes a custom page: the operations that the product has, and for each whether the user may call it. */
-const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
+const ownView = (
+  { id, kind, title, source, operations: others, form, labels = {} }: OwnPage,
+  operations: Operations,
+  reader: Reader,
+) => ({
   id,
   kind,
   title: translate(title, reader),
+  ...given(form, 'form', (one) => formView(one, operations, reader, new Map(Object.entries(labels)))),
   operations: Object.fromEntries(
     [source, ...others].flatMap((name) => {
       const operation = operations.get(name)

@@ -1,3 +1,4 @@
+import type composeTexts from '../admin/own/compose/text/en.json'
 import type configCentreTexts from '../admin/own/config-centre/text/en.json'
 import type pluginTexts from '../admin/own/product-plugins/text/en.json'
 import type roleTexts from '../admin/own/role-matrix/text/en.json'
@@ -20,6 +21,7 @@ type KeyOf<Tree> = {
 export type TextKey =
   | KeyOf<typeof en>
   | KeyOf<typeof adminTexts>
+  | KeyOf<typeof composeTexts>
   | KeyOf<typeof configCentreTexts>
   | KeyOf<typeof pluginTexts>
   | KeyOf<typeof roleTexts>

@@ -24,6 +24,9 @@ import type { UserParts, Users } from './users.ts'
  */
 const nameAttempts = 5
 
+/** A query has at most this many ids, because databases limit the number of parameters. */
+const usersPerQuery = 500
+
 interface AccountParts extends UserParts {
   readonly users: Users
   readonly catalogue: PermissionCatalogue
@@ -52,6 +55,17 @@ export class AccountService implements Accounts {
 
   async find(userId: number): Promise<Account | undefined> {
     return accountOf(await this.#parts.db.fork().findOne(User, userId))
+  }
+
+  async findAll(userIds: readonly number[]): Promise<readonly Account[]> {
+    const expected = [...new Set(userIds)]
+    const em = this.#parts.db.fork()
+    const found: Account[] = []
+    for (let start = 0; start < expected.length; start += usersPerQuery) {
+      const rows = await em.find(User, { id: { $in: expected.slice(start, start + usersPerQuery) } })
+      found.push(...rows.map(knownAccount))
+    }
+    return found
   }
 
   async findByUsername(username: string): Promise<Account | undefined> {

@@ -18,6 +18,7 @@ import { type MailDelivery, mail } from '@plinth/mail'
 import { site } from '@plinth/site'
 import { configCentre, PluginKey, pluginKeySetting } from '@plinth/system-config'
 import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'
+import { usersWith } from '../user-addresses.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
 const keyName = 'platform.notification.channels.mail.unsubscribe-key'
@@ -151,6 +152,7 @@ export default definePlugin({
           return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
         })
       },
+      reachable: (userIds) => usersWith(accounts, userIds, ({ email }) => email),
       verify: (signal) => choice.verify((driver) => mail.verify(signal, driver)),
       condition: () => choice.condition(channelKeys, mail.needs()),
     }

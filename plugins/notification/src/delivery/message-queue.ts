@@ -4,6 +4,7 @@ import type { Events } from '@plinth/events'
 import {
   type Clock,
   fitTextToColumn,
+  isBusinessError,
   type NotificationChannel,
   type NotificationMessage,
   type Recipient,
@@ -16,6 +17,7 @@ import type { Outgoing } from '../facade/outgoing.ts'
 import { businessError } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
+import type { Rendering } from '../rendering.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import {
   carried,
@@ -34,6 +36,7 @@ interface QueueParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'> | undefined
   readonly outgoing: Pick<Outgoing, 'requireChannel'>
+  readonly rendering: Pick<Rendering, 'preview'>
   readonly subjectOf: (message: NotificationMessage) => string
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
@@ -66,7 +69,7 @@ export class MessageQueue {
     options: EnqueueOptions,
     sender?: Sender,
   ): Promise<EnqueuedMessage> {
-    const { db, events, clock, outgoing, redact, subjectOf, ownerOf } = this.#parts
+    const { db, events, clock, outgoing, redact, ownerOf } = this.#parts
     if (events === undefined) throw new Error('The product has no events')
     checkOptions(options, clock.now())
     checkRecipients(message.recipients)
@@ -76,8 +79,9 @@ export class MessageQueue {
     const plans = channels.flatMap((code) => partsOf(code, outgoing.requireChannel(code), message))
     const hash = idempotencyKey === undefined ? null : createHash('sha256').update(idempotencyKey).digest('hex')
     const moment = notBefore === undefined ? {} : { notBefore }
+    const subject = await this.#subjectOf(message, channels)
     const row = {
-      ...rowOf({ ...message, subject: subjectOf(message) }, channels, sender, redact, new Date(clock.now())),
+      ...rowOf({ ...message, subject }, channels, sender, redact, new Date(clock.now())),
       priority,
       payload,
     }
@@ -105,9 +109,10 @@ export class MessageQueue {
 
   /** Adds a message that is sent immediately to the list of messages. */
   async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
-    const { db, clock, redact, subjectOf, ownerOf } = this.#parts
+    const { db, clock, redact, ownerOf } = this.#parts
     const owner = await ownerOf(message.recipients)
-    const row = rowOf({ ...message, subject: subjectOf(message) }, channels, sender, redact, new Date(clock.now()))
+    const subject = await this.#subjectOf(message, channels)
+    const row = rowOf({ ...message, subject }, channels, sender, redact, new Date(clock.now()))
     return db.transactional(() =>
       insert(db, {
         ...row,
@@ -117,6 +122,20 @@ export class MessageQueue {
         parts: 0,
       }),
     )
+  }
+
+  /** Returns the subject for the list of messages. A message without a subject has the subject of its template. */
+  async #subjectOf(message: NotificationMessage, [channel]: readonly string[]): Promise<string> {
+    const { outgoing, rendering, subjectOf } = this.#parts
+    if (message.subject.trim() !== '' || message.template === undefined || channel === undefined)
+      return subjectOf(message)
+    try {
+      const { traits } = outgoing.requireChannel(channel)
+      return (await rendering.preview(message, channel, traits)).subject
+    } catch (error) {
+      if (isBusinessError(error)) return ''
+      throw error
+    }
   }
 
   /** Marks a message as finished. @param skipped number of channels on which no send was attempted */

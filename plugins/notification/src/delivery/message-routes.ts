@@ -16,6 +16,7 @@ import {
   text,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
+import { type AuditEntry, auditFieldsOfCaller, type Clock, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import { type MessageState, messageStates, NotificationRow, priorities } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
@@ -30,20 +31,51 @@ interface MessageFilter {
 
 type ListedMessage = Omit<NotificationRow, 'payload'>
 
+interface MessageListParts {
+  readonly db: Database
+  readonly kernel: Pick<Kernel, 'contributions'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
 /**
  * Messages that were enqueued or that administrators sent (document 2 of the specification, "Notification management").
  */
 export class MessageList {
-  readonly #db: Database
+  readonly #parts: MessageListParts
 
-  constructor(db: Database) {
-    this.#db = db
+  constructor(parts: MessageListParts) {
+    this.#parts = parts
   }
 
   list({ state, rows }: MessageFilter, window: PageWindow): Promise<FoundPage<ListedMessage>> {
     const where = { $and: [state === undefined ? {} : { state }, rows] }
     const options = { exclude: ['payload', 'idempotencyHash'] as const }
-    return findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
+    return findPage<NotificationRow>(this.#parts.db.fork(), NotificationRow, where, window, options)
+  }
+
+  /** Lists the messages that are sent later, the next one first by default. */
+  scheduled(rows: object, window: PageWindow): Promise<FoundPage<ListedMessage>> {
+    const where = { $and: [{ state: 'queued' as const, notBefore: { $ne: null } }, rows] }
+    const options = { exclude: ['payload', 'idempotencyHash'] as const }
+    return findPage<NotificationRow>(this.#parts.db.fork(), NotificationRow, where, window, options)
+  }
+
+  /**
+   * Cancels a message that no worker has begun to send. Its content is deleted.
+   *
+   * @throws BusinessError "404" `notification.message-not-found`, also if `rows` excludes the message; "409"
+   * `notification.message-begun`
+   */
+  async cancel(id: number, rows: object, caller: Omit<AuditEntry, 'action'>): Promise<ListedMessage> {
+    const { db, kernel, clock } = this.#parts
+    await this.find(id, rows)
+    await db.transactional(async (em) => {
+      const change = { state: 'cancelled', payload: null, finishedAt: new Date(clock.now()) } as const
+      const cancelled = await em.nativeUpdate(NotificationRow, { id, state: 'queued' }, change)
+      if (cancelled === 0) throw businessError('message-begun', { data: { id } })
+      await writeAuditEntry(kernel, { ...caller, action: 'notification-message.cancel', subject: id })
+    })
+    return this.find(id, rows)
   }
 
   /**
@@ -51,7 +83,7 @@ export class MessageList {
    */
   async find(id: number, rows: object): Promise<ListedMessage> {
     const exclude = ['payload', 'idempotencyHash'] as const
-    const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
+    const row = await this.#parts.db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
     if (row === null) throw businessError('message-not-found', { params: { id }, data: { id } })
     return row as ListedMessage
   }
@@ -64,6 +96,7 @@ interface MessageRouteParts {
 
 const textOrNull = nullable(text)
 const sort = sortQuery({ id: 'id' }, '-id')
+const scheduledSort = sortQuery({ notBefore: 'not_before' }, 'notBefore')
 
 const messageView = Type.Object({
   id,
@@ -75,7 +108,9 @@ const messageView = Type.Object({
   channels: Type.Array(text),
   recipientCount: count,
   priority: Type.Enum(priorities),
-  state: Type.Enum(messageStates, { description: '`finished`: all parts have ended, successfully or not.' }),
+  state: Type.Enum(messageStates, {
+    description: '`finished`: all parts have ended, successfully or not. `cancelled`: nothing was sent.',
+  }),
   notBefore: nullable(instant),
   senderUserId: nullable(id, { description: 'User who sent the message. Null if the product sent it.' }),
   senderName: textOrNull,
@@ -146,6 +181,36 @@ export const messageRoutes = [
         async (window) => rowsAs(await list.list({ ...query, rows }, window), viewOf),
         range,
       )
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/notification/scheduled-messages',
+    summary: 'List messages that will be sent later, the next one first',
+    access: { permission: permissionCodes.messageView, scope: 'caller' },
+    request: { query: Type.Object({ ...listQuery.properties, ...scheduledSort.properties }) },
+    response: listPage(messageView),
+    reasons: [],
+    handler(request, { list }) {
+      const { query } = request
+      const rows = callerRows(request, recipientOwner)
+      return listResponse(query, scheduledSort.parse(query.sort), async (window) =>
+        rowsAs(await list.scheduled(rows, window), viewOf),
+      )
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/admin/notification/messages/:id/cancel',
+    summary: 'Cancel a message that has not been sent yet',
+    description: 'The content of the message is deleted. A message that a worker has begun to send is not cancelled.',
+    access: { permission: permissionCodes.messageSend, scope: 'caller' },
+    request: { params: idParams },
+    response: messageView,
+    reasons: ['notification.message-begun', 'notification.message-not-found'],
+    async handler(request, { list }) {
+      const rows = callerRows(request, recipientOwner)
+      return viewOf(await list.cancel(request.params.id, rows, auditFieldsOfCaller(request)))
     },
   }),
   route({

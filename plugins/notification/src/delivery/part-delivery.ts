@@ -80,7 +80,7 @@ export class PartDelivery {
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
-    // Nothing is sent, because the message was purged.
+    // Nothing is sent, because the message was cancelled or purged.
     if (state?.payload == null) return
     const whole = { ...restored(state.payload).message, recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
@@ -128,11 +128,13 @@ export class PartDelivery {
         await events.publish(messagePart, waiting, { notBefore: until })
       }
       if (state === 'sending' && skipped === 0 && quiet.size === 0) return
-      await db.execute(
+      const begun = await db.execute(
         `update notification_message set state = 'sending', skipped = skipped + ?, parts = parts + ?
-         where id = ? and state <> 'finished'`,
+         where id = ? and state not in ('finished', 'cancelled')`,
         [skipped, quiet.size, notificationId],
       )
+      // Nothing is sent. The event is delivered again, and `deliver` then finds no content.
+      if (begun === 0 && state === 'queued') throw new Error('The message was cancelled')
     }
     return { leftOut, prepared, begin }
   }

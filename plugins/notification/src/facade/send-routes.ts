@@ -6,6 +6,7 @@ import { priorities } from '../entities.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { Rendering } from '../rendering.ts'
 import { type AdministratorsSend, maxConcurrent } from './administrators-send.ts'
+import { type Audience, audiences, maxListedUsers } from './audience.ts'
 import { type ChannelNotification, compose } from './channel-notification.ts'
 import type { Outgoing } from './outgoing.ts'
 import { sendResult } from './results.ts'
@@ -26,7 +27,7 @@ const messageTexts = {
   locale: Type.Optional(Type.String({ maxLength: 35, description: 'Language of the message as BCP 47 tag.' })),
 }
 
-const sendBody = Type.Object({
+const receivers = {
   channels: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
       maxItems: 20,
@@ -39,6 +40,10 @@ const sendBody = Type.Object({
       description: 'Ids of recipient users. Duplicates are ignored.',
     }),
   ),
+}
+
+const sendBody = Type.Object({
+  ...receivers,
   ...messageTexts,
   attributes: Type.Optional(
     Type.Record(Type.String({ maxLength: 128 }), attributeValue, {
@@ -99,9 +104,30 @@ const sendMetadata = Type.Object({
   attributes: Type.Array(text, { description: 'Attributes that a message can have.' }),
 })
 
+const channelAudience = Type.Object({
+  channel: text,
+  enabled: Type.Boolean(),
+  audience: Type.Enum(audiences, {
+    description:
+      '`users`: the users get the message. `fixed`: it goes to the receiver in the configuration. `none`: nobody gets it.',
+  }),
+  reached: Type.Integer({ minimum: 0, description: 'Number of users who get the message.' }),
+  withoutAddress: Type.Integer({ minimum: 0, description: 'Number of users without an address for the channel.' }),
+  withoutAddressIds: Type.Array(id, {
+    maxItems: maxListedUsers,
+    description: 'The first users without an address.',
+  }),
+  unwanted: Type.Integer({ minimum: 0, description: 'Number of users who have switched off the channel.' }),
+  quiet: Type.Integer({
+    minimum: 0,
+    description: 'Number of users in quiet hours now. They get the message later, unless it is critical.',
+  }),
+})
+
 interface SendRouteParts {
-  readonly notification: Pick<ChannelNotification, 'channels'>
+  readonly notification: Pick<ChannelNotification, 'channels' | 'codesOf'>
   readonly administrators: AdministratorsSend
+  readonly audience: Audience
   readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: Rendering
   /** Checks the data scope of the sender. Undefined in a product without users. */
@@ -212,13 +238,41 @@ export const sendRoutes = [
       content: text,
       html: nullable(text),
       missingVariables: Type.Array(text, { description: 'Variables that the template needs and the message lacks.' }),
+      variables: Type.Array(
+        Type.Object({
+          name: text,
+          needed: Type.Boolean({ description: 'False if the text is complete without the variable.' }),
+        }),
+        { description: 'Variables of the template. A dotted name is a member: `user.name`.' },
+      ),
+      templateLocale: nullable(text, {
+        description: 'Language of the template that fits best. Null if no template fits, or the message has none.',
+      }),
     }),
     reasons: ['notification.channel-unknown', 'notification.message-empty', 'template.output-too-large'],
     async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {
       const code = (channel ?? outgoing.administratorsChannel).trim().toLowerCase()
       const { traits } = outgoing.requireChannel(code, 'channel')
       const preview = await rendering.preview(compose(draft), code, traits)
-      return { ...preview, missingVariables: [...preview.missingVariables] }
+      return { ...preview, missingVariables: [...preview.missingVariables], variables: [...preview.variables] }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/admin/notification/audience',
+    summary: 'Count who would get a message on each channel; sends nothing',
+    access: { permission: permissionCodes.messageSend, scope: 'caller' },
+    annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],
+    request: { body: Type.Object(receivers) },
+    response: Type.Array(channelAudience),
+    reasons: ['iam.out-of-scope', 'notification.channel-unknown'],
+    async handler(request, { notification, outgoing, audience, identity }) {
+      const { channels = [], recipientUserIds = [] } = request.body
+      const userIds = [...new Set(recipientUserIds)]
+      await identity?.assertInScope(requirePrincipal(request), userIds, 'recipientUserIds')
+      const codes = notification.codesOf(channels.length === 0 ? [outgoing.administratorsChannel] : channels)
+      const counted = await audience.count(codes, userIds)
+      return counted.map((one) => ({ ...one, withoutAddressIds: [...one.withoutAddressIds] }))
     },
   }),
 ]

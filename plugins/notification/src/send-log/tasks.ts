@@ -29,9 +29,16 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
     const orderBy = 'created_at, id'
     return [
       { ...olderThan('notification_send_log', 'created_at', before), orderBy, tally },
+      // A scheduled message is old when the time at which it is sent is past, not when it was created.
       {
         ...olderThan('notification_message', 'created_at', before),
+        where: 'created_at < ? and not_before is null',
         orderBy,
+        dependents: messageParts,
+      },
+      {
+        ...olderThan('notification_message', 'not_before', before),
+        orderBy: 'not_before, id',
         dependents: messageParts,
       },
     ]

@@ -1,4 +1,4 @@
-import { changesItemContext, type Expression, type Program } from './program.ts'
+import { type CompiledTemplate, changesItemContext, type Expression, type Program } from './program.ts'
 
 /** Context of a step: the number of enclosing items, and the paths that a condition has checked. */
 interface Around {
@@ -9,6 +9,12 @@ interface Around {
 /** Returns the variables that the programs need, in the order of their first use. */
 export const variablesOf = (programs: readonly Program[]): readonly string[] =>
   [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
+
+/** Returns the variables that a template uses and does not need, in the order of their first use. */
+export function optionalVariablesOf({ subject, content, html }: CompiledTemplate): readonly string[] {
+  const uses = usesOf([subject, content, ...(html === null ? [] : [html])])
+  return [...uses].filter(([, isNeeded]) => !isNeeded).map(([path]) => path)
+}
 
 /**
  * Returns all variables in the order of their first use, and whether they are needed. Fields of list items and names of

@@ -204,6 +204,8 @@ export interface ListPage extends AnyPage {
   readonly actions: readonly Action[]
   readonly bulk: readonly Bulk[]
   readonly create?: Form
+  /** Buttons that open another page. */
+  readonly links: readonly { readonly page: string; readonly label: string }[]
   readonly forms: readonly Form[]
   readonly detail?: string
   readonly live?: Life
@@ -254,6 +256,7 @@ export interface OwnPageView {
   readonly id: string
   readonly title: string
   readonly operations: Readonly<Record<string, Operation>>
+  readonly form?: Form
 }
 
 export interface Navigation {

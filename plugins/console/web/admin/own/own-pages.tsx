@@ -34,6 +34,7 @@ export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
     palette: () => import('./config-centre/palette.ts'),
   },
   'console.plugins': { view: lazy(() => import('./product-plugins/plugins-page.tsx')) },
+  'notification.compose': { view: lazy(() => import('./compose/compose-page.tsx')) },
   'iam.role-matrix': { view: lazy(() => import('./role-matrix/role-matrix.tsx')) },
 }
 

@@ -2,7 +2,7 @@ import { Button, Checkbox, Table } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconDownload, IconPlus, IconRefresh } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
-import { useLocation } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { siteName, useSpeech } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
@@ -65,6 +65,11 @@ export function ListView({ page }: { readonly page: ListPage }) {
               onClick={() => setForm(one)}
             >
               {one.title}
+            </Button>
+          ))}
+          {page.links.map(({ page: linked, label }) => (
+            <Button key={linked} component={Link} href={`/${linked}`} leftSection={<IconPlus size={16} aria-hidden />}>
+              {label}
             </Button>
           ))}
         </div>

@@ -36,8 +36,11 @@ export interface FormState {
   leave(name: string): void
   /** Moves the focus to a field. */
   seek(name: string): void
-  /** Returns the members to send. If a value is not valid, shows all errors and returns `undefined`. */
-  body(onlyChanged: boolean): Record<string, unknown> | undefined
+  /**
+   * Returns the members to send. If a value is not valid, shows all errors and returns `undefined`.
+   * @param leftOut fields that are neither checked nor sent
+   */
+  body(onlyChanged: boolean, leftOut?: readonly string[]): Record<string, unknown> | undefined
   /** Shows an error of the server. */
   fail(error: Error): void
 }
@@ -170,12 +173,12 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
       if (!isSame(name)) setLeft((last) => (last.has(name) ? last : new Set([...last, name])))
     },
     seek: (name) => setSought({ name }),
-    body(onlyChanged) {
+    body(onlyChanged, leftOut = []) {
       const body: Record<string, unknown> = {}
       // If one member of a group has changed, all members of the group are sent.
       const changed = new Set(fields.flatMap(({ name }) => (isSame(name) ? [] : [groupOf(name)])))
       let invalid: string | undefined
-      for (const field of fields.filter(isAsked)) {
+      for (const field of fields.filter((one) => isAsked(one) && !leftOut.includes(one.name))) {
         const { name, required } = field
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
         // Empty optional fields are not sent, so that the server uses its defaults.

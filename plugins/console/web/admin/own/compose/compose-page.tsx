@@ -1,0 +1,218 @@
+import { Button, Modal } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { addTexts } from '../../../text/texts.ts'
+import type { PendingKeys } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
+import { type Account, ownAccount } from '../../api/operations.ts'
+import type { Form, OwnPageView } from '../../api/page-types.ts'
+import { useWrite } from '../../api/use-write.ts'
+import { ApiResponse } from '../../pages/facts.tsx'
+import type { Typed } from '../../pages/forms/field-values.ts'
+import { FormFields, isSecretField } from '../../pages/forms/form-fields.tsx'
+import { useFormState } from '../../pages/forms/form-state.ts'
+import list from '../../pages/list-view.module.css'
+import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { keepDraft, takeDraft } from '../../shell/drafts.ts'
+import { ChannelList } from './channel-list.tsx'
+import classes from './compose.module.css'
+import { type Channel, channelCodes, operationOf, type SendResult } from './compose-types.ts'
+import { bodyOf, fieldsOf, textsOf, type Variables, variableField } from './message-form.ts'
+import { type ReadyMessage, SendDialog } from './send-dialog.tsx'
+import en from './text/en.json' with { type: 'json' }
+import zhCN from './text/zh-CN.json' with { type: 'json' }
+import { useAudience } from './use-audience.ts'
+import { usePreviews } from './use-previews.ts'
+
+addTexts({ en, 'zh-CN': zhCN })
+
+/** Lets the user write a message, see it on each channel, and send it now or later. */
+export default function ComposePage({ page }: { readonly page: OwnPageView }) {
+  const { translate, language } = useSpeech()
+  const api = useApi()
+  const [attempt, setAttempt] = useState(0)
+  const metadata = useQuery({
+    queryKey: ['getNotificationsSendMetadata', {}, {}, language],
+    queryFn: ({ signal }) => api.call<{ channels: readonly Channel[] }>(operationOf(page, 'metadata'), { signal }),
+  })
+  return (
+    <>
+      <div className={list.head}>
+        <div>
+          <h1 className={list.title}>{page.title}</h1>
+          <p className={list.lead}>{translate('compose.lead')}</p>
+        </div>
+      </div>
+      {metadata.error !== null && <LoadFailure error={metadata.error} onRetry={() => void metadata.refetch()} />}
+      {metadata.data === undefined || page.form === undefined ? (
+        metadata.error === null && <Waiting lines={5} height={40} />
+      ) : (
+        <MessageForm
+          key={attempt}
+          page={page}
+          form={page.form}
+          channels={metadata.data.channels}
+          onRestart={() => setAttempt(attempt + 1)}
+        />
+      )}
+    </>
+  )
+}
+
+interface MessageFormProps {
+  readonly page: OwnPageView
+  readonly form: Form
+  readonly channels: readonly Channel[]
+  /** Shows an empty form. */
+  onRestart(): void
+}
+
+const draftName = 'notification.compose'
+const nothing = () => undefined
+
+function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
+  const { translate } = useSpeech()
+  const [restored] = useState(() => takeDraft<Readonly<Record<string, Typed>>>(draftName))
+  const [typed, setTyped] = useState<Readonly<Record<string, Typed>>>(restored ?? {})
+  const [variables, setVariables] = useState<Variables>([])
+  const codes = channelCodes(typed['channels'], channels)
+  const audience = useAudience(page, codes, typed['recipientUserIds'])
+  const fields = fieldsOf(form, typed, variables, audience.data ?? [])
+  const state = useFormState({ fields, initial: nothing, known: nothing, unitOf: nothing, restored })
+  const { values } = state
+  useEffect(() => setTyped(values), [values])
+  const { previews, isEmpty, isKnown, variables: latest } = usePreviews(page, codes, textsOf(values))
+  // The fields depend on the variables, and the previews, which contain the variables, depend on the fields.
+  const found = JSON.stringify(latest)
+  useEffect(() => setVariables(JSON.parse(found)), [found])
+
+  const draft = useRef<object>(undefined)
+  // True after the message was sent or discarded. Then no draft of it is kept.
+  const isDropped = useRef(false)
+  draft.current = state.isChanged
+    ? Object.fromEntries(Object.entries(values).filter(([name]) => !isSecretField(name, [])))
+    : undefined
+  useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [])
+  const restart = () => {
+    isDropped.current = true
+    onRestart()
+  }
+
+  const [ready, setReady] = useState<ReadyMessage>()
+  const [keys] = useState<PendingKeys>({})
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    const members = isKnown ? state.body(false) : undefined
+    if (members === undefined) return
+    setReady(bodyOf(members))
+  }
+  const fail = (error: Error) => {
+    setReady(undefined)
+    state.fail(error)
+  }
+  const nameOf = (code: string) => channels.find((channel) => channel.code === code)?.displayName ?? code
+  const isLater = String(values['notBefore'] ?? '') !== ''
+  const names = variables.map(({ name }) => variableField(name))
+  return (
+    <form onSubmit={onSubmit} noValidate className={classes.beside}>
+      <div className={classes.form}>
+        {restored !== undefined && (
+          <Notice tone="info" title={translate('admin.restored')}>
+            <Button variant="default" size="xs" onClick={restart}>
+              {translate('admin.form.restart')}
+            </Button>
+          </Notice>
+        )}
+        <FormFields
+          fields={fields}
+          state={state}
+          long={form.long ?? []}
+          sections={[
+            { title: translate('compose.content'), fields: ['template', 'subject', 'content', ...names] },
+            { title: translate('compose.delivery'), fields: ['notBefore', 'priority', 'locale', 'attributes'] },
+          ]}
+        />
+        <div className={classes.buttons}>
+          <SendToMe form={form} audience={audience.data ?? []} isKnown={isKnown} state={state} />
+          <Button type="submit" disabled={!isKnown || !form.allowed}>
+            {translate(isLater ? 'compose.schedule' : 'compose.send')}
+          </Button>
+        </div>
+      </div>
+      <ChannelList previews={previews} audience={audience} isEmpty={isEmpty} nameOf={nameOf} />
+      {ready !== undefined && (
+        <SendDialog
+          form={form}
+          message={ready}
+          keys={keys}
+          audience={audience.data ?? []}
+          nameOf={nameOf}
+          onSent={() => {
+            isDropped.current = true
+          }}
+          onDone={restart}
+          onFailed={fail}
+          onClose={() => setReady(undefined)}
+        />
+      )}
+    </form>
+  )
+}
+
+interface SendToMeProps extends Pick<MessageFormProps, 'form'> {
+  readonly audience: NonNullable<ReturnType<typeof useAudience>['data']>
+  readonly isKnown: boolean
+  readonly state: ReturnType<typeof useFormState>
+}
+
+/** Sends the message to the user who writes it, on the channels that reach users. */
+function SendToMe({ form, audience, isKnown, state }: SendToMeProps) {
+  const { translate } = useSpeech()
+  const api = useApi()
+  const account = useQuery({
+    queryKey: ['account'],
+    queryFn: ({ signal }) => api.call<Account>(ownAccount, { signal }),
+  })
+  const [results, setResults] = useState<readonly SendResult[]>()
+  const [keys] = useState<PendingKeys>({})
+  const send = useWrite(
+    (signal, body: ReadyMessage) => api.call<readonly SendResult[]>(form, { body, keys, signal }),
+    { onSuccess: setResults, onError: state.fail },
+  )
+  const channels = audience.filter((one) => one.audience === 'users').map(({ channel }) => channel)
+  const own = account.data?.id
+  const onClick = () => {
+    const members = state.body(false, ['recipientUserIds', 'notBefore'])
+    if (members === undefined || own === undefined) return
+    // A critical message is sent now, even in quiet hours.
+    send.mutate(bodyOf({ ...members, channels, recipientUserIds: [own], priority: 'critical' }))
+  }
+  return (
+    <>
+      <Button
+        variant="default"
+        loading={send.isPending}
+        disabled={!isKnown || !form.allowed || own === undefined || channels.length === 0}
+        title={translate(channels.length === 0 ? 'compose.no-channel-to-me' : 'compose.send-to-me-why')}
+        onClick={onClick}
+      >
+        {translate('compose.send-to-me')}
+      </Button>
+      {results !== undefined && (
+        <Modal
+          opened
+          onClose={() => setResults(undefined)}
+          title={translate('compose.sent-to-me')}
+          size="lg"
+          closeButtonProps={{ 'aria-label': translate('admin.close') }}
+        >
+          <div role="status">
+            <ApiResponse answer={results} columns={form.answer ?? []} />
+          </div>
+        </Modal>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+import { Button, Modal } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { useSpeech } from '../../../app/app.tsx'
+import type { PendingKeys } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
+import type { Form } from '../../api/page-types.ts'
+import { useWrite } from '../../api/use-write.ts'
+import { ApiResponse } from '../../pages/facts.tsx'
+import dialog from '../../pages/forms/dialog.module.css'
+import { useFormats } from '../../pages/shown-value.ts'
+import { toasts } from '../../shell/toasts.ts'
+import { useZone } from '../../shell/zone.ts'
+import { AudienceText } from './audience-text.tsx'
+import classes from './compose.module.css'
+import type { Audience, SendResult } from './compose-types.ts'
+import { People } from './people.tsx'
+
+/** Body of the request that sends a message. */
+export type ReadyMessage = Readonly<Record<string, unknown>>
+
+interface SendDialogProps {
+  readonly form: Form
+  readonly message: ReadyMessage
+  readonly keys: PendingKeys
+  readonly audience: readonly Audience[]
+  /** Returns the name of a channel. */
+  nameOf(channel: string): string
+  /** Called when the server has accepted the message. */
+  onSent(): void
+  /** Called when the user has seen the result and starts another message. */
+  onDone(): void
+  onFailed(error: Error): void
+  onClose(): void
+}
+
+/** Shows who gets a message by which channel and when, sends it, and shows the result. */
+export function SendDialog({ form, message, keys, audience, nameOf, onSent, onDone, onFailed, onClose }: SendDialogProps) {
+  const { translate } = useSpeech()
+  const formats = useFormats()
+  const zone = useZone().name
+  const api = useApi()
+  const client = useQueryClient()
+  const [results, setResults] = useState<readonly SendResult[]>()
+  const { notBefore, recipientUserIds = [] } = message as { notBefore?: string; recipientUserIds?: readonly number[] }
+  const time = notBefore === undefined ? undefined : formats.exactTime(notBefore)
+  const send = useWrite((signal) => api.call<readonly SendResult[]>(form, { body: message, keys, signal }), {
+    onSuccess(sent) {
+      onSent()
+      setResults(sent)
+      toasts.show(
+        translate('admin.done', { title: translate(time === undefined ? 'compose.send' : 'compose.schedule') }),
+      )
+      void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
+    },
+    onError: onFailed,
+  })
+  const title = translate(
+    results !== undefined
+      ? 'compose.result.title'
+      : time === undefined
+        ? 'compose.confirm.title'
+        : 'compose.confirm.title-later',
+  )
+  const isQueued = results?.every(({ queued }) => queued === true) === true
+  return (
+    <Modal
+      opened
+      onClose={results === undefined ? onClose : onDone}
+      title={title}
+      size="lg"
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
+    >
+      {results === undefined ? (
+        <div className={classes.confirm}>
+          <dl>
+            <div>
+              <dt>{translate('compose.confirm.when')}</dt>
+              <dd>{time ?? translate('compose.confirm.now')}</dd>
+            </div>
+            <div>
+              <dt>{translate('compose.confirm.recipients')}</dt>
+              <dd>
+                {recipientUserIds.length === 0 ? (
+                  translate('compose.confirm.nobody')
+                ) : (
+                  <People ids={recipientUserIds.map(String)} />
+                )}
+              </dd>
+            </div>
+            {audience.map((one) => (
+              <div key={one.channel}>
+                <dt>{nameOf(one.channel)}</dt>
+                <dd>
+                  <AudienceText of={one} />
+                </dd>
+              </div>
+            ))}
+          </dl>
+          <div className={dialog.buttons}>
+            <Button variant="default" onClick={onClose}>
+              {translate('compose.confirm.back')}
+            </Button>
+            <Button data-autofocus loading={send.isPending} onClick={() => send.mutate()}>
+              {translate(time === undefined ? 'compose.send' : 'compose.schedule')}
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <div className={classes.confirm} role="status">
+          {isQueued ? (
+            <p>
+              {time === undefined
+                ? translate('compose.result.queued')
+                : translate('compose.result.scheduled', { time, zone })}
+            </p>
+          ) : (
+            <ApiResponse answer={results} columns={form.answer ?? []} />
+          )}
+          <div className={dialog.buttons}>
+            <Button
+              component={Link}
+              href={`/notification.${time === undefined ? 'messages' : 'scheduled'}`}
+              variant="default"
+            >
+              {translate(time === undefined ? 'compose.result.to-messages' : 'compose.result.to-scheduled')}
+            </Button>
+            <Button onClick={onDone}>{translate('compose.result.next')}</Button>
+          </div>
+        </div>
+      )}
+    </Modal>
+  )
+}

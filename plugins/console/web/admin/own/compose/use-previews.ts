@@ -1,0 +1,58 @@
+import { useDebouncedValue } from '@mantine/hooks'
+import { useQueries } from '@tanstack/react-query'
+import { useApi } from '../../api/context.tsx'
+import type { OwnPageView } from '../../api/page-types.ts'
+import { operationIds, operationOf, type Preview } from './compose-types.ts'
+
+/** Milliseconds without input before a preview is requested. */
+const pauseMs = 400
+
+/** The texts of a message. Empty members are missing. */
+export interface MessageTexts {
+  readonly template?: string
+  readonly subject?: string
+  readonly content?: string
+  readonly locale?: string
+  readonly variables?: Readonly<Record<string, unknown>>
+}
+
+/** Returns the message as it appears on each channel, and the variables of its template. */
+export function usePreviews(page: OwnPageView, codes: readonly string[], texts: MessageTexts) {
+  const api = useApi()
+  const operation = operationOf(page, 'preview')
+  const [settled] = useDebouncedValue(JSON.stringify(texts), pauseMs)
+  const shown: MessageTexts = JSON.parse(settled)
+  const isEmpty = shown.template === undefined && shown.subject === undefined && shown.content === undefined
+  const previews = useQueries({
+    queries: codes.map((channel) => ({
+      queryKey: [operationIds.preview, channel, settled],
+      queryFn: async ({ signal }: { signal: AbortSignal }) => ({
+        ...(await api.call<Preview>(operation, { body: { channel, ...shown }, signal })),
+        template: shown.template,
+      }),
+      enabled: !isEmpty,
+      placeholderData: (last: (Preview & { readonly template: string | undefined }) | undefined) => last,
+      gcTime: 60_000,
+      retry: false,
+    })),
+  })
+  /** Previews with the chosen template. Others belong to earlier input. */
+  const current = previews.map(({ data }) => (data?.template === texts.template ? data : undefined))
+  const needed = new Map<string, boolean>()
+  for (const { name, needed: isNeeded } of current.flatMap((one) => one?.variables ?? []))
+    needed.set(name, isNeeded || needed.get(name) === true)
+  return {
+    isEmpty,
+    previews: codes.map((channel, index) => ({
+      channel,
+      preview: previews[index]?.data,
+      error: previews[index]?.error,
+    })),
+    /** Variables of the template on all channels. */
+    variables: [...needed].map(([name, isNeeded]) => ({ name, needed: isNeeded })),
+    /** False until the variables of the chosen template are known. */
+    isKnown:
+      texts.template === undefined ||
+      previews.every(({ error }, index) => error !== null || current[index] !== undefined),
+  }
+}

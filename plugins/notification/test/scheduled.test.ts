@@ -1,0 +1,123 @@
+/** Tests messages that operators schedule, cancel and count before they send them. */
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { until } from '@plinth/kernel/testing'
+import t from 'tap'
+import { channel } from './fixtures/channel.ts'
+import { startQueue, users } from './fixtures/queue-product.ts'
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+const admin = '/api/v1/admin/notification'
+
+onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can be cancelled', async (t, at) => {
+  const { clock, db, audits, mail, pass, request, messages, list } = await startQueue(t, at)
+  const schedule = async (subject: string, hours: number) => {
+    const notBefore = new Date(clock.now() + hours * hourMs).toISOString()
+    const body = { channels: ['mail'], recipientUserIds: [1], subject, content: 'Hi', notBefore }
+    t.hasStrict(await request('POST', '/api/v1/notifications/send', body), { code: '200', data: [{ queued: true }] })
+    return notBefore
+  }
+  const scheduled = async () => (await request('GET', `${admin}/scheduled-messages`)).data.items
+  await schedule('Later', 3)
+  const soon = await schedule('Soon', 1)
+  await schedule('Never', 2)
+  const [first, second, third] = await scheduled()
+  t.hasStrict(first, { subject: 'Soon', state: 'queued', notBefore: soon, senderName: 'operator', recipientCount: 1 })
+  t.strictSame([second.subject, third.subject], ['Never', 'Later'])
+
+  const cancel = (id: number) => request('POST', `${admin}/messages/${id}/cancel`)
+  t.hasStrict(await cancel(second.id), { code: '200', data: { state: 'cancelled', subject: 'Never' } })
+  t.hasStrict(await cancel(second.id), { code: '409', data: { reason: 'notification.message-begun' } })
+  t.hasStrict(await cancel(1), { code: '404', data: { reason: 'notification.message-not-found' } })
+  const found = audits.filter(({ action }) => action === 'notification-message.cancel')
+  t.hasStrict(found, [{ subject: second.id, actor: { userId: 1 } }])
+  t.equal(found.length, 1)
+  const [stored] = await db.query('select payload from notification_message where id = ?', [second.id])
+  t.strictSame(stored, { payload: null }, 'the content is deleted')
+
+  await pass(hourMs - minuteMs)
+  t.strictSame(mail.sent, [], 'nothing is sent before its time')
+  await pass(minuteMs)
+  t.strictSame(
+    mail.sent.map(({ message }) => message.subject),
+    ['Soon'],
+  )
+  await pass(2 * hourMs)
+  t.strictSame(
+    mail.sent.map(({ message }) => message.subject),
+    ['Soon', 'Later'],
+  )
+  t.strictSame(await scheduled(), [])
+  t.hasStrict(await cancel(first.id), { code: '409', data: { reason: 'notification.message-begun' } })
+  t.hasStrict(await messages('state=cancelled'), { total: 1, items: [{ subject: 'Never' }] })
+  t.hasStrict(await list(), { total: 2 })
+})
+
+onEachDatabase(t, 'N-001 a scheduled message survives a restart, and two instances send it once', async (t, at) => {
+  const first = await startQueue(t, at)
+  const { clock } = first
+  const notBefore = clock.now() + hourMs
+  await first.facade.enqueue({ content: 'Hi', recipients: users(3) }, { channels: ['mail'], notBefore })
+  await first.running.stop('restart')
+  const instances = [await startQueue(t, at, { clock }), await startQueue(t, at, { clock })] as const
+  t.hasStrict((await instances[0].request('GET', `${admin}/scheduled-messages`)).data, { total: 1 })
+  await instances[0].pass(hourMs)
+  await Promise.all(instances.map(({ idle }) => idle()))
+  const finished = async () => (await instances[1].messages('state=finished')).total === 1
+  await until(finished, 'the message is sent')
+  t.equal(first.mail.sent.length, 0)
+  t.equal(instances.flatMap(({ mail }) => mail.sent).length, 1, 'one of the instances sends it')
+})
+
+onEachDatabase(t, 'N-001 a message that is cancelled while a worker prepares it is not sent', async (t, at) => {
+  const { door, facade, idle, list, mail, messages, preparing, request } = await startQueue(t, at)
+  const opens = Promise.withResolvers<void>()
+  door.opens = opens.promise
+  await facade.enqueue({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await until(async () => preparing() > 0, 'a worker prepares the message')
+  const { items } = await messages()
+  t.hasStrict(await request('POST', `${admin}/messages/${items[0].id}/cancel`), { code: '200' })
+  opens.resolve()
+  await idle()
+  t.strictSame(mail.sent, [])
+  t.hasStrict(await list(), { total: 0 })
+  t.hasStrict(await messages(), { items: [{ state: 'cancelled' }] })
+})
+
+onSqlite(t, 'N-001 the cleanup keeps a message until it is sent, however long it waits', async (t, at) => {
+  const { clock, facade, messages, pass, running } = await startQueue(t, at)
+  const purge = () =>
+    running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(new AbortController().signal)
+  await facade.enqueue({ content: 'Old', recipients: users(1) }, { channels: ['mail'] })
+  const notBefore = clock.now() + 200 * dayMs
+  await facade.enqueue({ content: 'Later', recipients: users(1) }, { channels: ['mail'], notBefore })
+  await pass(100 * dayMs)
+  await purge()
+  t.hasStrict(await messages(), { total: 1, items: [{ state: 'queued' }] })
+  await pass(191 * dayMs)
+  await purge()
+  t.hasStrict(await messages(), { total: 0 })
+})
+
+onSqlite(t, 'N-001 before a send, the operator sees who gets the message on each channel', async (t, at) => {
+  const post = channel('post', ['user'], {}, { reachable: async (ids) => new Set(ids.filter((id) => id < 4)) })
+  const groups = channel('groups', ['websocket-group'])
+  const plugins = [post.plugin, groups.plugin]
+  const { mail, quiet, request, unwanted, clock } = await startQueue(t, at, { plugins })
+  unwanted.add(2)
+  quiet.set(1, clock.now() + hourMs)
+  mail.isEnabled = false
+  const channels = ['Post', 'mail', 'hook', 'groups']
+  const answer = await request('POST', `${admin}/audience`, { channels, recipientUserIds: [1, 2, 3, 4, 5, 5] })
+  const nobody = { reached: 0, withoutAddress: 0, withoutAddressIds: [], unwanted: 0, quiet: 0 }
+  const users = { enabled: true, audience: 'users', withoutAddress: 0, withoutAddressIds: [] }
+  t.strictSame(answer.data, [
+    { ...users, channel: 'post', reached: 2, withoutAddress: 2, withoutAddressIds: [4, 5], unwanted: 1, quiet: 0 },
+    { ...users, channel: 'mail', enabled: false, reached: 4, unwanted: 1, quiet: 1 },
+    { ...nobody, channel: 'hook', enabled: true, audience: 'fixed' },
+    { ...nobody, channel: 'groups', enabled: true, audience: 'none' },
+  ])
+  const unknown = await request('POST', `${admin}/audience`, { channels: ['pigeons'] })
+  t.hasStrict(unknown, { code: '400', data: { reason: 'notification.channel-unknown', field: 'channels' } })
+})
