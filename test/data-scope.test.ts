@@ -124,6 +124,8 @@ const withoutMarker: readonly string[] = [
   'GET /api/v1/admin/iam/users/{id}/personal-data',
   'GET /api/v1/admin/money/accounts/{id}/explain',
   'GET /api/v1/notification-send-logs/summary',
+  'GET /api/v1/admin/iam/user-figures',
+  'GET /api/v1/admin/notification/send-figures',
   'GET /api/v1/notification-rules/ops-summary',
   'GET /api/v1/admin/web3/payment-settlement-audit-logs/summary',
   'GET /api/v1/admin/notification/channels',

@@ -8,6 +8,7 @@ import {
   labelSources,
   type PageDeclaration,
   signInWays,
+  tiles,
 } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/config-schema'
 import { database } from '@plinth/database'
@@ -22,6 +23,7 @@ import { customPageProblems, ownPages } from '../../plugins/console/src/admin/ow
 import { pageProblems } from '../../plugins/console/src/admin/page-faults.ts'
 import { pageView } from '../../plugins/console/src/admin/page-views.ts'
 import { signInProblems, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
+import { tileProblems } from '../../plugins/console/src/admin/tiles.ts'
 
 const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
 
@@ -76,7 +78,7 @@ const withoutPage: Readonly<Record<string, string>> = {
 }
 
 t.test('operators can do everything in the back office that the API allows', async (t) => {
-  const shown = JSON.stringify([pages, needs, drawn, ownPages])
+  const shown = JSON.stringify([pages, needs, drawn, ownPages, [...running.contributions(tiles).values()]])
   const missing = [...(await operationsOf(server)).values()]
     .filter(({ path, id }) => /^\/api\/v1\/(admin|notification)/.test(path) && !id.startsWith('getConsole'))
     .map(({ id }) => id)
@@ -242,6 +244,11 @@ t.test('every chart shows members of its operation or a metric of the product, o
     [{ by: 'colour' }, /"colour" is not a member/],
     [{ lines: [] }, /it has 0 lines/],
     [{ lines: [{ field: 'method', title: sound.title }] }, /"method" is not a number/],
+    [
+      { range: true, source: 'getAdminIamRoles', at: 'createdAt', lines: [{ field: 'version' }] },
+      /has no parameters "from" and "to"/,
+    ],
+    [{ currency: 'colour' }, /"colour" is not a member/],
     [{ page: 'nowhere' }, /there is no page "nowhere"/],
     [{ page: 'iam.user' }, /the page "iam.user" needs a path parameter/],
     [{ ...counted, metric: 'nothing_total' }, /no loaded plugin provides the metric "nothing_total"/],
@@ -252,6 +259,52 @@ t.test('every chart shows members of its operation or a metric of the product, o
     t.equal(problems.length, 1, String(problem))
     t.match(problems[0], problem)
   }
+})
+
+t.test('every tile shows a number of its operation, and opens a page with its filters', async (t) => {
+  const operations = await operationsOf(server)
+  const declared = [...running.contributions(tiles).values()]
+  const around = new Map(pages.map((page) => [page.id, page]))
+  t.ok(declared.length >= 8)
+  t.strictSame(tileProblems(declared, operations, around), [])
+  const shown = (await asRoot('/api/v1/admin/console/charts')).data.tiles
+  t.strictSame(
+    shown.map(({ id }: { id: string }) => id),
+    declared.toSorted((a, b) => a.order - b.order).map(({ id }) => id),
+  )
+  for (const { path, query, field } of shown) {
+    const { code, data } = await asRoot(`${path}?${new URLSearchParams(query)}`)
+    t.equal(code, '200', path)
+    for (const row of data.items) t.ok(field in row, `${path}: ${field}`)
+  }
+  const sound = {
+    id: 'probe.users',
+    title: { en: 'x', 'zh-CN': 'y' },
+    order: 1,
+    source: 'getAdminIamUserFigures',
+    field: 'created',
+    range: true,
+  } as const
+  t.strictSame(tileProblems([sound], operations, around), [])
+  const wrong: readonly (readonly [change: object, problem: string])[] = [
+    [{ source: 'getNothing' }, 'no loaded plugin provides the operation "getNothing"'],
+    [
+      { source: 'getAdminIamRoles', field: 'version' },
+      'it follows the time range, but getAdminIamRoles has no parameters "from" and "to"',
+    ],
+    [
+      { source: 'postAdminIamUsers', field: 'version', range: false },
+      'postAdminIamUsers is not a GET operation without path parameters',
+    ],
+    [{ query: { colour: 'red' } }, '"colour" is not a parameter of getAdminIamUserFigures'],
+    [{ field: 'at' }, '"at" is not a number of the result'],
+    [{ currency: 'colour' }, '"colour" is not a member of the result'],
+    [{ page: 'iam.user' }, 'the page "iam.user" needs a path parameter'],
+    [{ opens: { id: 'nowhere' } }, 'there is no page "nowhere"'],
+    [{ opens: { id: 'iam.users', filter: { colour: 'red' } } }, '"colour" is not a filter of "iam.users"'],
+  ]
+  for (const [change, problem] of wrong)
+    t.strictSame(tileProblems([{ ...sound, ...change }], operations, around), [`tile "probe.users": ${problem}`])
 })
 
 t.test('every sign-in method names public operations, and the page gets their paths', async (t) => {

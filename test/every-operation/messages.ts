@@ -81,5 +81,6 @@ export async function callMessages({ admin, user, userId, idOf }: Scene): Promis
   const log = { path: { id: idOf('SendLog') } }
   await success(admin.GET('/api/v1/notification-send-logs'))
   await success(admin.GET('/api/v1/notification-send-logs/summary'))
+  await success(admin.GET('/api/v1/admin/notification/send-figures'))
   await success(admin.GET('/api/v1/notification-send-logs/{id}', { params: log }))
 }

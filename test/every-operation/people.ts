@@ -17,6 +17,7 @@ export async function callUserOperations({ admin, clientOf, publicClient, admini
   const { id: userId } = await success(admin.POST('/api/v1/admin/iam/users', { body: { username: 'bob', password } }))
   const userPath = { path: { id: userId } }
   await success(admin.GET('/api/v1/admin/iam/users'))
+  await success(admin.GET('/api/v1/admin/iam/user-figures'))
   await success(admin.GET('/api/v1/admin/iam/users/{id}', { params: userPath }))
   await success(admin.PUT('/api/v1/admin/iam/users/{id}', { params: userPath, body: { email: 'bob@example.org' } }))
   await success(admin.PUT('/api/v1/admin/iam/users/{id}/password', { params: userPath, body: { password } }))

@@ -41,6 +41,7 @@ export async function callMoney({ admin, idOf, execute, mark, until }: Scene): P
   await success(admin.GET('/api/v1/admin/money/journals/{id}', { params: { path: { id: idOf('MoneyJournal') } } }))
   await success(admin.GET('/api/v1/admin/money/payment-transactions'))
   const orders = await success(admin.GET('/api/v1/admin/money/payment-orders'))
+  await success(admin.GET('/api/v1/admin/money/payment-figures'))
   const paid = orders.items.find(({ status, outTradeNo }) => status === 'success' && outTradeNo !== mark)
   const order = { params: { path: { outTradeNo: mark } } }
   const paidOrder = { params: { path: { outTradeNo: paid?.outTradeNo ?? '' } } }
@@ -73,6 +74,7 @@ export async function callPoints({ admin, user, userId }: Scene): Promise<void> 
   await success(admin.POST('/api/v1/admin/member-points/manual-adjustments', { body }))
   await success(admin.GET('/api/v1/admin/member-points/accounts'))
   await success(admin.GET('/api/v1/admin/member-points/days'))
+  await success(admin.GET('/api/v1/admin/member-points/figures'))
   await success(admin.GET('/api/v1/admin/member-points/expire-batches'))
   await success(admin.POST('/api/v1/admin/member-points/expire-batches/run', { body: {} }))
   await success(admin.GET('/api/v1/admin/member-points/ledgers'))

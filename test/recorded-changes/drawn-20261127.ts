@@ -112,7 +112,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/live-hints.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/charts/charts.tsx',
+    file: 'plugins/console/web/admin/charts/number-table.tsx',
     fragment: '{shown.length === 1',
     replacement: '{shown.length !== 1',
     effect: 'A chart of one instance says that it shows several.',

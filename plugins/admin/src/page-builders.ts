@@ -1,5 +1,5 @@
 import type { LocalizedText } from '@plinth/kernel'
-import type { AttentionDeclaration, MeasuredChart, OperationChart } from './overview-declarations.ts'
+import type { AttentionDeclaration, MeasuredChart, OperationChart, TileDeclaration } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
   ListPageDeclaration,
@@ -389,13 +389,16 @@ export function adminAttention<O extends OperationId>(
 }
 
 interface ChartOptions<O extends OperationId, T>
-  extends Pick<OperationChart, 'id' | 'title' | 'lead' | 'unit' | 'page' | 'order' | 'labels'> {
+  extends Pick<
+    OperationChart,
+    'id' | 'title' | 'lead' | 'unit' | 'page' | 'order' | 'labels' | 'as' | 'range' | 'names'
+  > {
   readonly query?: Partial<Of<O, 'query'>>
   readonly at: Named<T, string>
   readonly by?: Named<T, Plain>
   readonly currency?: Named<T, string>
   readonly lines: readonly {
-    readonly field: Named<T, number>
+    readonly field: Named<T, number | string>
     readonly title?: LocalizedText
     readonly tone?: Tone
   }[]
@@ -407,6 +410,21 @@ export function adminChart<O extends ListOperation>(
   options: ChartOptions<O, ItemOf<O>>,
 ): OperationChart {
   return { kind: 'operation', source, ...(options as Omit<OperationChart, 'kind' | 'source'>) }
+}
+
+interface TileOptions<O extends OperationId, T>
+  extends Pick<TileDeclaration, 'id' | 'title' | 'lead' | 'order' | 'range' | 'unit' | 'more' | 'page' | 'opens'> {
+  readonly query?: Partial<Of<O, 'query'>>
+  readonly field: Named<T, number | string>
+  readonly currency?: Named<T, string>
+}
+
+/** Declares a tile: a number of an object, or the sum over the rows of a list. */
+export function adminTile<O extends OperationId>(
+  source: O | Undescribed,
+  options: TileOptions<O, AnswerOf<O>>,
+): TileDeclaration {
+  return { source, ...(options as Omit<TileDeclaration, 'source'>) }
 }
 
 /** Declares a chart of counters of this process. */

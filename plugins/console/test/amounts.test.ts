@@ -62,6 +62,7 @@ t.test('a chart of amounts is in their unit, and amounts of different assets are
   const chart = {
     id: 'a',
     title: 'A',
+    as: 'line' as const,
     method: 'GET',
     path: '/',
     at: 'day',

@@ -5,6 +5,7 @@ import { chartData } from '../web/admin/charts/chart-data.ts'
 const chart: Chart = {
   id: 'probe.sold',
   title: 'Sold',
+  as: 'line',
   method: 'GET',
   path: '/sold',
   ranges: [],

@@ -52,4 +52,14 @@ export {
   selectionOf,
   type WantedRows,
 } from './rows/selection.ts'
+export {
+  type Step,
+  type StepSums,
+  type SumsOverTime,
+  stepsOf,
+  sumsByStep,
+  sumsOverTime,
+  type TimedSums,
+  type TimeSpan,
+} from './rows/sums-over-time.ts'
 export { type ClockProblem, type DatabaseClock, expiryClock } from './time/database-clock.ts'

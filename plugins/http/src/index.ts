@@ -27,6 +27,7 @@ export {
   type SortQuery,
   type SortRule,
   sortQuery,
+  spanQuery,
 } from './schemas/list.ts'
 export { type RowView, viewOf } from './schemas/row-view.ts'
 export * from './schemas/schema-builders.ts'

@@ -1,4 +1,4 @@
-import { adminPages, labelSources } from '@plinth/admin'
+import { adminPages, labelSources, tiles } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
@@ -6,10 +6,12 @@ import { i18n } from '@plinth/i18n'
 import { auditTexts, auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
+import { localDays, site } from '@plinth/site'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
 import { permissionData } from './access/permission-catalogue.ts'
 import { roleRoutes } from './access/role-routes.ts'
 import { callerAccountRoutes } from './accounts/own-routes.ts'
+import { figureRoutes } from './accounts/figure-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
 import { notifyPreviousEmail } from './accounts/users.ts'
 import { pages } from './admin-pages.ts'
@@ -22,6 +24,7 @@ import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { iamLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
+import { userTiles } from './overview.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { permissions } from './permissions.ts'
@@ -45,10 +48,19 @@ export default definePlugin({
     i18n: optional(i18n),
     rateLimiter: optional(rateLimiter),
     identityResolvers: optional(identityResolvers),
+    site: optional(site),
   },
   provides: [identity, accounts, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard],
-  contributes: [auditTexts, auditTrail, personalData, pluginData, optional(adminPages), optional(labelSources)],
+  contributes: [
+    auditTexts,
+    auditTrail,
+    personalData,
+    pluginData,
+    optional(adminPages),
+    optional(tiles),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
@@ -100,6 +112,7 @@ export default definePlugin({
     contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     for (const page of pages) contribute(adminPages, page.id, page)
+    for (const tile of userTiles) contribute(tiles, tile.id, tile)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
     if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {
       notifyPreviousEmail(events, services.mail, services.i18n)
@@ -109,6 +122,7 @@ export default definePlugin({
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     http.addRoutes(callerAccountRoutes, parts)
     http.addRoutes(userRoutes, parts)
+    http.addRoutes(figureRoutes, { db, dayOf: services.site?.dayOf ?? localDays(() => 'UTC') })
     http.addRoutes(roleRoutes, parts)
     const stopping = new AbortController()
     context.onDrain(() => stopping.abort())

@@ -1,4 +1,4 @@
-import { adminPages, charts, labelSources } from '@plinth/admin'
+import { adminPages, charts, labelSources, tiles } from '@plinth/admin'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
 import { auditTexts, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
@@ -10,6 +10,8 @@ import { audited } from './audited-kinds.ts'
 import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
 import { dayRoutes } from './days/day-totals.ts'
+import { figureRoutes } from './days/figure-routes.ts'
+import { PointsFigures } from './days/points-figures.ts'
 import { entities } from './entities.ts'
 import { businessError, kindNames, messages } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
@@ -20,6 +22,7 @@ import { seedRules } from './migrations/0002-seed-rules.ts'
 import { countDays } from './migrations/0003-count-days.ts'
 import { indexDays } from './migrations/0004-index-days.ts'
 import { claimSources } from './migrations/0005-claim-sources.ts'
+import { figureCharts, pointsTiles } from './overview.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { pointsTables } from './personal-data.ts'
@@ -41,6 +44,7 @@ export default definePlugin({
     ledgerKinds,
     optional(adminPages),
     optional(charts),
+    optional(tiles),
     optional(labelSources),
   ],
   config: keys,
@@ -84,10 +88,12 @@ export default definePlugin({
 
     contribute(personalData, 'member-points', pointsTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
-    for (const chart of pointsCharts) contribute(charts, chart.id, chart)
+    for (const chart of [...figureCharts, ...pointsCharts]) contribute(charts, chart.id, chart)
+    for (const tile of pointsTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'member-points.rule', ruleLabels(parts.rules, parts.texts))
     http.addRoutes(memberRoutes, parts)
     http.addRoutes(dayRoutes, parts)
+    http.addRoutes(figureRoutes, { db, figures: new PointsFigures(parts) })
     http.addRoutes(ruleRoutes, parts)
     http.addRoutes(adminRoutes, parts)
     http.addRoutes(adjustmentRoutes, parts)

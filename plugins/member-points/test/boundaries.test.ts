@@ -72,6 +72,7 @@ onSqlite(
       'GET /api/v1/admin/member-points/accounts',
       'GET /api/v1/admin/member-points/days',
       'GET /api/v1/admin/member-points/expire-batches',
+      'GET /api/v1/admin/member-points/figures',
       'GET /api/v1/admin/member-points/ledgers',
       'GET /api/v1/admin/member-points/rules',
       'GET /api/v1/admin/member-points/rules/:id',

@@ -1,4 +1,4 @@
-import type { FoundPage, PageWindow } from '@plinth/database'
+import type { FoundPage, PageWindow, TimeSpan } from '@plinth/database'
 import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
 import type { AccountStatus, HoldState, JournalAction } from './entities.ts'
 import type { LotPage, LotRepository } from './lots.ts'
@@ -26,6 +26,17 @@ export interface MovedUnits {
   readonly units: number
   /** Milliseconds since the epoch. */
   readonly createdAt: number
+}
+
+/** Changes of accounts of one asset within a quarter of an hour, by kind of the entries. */
+export interface MovedSums {
+  /** Start of the quarter of an hour, in milliseconds since the epoch. */
+  readonly at: number
+  readonly kind: string
+  /** Sum of the increases of accounts. */
+  readonly received: bigint
+  /** Sum of the decreases of accounts, as a positive number. */
+  readonly taken: bigint
 }
 
 export interface LedgerAsset {
@@ -390,6 +401,12 @@ export interface Ledger {
     asset: string,
     page: { readonly after: number; readonly before: number; readonly size: number },
   ): Promise<readonly MovedUnits[]>
+  /**
+   * Adds up the entries of an asset by time and kind. The cost grows with the entries in the time span.
+   *
+   * @param after only entries with a larger id; default: all entries of the time span
+   */
+  movedOverTime(asset: string, span: TimeSpan, after?: number): Promise<readonly MovedSums[]>
   /** @param monthKey year times 100 plus month; default: the current month */
   monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
   /**

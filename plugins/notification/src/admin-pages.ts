@@ -220,7 +220,14 @@ const lines = [
 
 /** Charts of sends. The overview shows all sends together; the page of the send log shows them by channel. */
 export const sendCharts = [
-  measuredChart({ id: 'notification.sends', title: text('Messages sent', '消息发送'), order: 40, metric, lines }),
+  measuredChart({
+    id: 'notification.sends',
+    title: text('Messages sent', '消息发送'),
+    page: 'notification.send-log',
+    order: 5,
+    metric,
+    lines,
+  }),
   measuredChart({
     id: 'notification.channels',
     title: text('Messages by channel', '各渠道的发送'),

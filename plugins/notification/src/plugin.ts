@@ -1,6 +1,7 @@
-import { adminPages, attention, charts, labelSources } from '@plinth/admin'
+import { adminPages, attention, charts, labelSources, tiles } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
+import { localDays } from '@plinth/site'
 import { sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
@@ -26,8 +27,10 @@ import { indexClaims } from './migrations/0007-index-claims.ts'
 import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { indexScheduled } from './migrations/0010-index-scheduled.ts'
+import { figureCharts, sendTiles } from './overview.ts'
 import { permissions } from './permissions.ts'
 import { notificationTables } from './personal-data.ts'
+import { figureRoutes } from './send-log/figure-routes.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
@@ -52,6 +55,7 @@ export default definePlugin({
     optional(adminPages),
     optional(attention),
     optional(charts),
+    optional(tiles),
     optional(labelSources),
   ],
   config: keys,
@@ -140,6 +144,9 @@ export default definePlugin({
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))
     if (meter) for (const chart of sendCharts) contribute(charts, chart.id, chart)
     if (db && recorder && writer) {
+      for (const tile of sendTiles) contribute(tiles, tile.id, tile)
+      for (const chart of figureCharts) contribute(charts, chart.id, chart)
+      http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? localDays(() => 'UTC') })
       for (const page of [...sendPages, ...messagePages, ...channelPages]) contribute(adminPages, page.id, page)
       for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)

@@ -226,17 +226,24 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/charts',
     operationId: 'getConsoleCharts',
-    summary: 'List charts of the overview with the operations that return their values',
+    summary: 'List tiles and charts of the overview with the operations that return their values',
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
         description:
           'Returns charts in display order: title, operation, time ranges, and lines with the members that they show.',
       }),
+      tiles: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+        description: 'Returns tiles in display order: title, operation, the member that is added up, and its page.',
+      }),
     }),
     reasons: ['console.labels-unknown', 'console.permission-missing'],
     async handler(request, { book }) {
-      return { items: [...(await book.charts(requirePrincipal(request), request.locale))] }
+      const principal = requirePrincipal(request)
+      return {
+        items: [...(await book.charts(principal, request.locale))],
+        tiles: [...(await book.tiles(principal, request.locale))],
+      }
     },
   }),
   route({

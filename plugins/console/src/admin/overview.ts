@@ -9,9 +9,9 @@ import {
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
-import { ownPages } from './own-pages.ts'
 import { missingTitleMessage } from './page-faults.ts'
 import { titleOf } from './page-views.ts'
+import { figureProblems, linkProblems, placeProblems, sourceProblems } from './tiles.ts'
 
 /** The operation that returns the counts of a measured chart. */
 export const metricChartOperation = 'getConsoleChartPoints'
@@ -29,11 +29,12 @@ export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' 
  * charts have the same form.
  */
 export function chartView(chart: ChartDeclaration, operation: Operation, locale: string) {
-  const { id, title, lead, unit, labels = {} } = chart
+  const { id, title, lead, unit, labels = {}, as = 'line' } = chart
   const translate = (text: LocalizedText) => localize(text, locale)
   return {
     id,
     title: translate(title),
+    as,
     method: operation.method,
     ...(lead === undefined ? {} : { lead: translate(lead) }),
     ...(unit === undefined ? {} : { unit }),
@@ -61,14 +62,16 @@ const measuredView = (
 })
 
 const operationView = (
-  { query = {}, at, by, currency, lines }: OperationChart,
+  { query = {}, range, at, by, names, currency, lines }: OperationChart,
   { path, ...operation }: Operation,
   locale: string,
 ) => ({
   path,
   at,
   ranges: [{ id: 'all', title: '', query }],
+  ...(range === true ? { follows: 'range' as const } : {}),
   ...(by === undefined ? {} : { by }),
+  ...(names === undefined ? {} : { names }),
   ...(currency === undefined ? {} : { currency }),
   lines: lines.map(({ field, title, tone }) => ({
     field,
@@ -96,7 +99,7 @@ export function chartProblems(
     return [
       ...(count === 0 || count > maxChartLines ? [`it has ${count} lines`] : []),
       ...own,
-      ...(chart.page === undefined ? [] : pageOf(chart.page, operations, pages)),
+      ...(chart.page === undefined ? [] : placeProblems(chart.page, operations, pages)),
     ].map((problem) => `chart "${chart.id}": ${problem}`)
   })
 }
@@ -110,7 +113,7 @@ function measuredProblems({ metric, lines }: MeasuredChart, hasMetric: (name: st
 }
 
 function operationProblems(
-  { source, query = {}, at, by, currency, lines }: OperationChart,
+  { source, query = {}, range = false, at, by, currency, lines }: OperationChart,
   operations: ReadonlyMap<string, Operation>,
 ): readonly string[] {
   const operation = operations.get(source)
@@ -118,37 +121,18 @@ function operationProblems(
   const item = itemOf(operation)
   if (item === undefined) return [`${source} does not return a list`]
   const member = (name: string): Schema => withoutNull(memberAt(item, name)) ?? {}
-  const numbers = lines.filter(({ field }) => !['integer', 'number'].includes(String(member(field)['type'])))
   const nameless = lines.filter(({ field, title }) => title === undefined && member(field)['x-title'] === undefined)
   return [
-    ...(operation.method !== 'GET' || Object.keys(operation.params).length > 0
-      ? [`${source} is not a GET operation without path parameters`]
-      : []),
-    ...Object.keys(query).flatMap((name) =>
-      name in operation.query ? [] : [`"${name}" is not a parameter of ${source}`],
-    ),
+    ...sourceProblems(operation, query, range),
     ...(member(at)['type'] === 'string' ? [] : [`"${at}" is not a date of the result`]),
-    ...[by, currency].flatMap((name) =>
-      name === undefined || memberAt(item, name) !== undefined ? [] : [`"${name}" is not a member of the result`],
+    ...(by === undefined || memberAt(item, by) !== undefined ? [] : [`"${by}" is not a member of the result`]),
+    ...figureProblems(
+      operation,
+      lines.map(({ field }) => field),
+      currency,
     ),
-    ...numbers.map(({ field }) => `"${field}" is not a number of the result`),
     ...nameless.map(({ field }) => missingTitleMessage(field)),
   ]
-}
-
-/**
- * Finds the page of a chart. A detail page with a path parameter is a problem, because a chart has no value for the
- * parameter.
- */
-function pageOf(
-  id: string,
-  operations: ReadonlyMap<string, Operation>,
-  pages: ReadonlyMap<string, PageDeclaration>,
-): readonly string[] {
-  const page = pages.get(id)
-  if (page === undefined) return [`there is no page "${id}"`]
-  const isOfMany = Object.keys(operations.get(page.source)?.params ?? {}).length > 0
-  return isOfMany ? [`the page "${id}" needs a path parameter`] : []
 }
 
 type Operations = ReadonlyMap<string, Operation>
@@ -170,7 +154,8 @@ export function attentionProblems(
         if (!(name in source.query)) problems.push(`"${name}" is not a parameter of ${one.source}`)
       problems.push(...countProblems(one, source))
     }
-    problems.push(...targetProblems(one, operations, pages))
+    if (one.place === 'navigation' && one.page === undefined) problems.push('place "navigation" needs a page')
+    problems.push(...linkProblems(one.page, operations, pages))
     return problems.map((problem) => `attention "${one.id}": ${problem}`)
   })
 }
@@ -186,22 +171,5 @@ function countProblems({ count, where = {}, filled }: AttentionDeclaration, sour
     return [count === undefined ? `${source.id} does not return a list` : `"${count}" is not a member of the result`]
   return [...Object.keys(where), ...(filled === undefined ? [] : [filled])].flatMap((name) =>
     memberAt(item, name) === undefined ? [`"${name}" is not a member of the counted items`] : [],
-  )
-}
-
-function targetProblems(
-  { page, place }: AttentionDeclaration,
-  operations: Operations,
-  pages: ReadonlyMap<string, PageDeclaration>,
-): readonly string[] {
-  if (page === undefined) return place === 'navigation' ? ['place "navigation" needs a page'] : []
-  if (page.filter === undefined && ownPages.some(({ id }) => id === page.id)) return []
-  const target = pages.get(page.id)
-  if (target === undefined) return [`there is no page "${page.id}"`]
-  const filters = target.kind === 'list' ? (target.filters ?? []).map(({ name }) => name) : []
-  return Object.keys(page.filter ?? {}).flatMap((name) =>
-    filters.includes(name) && name in (operations.get(target.source)?.query ?? {})
-      ? []
-      : [`"${name}" is not a filter of "${page.id}"`],
   )
 }

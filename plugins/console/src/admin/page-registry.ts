@@ -8,6 +8,7 @@ import {
   type PageGroup,
   pageGroups,
   type SignInDeclaration,
+  type TileDeclaration,
 } from '@plinth/admin'
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
@@ -21,6 +22,7 @@ import { customPageProblems, type OwnPage, ownPages } from './own-pages.ts'
 import { pageProblems } from './page-faults.ts'
 import { lookupView, pageView, type Reader } from './page-views.ts'
 import { signInProblems, signInViews } from './sign-in-ways.ts'
+import { hasRange, tileProblems, tileView } from './tiles.ts'
 
 const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
   orders: { en: 'Orders and payments', 'zh-CN': '订单与支付' },
@@ -61,6 +63,7 @@ interface PageRegistryParts {
   readonly pages: ReadonlyMap<string, PageDeclaration>
   readonly attention: ReadonlyMap<string, AttentionDeclaration>
   readonly charts: ReadonlyMap<string, ChartDeclaration>
+  readonly tiles: ReadonlyMap<string, TileDeclaration>
   readonly labels: ReadonlyMap<string, LabelSource>
   readonly signInWays: ReadonlyMap<string, SignInDeclaration>
   /** Returns whether the product has a metric of this name. */
@@ -116,7 +119,11 @@ export class PageRegistry {
     const reader = this.#readerOf(principal, locale, operations)
     if (declared.kind === 'frame') return frameView(declared, operations, reader)
     const view = pageView(this.#withoutAbsent(declared), operations, reader)
-    return { ...view, charts: await this.charts(principal, locale, id) }
+    return {
+      ...view,
+      charts: await this.charts(principal, locale, id),
+      tiles: await this.tiles(principal, locale, id),
+    }
   }
 
   /**
@@ -155,6 +162,23 @@ export class PageRegistry {
         const operation = operations.get(sourceOf(chart))
         if (operation === undefined || !mayCall(principal, operation)) return []
         return [chartView(chart, operation, locale)]
+      })
+  }
+
+  /** Returns the tiles of a page, or of the overview, that the user may see. */
+  async tiles(principal: Principal, locale: string, page?: string) {
+    const operations = await this.#known()
+    return [...this.#parts.tiles.values()]
+      .filter((tile) => tile.page === page)
+      .sort((a, b) => a.order - b.order)
+      .flatMap((tile) => {
+        const operation = operations.get(tile.source)
+        if (operation === undefined || !mayCall(principal, operation)) return []
+        const pageOf = (link: NonNullable<TileDeclaration['opens']>) => {
+          const target = operations.get(this.#parts.pages.get(link.id)?.source ?? '')
+          return this.#isPage(link.id) ? { ...link, hasRange: hasRange(target) } : undefined
+        }
+        return [tileView(tile, operation, { locale, pageOf })]
       })
   }
 
@@ -249,12 +273,13 @@ export class PageRegistry {
 
   /** Returns the problems of all pages. Each problem is one sentence. */
   async faults(): Promise<readonly string[]> {
-    const { pages, attention, charts, labels, signInWays, hasMetric } = this.#parts
+    const { pages, attention, charts, tiles, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
     return [
       ...pageProblems(pages.values(), operations, labels),
       ...attentionProblems(attention.values(), operations, pages),
       ...chartProblems(charts.values(), { operations, pages, hasMetric }),
+      ...tileProblems(tiles.values(), operations, pages),
       ...customPageProblems(operations, pages),
       ...signInProblems(signInWays.values(), operations),
     ]

@@ -1,4 +1,4 @@
-import { adminPages, amountUnits, attention, charts, labelSources, signInWays } from '@plinth/admin'
+import { adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { health, http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
@@ -28,7 +28,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
-  extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays],
+  extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles],
   contributes: [adminPages, attention, healthCheck, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
@@ -56,6 +56,7 @@ export default definePlugin({
       pages: contributions(adminPages),
       attention: contributions(attention),
       charts: declared,
+      tiles: contributions(tiles),
       labels: contributions(labelSources),
       signInWays: contributions(signInWays),
       hasMetric: (name) => registry.getSingleMetric(name) !== undefined,

@@ -18,6 +18,9 @@ const epoch = Date.UTC(2025, 0, 1)
 const nodes = 2 ** 8
 const counters = 2 ** 4
 
+/** Number of different ids of one millisecond. */
+export const idUnitsPerMs = nodes * counters
+
 /** Duration of a reservation in milliseconds. */
 const reservation = 600_000
 
@@ -26,7 +29,10 @@ const reservation = 600_000
  *
  * @param ms milliseconds since the epoch
  */
-export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - epoch) * nodes * counters
+export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - epoch) * idUnitsPerMs
+
+/** Returns the time at which an id was created, in milliseconds since the epoch. */
+export const timeOfId = (id: number): number => Math.floor(id / idUnitsPerMs) + epoch
 
 export type IdTables = {
   database_id_node: {

@@ -175,6 +175,34 @@ export function rangeQuery(property: string, id?: string): RangeQuery {
   }
 }
 
+const dayMs = 86_400_000
+/** Maximum length of the time span of figures. */
+const maxSpanDays = 100
+
+/**
+ * Query of figures over time: the number or sum of rows `from` (included) until `to` (excluded). The overview of the
+ * back office passes the range that the user has chosen.
+ */
+export const spanQuery = {
+  properties: {
+    from: momentOf('Start of the time span. Default: seven days before its end.'),
+    to: momentOf(`End of the time span, at most ${maxSpanDays} days after its start. Default: now.`),
+  },
+  /**
+   * Returns the requested time span in milliseconds since the epoch.
+   *
+   * @param now current time, in milliseconds since the epoch
+   * @throws InvalidInput if the span ends before it starts, or is too long
+   */
+  parse(query: Pick<ListQuery, 'from' | 'to'>, now: number): { readonly from: number; readonly to: number } {
+    const to = query.to === undefined ? now : storable(query.to)
+    const from = query.from === undefined ? Math.max(0, to - 7 * dayMs) : storable(query.from)
+    if (to < from) throw problem('to', 'afterFrom')
+    if (to - from > maxSpanDays * dayMs) throw problem('to', 'span', { limit: maxSpanDays })
+    return { from, to }
+  },
+}
+
 /** Latest time that all supported databases can store. */
 const latestTime = Date.UTC(9999, 11, 31)
 const storable = (text: string) => Math.min(Math.max(Date.parse(text), 0), latestTime)

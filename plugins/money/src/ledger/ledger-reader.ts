@@ -1,4 +1,4 @@
-import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
+import { type Database, exactInteger, findPage, type PageWindow, sumsOverTime, type TimeSpan } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type {
   AccountFilter,
@@ -12,6 +12,7 @@ import type {
   JournalEntryView,
   JournalView,
   MonthTotal,
+  MovedSums,
   MovedUnits,
 } from '../contract.ts'
 import { AccountRow, EntryRow, HoldRow, JournalRow, never } from '../entities.ts'
@@ -149,6 +150,22 @@ export class LedgerReader {
       units: exactInteger(row['d_available']) + exactInteger(row['d_frozen']),
       createdAt: exactInteger(row['created_at']),
     }))
+  }
+
+  async movedOverTime(asset: string, span: TimeSpan, after = 0): Promise<readonly MovedSums[]> {
+    const units = 'd_available + d_frozen'
+    const found = await sumsOverTime(this.#db, {
+      table: 'money_entry',
+      time: { id: 'id' },
+      span,
+      where: { sql: 'asset = ? and id > ?', parameters: [asset, after] },
+      by: 'kind',
+      sums: {
+        received: `sum(case when ${units} > 0 then ${units} else 0 end)`,
+        taken: `sum(case when ${units} < 0 then -(${units}) else 0 end)`,
+      },
+    })
+    return found.map(({ at, by, sums }) => ({ at, kind: by, ...sums }))
   }
 
   async monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]> {

@@ -1,4 +1,4 @@
-import type { Database, PageWindow } from '@plinth/database'
+import type { Database, PageWindow, TimeSpan } from '@plinth/database'
 import type { LocalizedText } from '@plinth/kernel'
 import type {
   AccountFilter,
@@ -198,6 +198,9 @@ export class LedgerService implements Ledger {
   }
   moved(asset: string, page: { readonly after: number; readonly before: number; readonly size: number }) {
     return this.#parts.reader.moved(asset, page)
+  }
+  movedOverTime(asset: string, span: TimeSpan, after?: number) {
+    return this.#parts.reader.movedOverTime(asset, span, after)
   }
   monthTotals(accountId: number, monthKey?: number) {
     return this.#parts.reader.monthTotals(accountId, monthKey)

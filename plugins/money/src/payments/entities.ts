@@ -16,6 +16,7 @@ export const PaymentOrderRow = defineEntity({
     { properties: ['transactionHash', 'status'] },
     { properties: ['payer', 'status'] },
     { properties: ['provider', 'status', 'paidAt', 'id'] },
+    { properties: ['paidAt', 'asset', 'amount'] },
   ],
   properties: {
     id: column.primaryKey(),

@@ -1,8 +1,9 @@
-import { adminPages, labelSources } from '@plinth/admin'
+import { adminPages, charts, labelSources, tiles } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { localDays, site } from '@plinth/site'
 import { paymentPages } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
 import { actionRoutes } from './action-routes.ts'
@@ -10,9 +11,12 @@ import { keys } from './config.ts'
 import { paymentSuccess, payments } from './contract.ts'
 import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
+import { figureRoutes } from './figure-routes.ts'
 import { orderLabels } from './label-source.ts'
 import { createPayments } from './migrations/0001-create-payments.ts'
 import { namePayers } from './migrations/0002-name-payers.ts'
+import { indexPaid } from './migrations/0003-index-paid.ts'
+import { paymentCharts, paymentTiles } from './overview.ts'
 import { paymentRoutes } from './payment-routes.ts'
 import { PaymentsService } from './payments-service.ts'
 import { permissions } from './permissions.ts'
@@ -29,17 +33,26 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',
-  requires: { kernel, database, events, ledger, http: optional(http) },
+  requires: { kernel, database, events, ledger, http: optional(http), site: optional(site) },
   provides: [payments],
   extensionPoints: [paymentSuccess],
-  contributes: [personalData, paymentSuccess, ledgerAssets, ledgerKinds, optional(adminPages), optional(labelSources)],
+  contributes: [
+    personalData,
+    paymentSuccess,
+    ledgerAssets,
+    ledgerKinds,
+    optional(adminPages),
+    optional(charts),
+    optional(tiles),
+    optional(labelSources),
+  ],
   config: keys,
   permissions,
-  migrations: [createPayments, namePayers],
+  migrations: [createPayments, namePayers, indexPaid],
   entities,
   messages,
   setup({ services, config, provide, contribute, contributions }) {
-    const { kernel, database: db, events, ledger, http } = services
+    const { kernel, database: db, events, ledger, http, site } = services
     const handlers = contributions(paymentSuccess)
     const service = new PaymentsService({ db, events, clock: db.clock, handlers })
     provide(payments, service)
@@ -56,8 +69,11 @@ export default definePlugin({
     }
     contribute(personalData, 'money.payments', paymentTables(db))
     for (const page of paymentPages) contribute(adminPages, page.id, page)
+    for (const chart of paymentCharts) contribute(charts, chart.id, chart)
+    for (const tile of paymentTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'money.payment-order', orderLabels(db))
     http?.addRoutes(paymentRoutes, { payments: service })
+    http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? localDays(() => 'UTC') })
     http?.addRoutes(actionRoutes, { payments: service, db, kernel, handlers })
   },
 })

@@ -156,6 +156,9 @@ export interface Chart extends Callable {
   readonly id: string
   readonly title: string
   readonly lead?: string
+  readonly as: 'line' | 'bar' | 'share'
+  /** If set, the chart shows the time range of its page. */
+  readonly follows?: 'range'
   readonly unit?: Column['unit']
   /** Time ranges that the user can select. There is at least one. */
   readonly ranges: readonly {
@@ -167,11 +170,36 @@ export interface Chart extends Callable {
   readonly at: string
   /** Member whose values are drawn as separate lines. */
   readonly by?: string
+  /** Kind of the objects whose ids `by` contains. */
+  readonly names?: string
   /** For amounts in minor units: the member that contains the asset or the currency. */
   readonly currency?: string
   /** Names for the values of `by`. */
   readonly labels: Readonly<Record<string, string>>
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
+}
+
+/** A number of a response, or the sum over its rows. */
+export interface Tile extends Callable {
+  readonly id: string
+  readonly operation: string
+  readonly title: string
+  readonly lead?: string
+  readonly query: Readonly<Record<string, Value>>
+  /** True if the tile follows the time range of its page. */
+  readonly range?: boolean
+  readonly field: string
+  readonly currency?: string
+  readonly unit?: Column['unit']
+  /** Whether a larger number is good or bad. */
+  readonly more?: 'good' | 'bad'
+  /** Page with the details. */
+  readonly opens?: {
+    readonly id: string
+    readonly filter?: Readonly<Record<string, string>>
+    /** True if the page has a time filter. */
+    readonly hasRange: boolean
+  }
 }
 
 /**
@@ -184,6 +212,7 @@ interface AnyPage extends Operation {
   readonly id: string
   readonly title: string
   readonly charts: readonly Chart[]
+  readonly tiles: readonly Tile[]
 }
 
 export interface ListPage extends AnyPage {

@@ -1,99 +1,98 @@
-import { NativeSelect, SegmentedControl } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
-import { useId, useMemo, useState } from 'react'
+import { SegmentedControl } from '@mantine/core'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useContext, useId, useMemo, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
-import type { Chart, Row, Rows } from '../api/page-types.ts'
+import { nameOf } from '../api/labels.ts'
+import { type Chart, type Row, type Rows, rowsOf, valueAt } from '../api/page-types.ts'
+import { queryOf, RangeContext, spansOf } from '../overview/overview-range.ts'
 import { LoadFailure, Waiting } from '../pages/load-state.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import { useSite } from '../shell/site-context.ts'
 import { type ChartData, chartData } from './chart-data.ts'
 import classes from './charts.module.css'
+import type { ChartsProps } from './lazy-charts.tsx'
+import { type Counted, NumberTable, Silent, Source } from './number-table.tsx'
 import { dashOf, Plot } from './plot.tsx'
-
-/** Shows the numbers of a chart as a table, the newest first. Screen readers read this table. */
-function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
-  const { translate } = useSpeech()
-  const formats = useFormats()
-  const [isOpen, setOpen] = useState(false)
-  const name = translate('admin.chart.table-of', { title: chart.title })
-  return (
-    <details className={classes.details} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary aria-label={name}>{translate('admin.chart.table')}</summary>
-      {isOpen && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll this element
-        <section className={classes.scroll} tabIndex={0} aria-label={name}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{translate('admin.chart.time')}</th>
-                {data.lines.map(({ key, title }) => (
-                  <th key={key} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {data.moments
-                .map((moment, place) => (
-                  <tr key={moment}>
-                    <th scope="row">
-                      {data.isDaily ? formats.day(new Date(moment), true) : formats.second(new Date(moment))}
-                    </th>
-                    {data.lines.map(({ key, values, amount }) => {
-                      const value = values[place]
-                      return (
-                        <td key={key}>{typeof value === 'number' ? formats.chart(value, chart.unit, amount) : '–'}</td>
-                      )
-                    })}
-                  </tr>
-                ))
-                .toReversed()}
-            </tbody>
-          </table>
-        </section>
-      )}
-    </details>
-  )
-}
+import { Share } from './share.tsx'
 
 /** Poll interval while the page is visible. */
 const everyMs = 30_000
 
-/** Origin of the counts of a chart: the time at which they begin, and the instances that were asked for them. */
-interface Counted {
-  readonly since?: string | null
-  readonly instances?: readonly { readonly instance: string; readonly answered: boolean }[]
+type Response = (Rows & Counted) | readonly Row[]
+
+/** Returns the chart with the names of the objects that its lines stand for. */
+function useNamed(chart: Chart, response: Response | undefined): Chart {
+  const api = useApi()
+  const { language } = useSpeech()
+  const { by = '', names: kind } = chart
+  const rows = kind === undefined || response === undefined ? [] : rowsOf(response).items
+  const ids = [...new Set(rows.map((row) => String(valueAt(row, by) ?? '')))]
+  const labels = useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ['label', kind, id, language],
+      queryFn: () => nameOf(api, kind ?? '', id, language),
+      staleTime: 5 * 60_000,
+      retry: false,
+    })),
+    combine: (found) => Object.fromEntries(found.flatMap(({ data }, index) => (data ? [[ids[index], data]] : []))),
+  })
+  return useMemo(() => ({ ...chart, labels: { ...chart.labels, ...labels } }), [chart, labels])
+}
+
+/** Removes the lines of units that have only zeros, if another unit has numbers. */
+function withoutUnusedUnits(data: ChartData): ChartData {
+  const used = new Set(data.lines.flatMap(({ amount, sum }) => (sum === 0 ? [] : [amount])))
+  const lines = used.size === 0 ? data.lines : data.lines.filter(({ amount }) => used.has(amount))
+  return { ...data, lines, drawn: Math.min(data.drawn, lines.length) }
+}
+
+interface ChartCardProps {
+  readonly chart: Chart
+  readonly span: string | undefined
+  readonly heading: 'h2' | 'h3'
 }
 
 /** One chart: a plot, and the same numbers as a table. */
-function ChartCard({ chart }: { readonly chart: Chart }) {
+function ChartCard({ chart: declared, span, heading: Heading }: ChartCardProps) {
   const { translate } = useSpeech()
   const api = useApi()
   const formats = useFormats()
   const heading = useId()
-  const [chosen, setChosen] = useState(chart.ranges[0]?.id)
-  const range = chart.ranges.find(({ id }) => id === chosen) ?? chart.ranges[0]
+  const { units, timeZone } = useSite()
+  const common = useContext(RangeContext)
+  const [chosen, setChosen] = useState(declared.ranges[0]?.id)
+  const ofSpan = (id: string | undefined) => declared.ranges.find((one) => one.id === id)
+  const range = ofSpan(span) ?? ofSpan(chosen) ?? declared.ranges[0]
   const [of, setOf] = useState('')
-  const query = of === '' ? (range?.query ?? {}) : { ...range?.query, instance: of }
+  const fixed = of === '' ? (range?.query ?? {}) : { ...range?.query, instance: of }
+  const follows = declared.follows === 'range'
   const response = useQuery({
-    queryKey: [chart.path, query],
-    queryFn: ({ signal }) => api.call<(Rows & Counted) | readonly Row[]>(chart, { query, signal }),
+    // The limits of a preset move with the time, so the key contains the preset.
+    queryKey: [declared.path, fixed, ...(follows ? [common] : [])],
+    queryFn: ({ signal }) => {
+      const query = follows ? { ...fixed, ...queryOf(spansOf(common, Date.now(), timeZone).now) } : fixed
+      return api.call<Response>(declared, { query, signal })
+    },
     refetchInterval: everyMs,
     placeholderData: (last) => last,
   })
-  const { units } = useSite()
-  const data = useMemo(() => response.data && chartData(chart, response.data, units), [chart, response.data, units])
+  const chart = useNamed(declared, response.data)
+  const data = useMemo(
+    () => response.data && withoutUnusedUnits(chartData(chart, response.data, units)),
+    [chart, response.data, units],
+  )
   const { since, instances = [] } = (response.data ?? {}) as Counted
+  const time = typeof since === 'string' ? formats.time(since) : undefined
+  const isEmpty = data?.lines.every(({ sum }) => sum === 0) && (chart.as === 'share' || follows)
   return (
     <section className={classes.card} aria-labelledby={heading} aria-busy={response.isPending}>
       <header className={classes.head}>
         <div>
-          <h2 id={heading}>{chart.title}</h2>
+          <Heading id={heading}>{chart.title}</Heading>
           {chart.lead !== undefined && <p className={classes.lead}>{chart.lead}</p>}
         </div>
-        {chart.ranges.length > 1 && (
+        {span === undefined && chart.ranges.length > 1 && (
           <SegmentedControl
             size="xs"
             aria-label={translate('admin.chart.range', { title: chart.title })}
@@ -105,63 +104,30 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
       </header>
       {response.error !== null && <LoadFailure error={response.error} onRetry={() => void response.refetch()} />}
       {data === undefined && response.error === null && <Waiting lines={1} height={180} />}
-      {data !== undefined && data.lines.length === 0 && (
+      {data !== undefined && (data.lines.length === 0 || isEmpty) && (
         <p className={classes.empty}>{translate('admin.chart.nothing')}</p>
       )}
-      {data !== undefined && data.lines.length > 0 && <Shown chart={chart} data={data} />}
-      <Source instances={instances} of={of} time={typeof since === 'string' ? formats.time(since) : undefined} />
-      {instances.length > 1 && (
-        <NativeSelect
-          size="xs"
-          className={classes.picker}
-          aria-label={translate('admin.chart.instance', { title: chart.title })}
-          value={of}
-          onChange={(event) => setOf(event.currentTarget.value)}
-          data={[
-            { value: '', label: translate('admin.chart.all-instances', { count: instances.length }) },
-            ...instances.map(({ instance }) => ({ value: instance, label: hostOf(instance) })),
-          ]}
-        />
+      {data !== undefined && data.lines.length > 0 && !isEmpty && chart.as === 'share' && (
+        <Share chart={chart} data={data} />
       )}
+      {data !== undefined && data.lines.length > 0 && !isEmpty && chart.as !== 'share' && (
+        <Shown chart={chart} data={data}>
+          <Source title={chart.title} instances={instances} of={of} time={time} onChoose={setOf} />
+        </Shown>
+      )}
+      <Silent instances={instances} />
     </section>
   )
 }
 
-/** Returns the part of the id of an instance that users know: host and process, without the random part. */
-const hostOf = (instance: string) => instance.split(':').slice(0, 2).join(' · ')
-
-interface SourceProps extends Required<Pick<Counted, 'instances'>> {
-  /** The selected instance; empty for all instances. */
-  readonly of: string
-  /** Time when the counts begin. */
-  readonly time: string | undefined
+interface ShownProps {
+  readonly chart: Chart
+  readonly data: ChartData
+  /** Content below the table of numbers. */
+  readonly children: ReactNode
 }
 
-/** Shows which instances the displayed data comes from, and which instances did not respond. */
-function Source({ instances, of, time }: SourceProps) {
-  const { translate, language } = useSpeech()
-  const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))
-  const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => hostOf(instance))
-  const [only] = shown
-  return (
-    <>
-      {only !== undefined && time !== undefined && (
-        <p className={classes.source}>
-          {shown.length === 1
-            ? translate('admin.chart.source', { instance: hostOf(only.instance), time })
-            : translate('admin.chart.joined', { count: shown.length, time })}
-        </p>
-      )}
-      {silent.length > 0 && (
-        <p className={classes.silent} role="status">
-          {translate('admin.chart.silent', { instances: new Intl.ListFormat(language).format(silent) })}
-        </p>
-      )}
-    </>
-  )
-}
-
-function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
+function Shown({ chart, data, children }: ShownProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
   const [pointed, setPointed] = useState<number>()
@@ -187,20 +153,22 @@ function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartDat
           </li>
         )}
       </ul>
-      <Plot data={data} unit={chart.unit} onPoint={setPointed} />
+      <Plot data={data} unit={chart.unit} isBar={chart.as === 'bar'} onPoint={setPointed} />
       {data.lines.length > data.drawn && (
         <p className={classes.source}>{translate('admin.chart.more', { count: data.lines.length - data.drawn })}</p>
       )}
-      <NumberTable chart={chart} data={data} />
+      <NumberTable chart={chart} data={data}>
+        {children}
+      </NumberTable>
     </>
   )
 }
 
-export default function Charts({ charts }: { readonly charts: readonly Chart[] }) {
+export default function Charts({ charts, span, heading = 'h2' }: ChartsProps) {
   return (
     <div className={classes.charts}>
       {charts.map((chart) => (
-        <ChartCard key={chart.id} chart={chart} />
+        <ChartCard key={chart.id} chart={chart} span={span} heading={heading} />
       ))}
     </div>
   )

@@ -32,15 +32,37 @@ const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit
 const minuteSteps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60)
 const daySteps = [1, 2, 3, 7, 14, 28, 56, 112, 364].map((days) => (days * dayMs) / 1000)
 
+/** Returns the smallest distance between two times, in milliseconds. */
+const stepOf = (moments: readonly number[]) =>
+  Math.min(...moments.slice(1).map((moment, index) => moment - (moments[index] ?? 0)), dayMs)
+
+/** Part of a step that its bars cover. */
+const barShare = 0.8
+
+/** Draws the bars of a line next to those of the other lines of the same time. */
+function barsOf(index: number, count: number, stepSeconds: number): Pick<UPlot.Series, 'paths'> {
+  const width = (stepSeconds * barShare) / count
+  const shift = index * width - (stepSeconds * barShare) / 2
+  const paths = UPlot.paths.bars?.({
+    disp: {
+      x0: { unit: 1, values: (plot) => (plot.data[0] as number[]).map((moment) => moment + shift) },
+      size: { unit: 1, values: (plot) => (plot.data[0] as number[]).map(() => width) },
+    },
+  })
+  return paths === undefined ? {} : { paths }
+}
+
 interface PlotProps {
   readonly data: ChartData
   readonly unit: Column['unit']
+  /** True for bars next to each other, instead of lines. */
+  readonly isBar: boolean
   /** Called with the index of the time under the pointer, and with `undefined` when the pointer leaves the plot. */
   onPoint(place: number | undefined): void
 }
 
 /** Draws the lines of a chart. The plot is hidden from screen readers, because a table contains the same numbers. */
-export function Plot({ data, unit, onPoint }: PlotProps) {
+export function Plot({ data, unit, isBar, onPoint }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const formats = useFormats()
   const timeZone = useZone().name
@@ -53,6 +75,9 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
     const ink = (name: string) => style.getPropertyValue(name).trim()
     const lines = data.lines.slice(0, data.drawn)
     const [first = 0, last = 0] = [data.moments[0], data.moments.at(-1)]
+    // A bar has half a step of space on both sides.
+    const stepMs = stepOf(data.moments)
+    const margin = isBar ? stepMs / 2 : first === last ? 60_000 : 0
     const isLong = data.isDaily || last - first > 2 * dayMs
     const axis = {
       stroke: ink('--mantine-color-dimmed'),
@@ -68,7 +93,7 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
         cursor: { y: false, drag: { x: false, y: false } },
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), data.isDaily ? 'UTC' : timeZone),
         scales: {
-          x: { range: () => (first === last ? [first / 1000 - 60, last / 1000 + 60] : [first / 1000, last / 1000]) },
+          x: { range: () => [(first - margin) / 1000, (last + margin) / 1000] },
           y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
         },
         axes: [
@@ -91,12 +116,13 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
         ],
         series: [
           {},
-          ...lines.map(({ title, tone, turn }) => ({
+          ...lines.map(({ title, tone, turn }, index) => ({
             label: title,
             stroke: ink(inks[tone]),
             width: 2,
             dash: [...dashOf(turn)],
-            points: { size: 5, fill: ink(inks[tone]) },
+            points: { show: !isBar, size: 5, fill: ink(inks[tone]) },
+            ...(isBar ? { fill: ink(inks[tone]), ...barsOf(index, lines.length, stepMs / 1000) } : {}),
           })),
         ],
         hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
@@ -111,6 +137,6 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
       onPoint(undefined)
       plot.destroy()
     }
-  }, [data, unit, formats, timeZone, scheme, onPoint])
+  }, [data, unit, isBar, formats, timeZone, scheme, onPoint])
   return <div ref={place} className={classes.plot} aria-hidden="true" />
 }

@@ -17,6 +17,7 @@ import {
   valueAt,
 } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { Tiles } from '../overview/tiles.tsx'
 import { useSite } from '../shell/site-context.ts'
 import { Copied } from './copied.tsx'
 import classes from './declared-page.module.css'
@@ -108,6 +109,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
           )}
         </div>
       </div>
+      <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
       {page.sections.map(({ title, columns }) => (
         <section key={title ?? ''} className={classes.section}>

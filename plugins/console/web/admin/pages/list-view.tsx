@@ -18,6 +18,7 @@ import {
   valueAt,
 } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { Tiles } from '../overview/tiles.tsx'
 import { pageSizes } from '../shell/kept.ts'
 import { useKept } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
@@ -74,6 +75,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
           ))}
         </div>
       </div>
+      <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
       <Rowset page={page} state={state} tools={<SavedViews page={page} />} onCreate={() => setForm(page.create)} />
       {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}

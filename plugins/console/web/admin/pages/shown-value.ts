@@ -18,6 +18,10 @@ export interface Formats {
    * @param isDay true if the value is a day in the form of midnight UTC
    */
   day(moment: Date, isDay?: boolean): string
+  /** Formats a range of days. */
+  days(first: Date, last: Date): string
+  /** Formats a change in percent, with its sign. */
+  change(percent: number): string
   count(value: number, unit?: Column['unit']): string
   /** Formats a number of a chart. @param amount unit of the number, for an amount */
   chart(value: number, unit: Column['unit'], amount: Unit | undefined): string
@@ -43,6 +47,7 @@ function formatsOf(language: string, timeZone: string): Formats {
   const parts = { month: 'short', day: 'numeric' } as const
   const day = new Intl.DateTimeFormat(language, { ...parts, timeZone })
   const utcDay = new Intl.DateTimeFormat(language, { ...parts, timeZone: 'UTC' })
+  const change = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1, signDisplay: 'always' })
   const numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 2 })
   const at = (value: string, format: Intl.DateTimeFormat) => {
     const time = Date.parse(value)
@@ -54,6 +59,8 @@ function formatsOf(language: string, timeZone: string): Formats {
     second: (time) => second.format(time),
     clock: (time) => clock.format(time),
     minute: (time) => minute.format(time),
+    days: (first, last) => day.formatRange(first, last),
+    change: (percent) => change.format(percent / 100),
     day: (time, isDay = false) => (isDay ? utcDay : day).format(time),
     count(value, unit) {
       if (unit === 'bytes') return bytes(value, numbers)
@@ -70,9 +77,11 @@ function formatsOf(language: string, timeZone: string): Formats {
   return made
 }
 
-export function useFormats(): Formats {
+/** @param zone time zone; default: the zone in which the user sees times */
+export function useFormats(zone?: string): Formats {
   const { language } = useSpeech()
-  return formatsOf(language, useZone().name)
+  const { name } = useZone()
+  return formatsOf(language, zone ?? name)
 }
 
 /** Number of milliseconds of each unit of time, the longest first. */

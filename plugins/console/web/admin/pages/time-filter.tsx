@@ -5,18 +5,24 @@ import { useSpeech } from '../../app/app.tsx'
 import { useZone } from '../shell/zone.ts'
 import { useFormats } from './shown-value.ts'
 import classes from './time-filter.module.css'
-import { allTime, isPreset, presets, type TimeRange } from './time-range.ts'
+import { presets as allPresets, allTime, isPreset, type Preset, type TimeRange } from './time-range.ts'
 import { momentOf, wallClock } from './zoned-time.ts'
+
+const dayMs = 86_400_000
 
 interface TimeFilterProps {
   /** Title of the time by which the list is filtered. */
   readonly title: string
   readonly range: TimeRange
+  /** Presets to choose from. Default: all. */
+  readonly presets?: readonly Preset[]
+  /** Maximum length of an exact range. The range then has two limits. */
+  readonly maxDays?: number
   onChange(range: TimeRange): void
 }
 
 /** Lets the user choose the time range of a list: a preset, or two exact times in the displayed time zone. */
-export function TimeFilter({ title, range, onChange }: TimeFilterProps) {
+export function TimeFilter({ title, range, presets = allPresets, maxDays, onChange }: TimeFilterProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
   const [isOpen, setOpen] = useState(false)
@@ -42,40 +48,48 @@ export function TimeFilter({ title, range, onChange }: TimeFilterProps) {
           leftSection={<IconClock size={16} aria-hidden />}
           onClick={() => setOpen(!isOpen)}
         >
-          {title}: {text}
+          {presets.length === 0 && from === '' && to === '' ? title : `${title}: ${text}`}
         </Button>
       </Popover.Target>
       <Popover.Dropdown aria-label={title}>
-        <div className={classes.presets}>
-          <Preset isChosen={from === '' && to === ''} onChoose={() => choose(allTime)}>
-            {translate('admin.any')}
-          </Preset>
-          {presets.map((preset) => (
-            <Preset key={preset} isChosen={from === preset} onChoose={() => choose({ from: preset, to: '' })}>
-              {translate(`admin.time.${preset}`)}
-            </Preset>
-          ))}
-        </div>
-        <ExactTime range={range} onChoose={choose} />
+        {presets.length > 0 && (
+          <div className={classes.presets}>
+            <PresetButton isChosen={from === '' && to === ''} onChoose={() => choose(allTime)}>
+              {translate('admin.any')}
+            </PresetButton>
+            {presets.map((preset) => (
+              <PresetButton key={preset} isChosen={from === preset} onChoose={() => choose({ from: preset, to: '' })}>
+                {translate(`admin.time.${preset}`)}
+              </PresetButton>
+            ))}
+          </div>
+        )}
+        <ExactTime range={range} maxDays={maxDays} onChoose={choose} />
       </Popover.Dropdown>
     </Popover>
   )
 }
 
-interface PresetProps {
+interface PresetButtonProps {
   readonly isChosen: boolean
   onChoose(): void
   readonly children: string
 }
 
-const Preset = ({ isChosen, onChoose, children }: PresetProps) => (
+const PresetButton = ({ isChosen, onChoose, children }: PresetButtonProps) => (
   <Button size="xs" variant={isChosen ? 'filled' : 'default'} aria-pressed={isChosen} onClick={onChoose}>
     {children}
   </Button>
 )
 
+interface ExactTimeProps {
+  readonly range: TimeRange
+  readonly maxDays: number | undefined
+  onChoose(range: TimeRange): void
+}
+
 /** Two fields for exact times in the displayed time zone. An empty field means no limit. */
-function ExactTime({ range, onChoose }: { readonly range: TimeRange; onChoose(range: TimeRange): void }) {
+function ExactTime({ range, maxDays, onChoose }: ExactTimeProps) {
   const { translate } = useSpeech()
   const { name: zone } = useZone()
   const typedOf = (text: string) => (text === '' || isPreset(text) ? '' : wallClock(Date.parse(text), zone))
@@ -83,10 +97,18 @@ function ExactTime({ range, onChoose }: { readonly range: TimeRange; onChoose(ra
   const moments = [typed.from, typed.to].map((wall) => momentOf(wall, zone))
   const [from, to] = moments
   const isReversed = from !== undefined && to !== undefined && to < from
+  const isTooLong = maxDays !== undefined && from !== undefined && to !== undefined && to - from > maxDays * dayMs
+  const isIncomplete =
+    maxDays === undefined ? from === undefined && to === undefined : from === undefined || to === undefined
+  const problem = isReversed
+    ? translate('admin.time.reversed')
+    : isTooLong
+      ? translate('admin.time.too-long', { days: maxDays })
+      : undefined
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     const [first = '', last = ''] = moments.map((ms) => (ms === undefined ? '' : new Date(ms).toISOString()))
-    if (!isReversed) onChoose({ from: first, to: last })
+    if (problem === undefined) onChoose({ from: first, to: last })
   }
   return (
     <form className={classes.exact} onSubmit={onSubmit} noValidate>
@@ -96,13 +118,13 @@ function ExactTime({ range, onChoose }: { readonly range: TimeRange; onChoose(ra
           type="datetime-local"
           size="sm"
           label={translate(`admin.time.${side}`)}
-          error={side === 'to' && isReversed ? translate('admin.time.reversed') : undefined}
+          error={side === 'to' ? problem : undefined}
           value={typed[side]}
           onChange={(event) => setTyped({ ...typed, [side]: event.currentTarget.value })}
         />
       ))}
       <p className={classes.zone}>{translate('admin.zone.shown', { zone })}</p>
-      <Button type="submit" size="sm" disabled={from === undefined && to === undefined}>
+      <Button type="submit" size="sm" disabled={isIncomplete}>
         {translate('admin.time.apply')}
       </Button>
     </form>

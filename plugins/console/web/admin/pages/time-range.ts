@@ -5,7 +5,7 @@ const hourMs = 3_600_000
 /** Lengths in hours of the presets that end at the current time. */
 const presetHours = { '24h': 24, '7d': 7 * 24, '30d': 30 * 24 } as const
 export const presets = ['today', '24h', '7d', '30d'] as const
-type Preset = (typeof presets)[number]
+export type Preset = (typeof presets)[number]
 
 /**
  * Time range of a list, as stored in the address. `from` is a preset or a time, and `to` is a time. An empty text means

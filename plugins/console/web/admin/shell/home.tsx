@@ -1,33 +1,17 @@
 import { Button } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { siteName, useSpeech } from '../../app/app.tsx'
-import { useApi } from '../api/context.tsx'
-import { type Account, charts } from '../api/operations.ts'
-import type { Chart, Navigation } from '../api/page-types.ts'
-import { LazyCharts } from '../charts/lazy-charts.tsx'
-import { LoadFailure } from '../pages/load-state.tsx'
+import type { Account } from '../api/operations.ts'
+import type { Navigation } from '../api/page-types.ts'
+import { OverviewFigures } from '../overview/overview.tsx'
 import { AttentionList } from './attention.tsx'
 import classes from './home.module.css'
 import { useKept } from './kept-context.ts'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { useSite } from './site-context.ts'
-
-/** Shows the charts of the overview that this user may see. */
-function OverviewCharts() {
-  const { language } = useSpeech()
-  const api = useApi()
-  const declared = useQuery({
-    queryKey: [charts.path, language],
-    queryFn: ({ signal }) => api.call<{ items: readonly Chart[] }>(charts, { signal }),
-    staleTime: 5 * 60_000,
-    placeholderData: (last) => last,
-  })
-  if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
-  return <LazyCharts charts={declared.data?.items ?? []} />
-}
 
 interface HomeProps {
   readonly account: Account | undefined
@@ -48,7 +32,7 @@ export function Home({ account, session }: HomeProps) {
       <h1 className={classes.title}>{siteTitle}</h1>
       <p className={classes.lead}>{translate('admin.home.lead')}</p>
       <AttentionList />
-      <OverviewCharts />
+      <OverviewFigures />
       <ChosenPages groups={groups} />
     </>
   )

@@ -1,0 +1,73 @@
+/** Tests the range of the overview: whole days of the site, the range before, and the sums of a tile. */
+import t from 'tap'
+import type { Tile } from '../web/admin/api/page-types.ts'
+import { spansOf } from '../web/admin/overview/overview-range.ts'
+import { changeOf, sumsOf } from '../web/admin/overview/tile-data.ts'
+
+const at = (text: string) => Date.parse(text)
+const iso = ({ from, to }: { readonly from: number; readonly to: number }) =>
+  [from, to].map((ms) => new Date(ms).toISOString().slice(0, 16))
+
+t.test('a preset has whole days of the site, and is compared at the same time of day', (t) => {
+  const now = at('2026-03-10T17:30:00Z')
+  const spans = (from: string, zone: string) => {
+    const { now: current, before } = spansOf({ from, to: '' }, now, zone)
+    return [iso(current), iso(before)]
+  }
+  t.strictSame(spans('today', 'UTC'), [
+    ['2026-03-10T00:00', '2026-03-10T17:30'],
+    ['2026-03-09T00:00', '2026-03-09T17:30'],
+  ])
+  t.strictSame(spans('today', 'Asia/Shanghai'), [
+    ['2026-03-10T16:00', '2026-03-10T17:30'],
+    ['2026-03-09T16:00', '2026-03-09T17:30'],
+  ])
+  t.strictSame(spans('7d', 'UTC'), [
+    ['2026-03-04T00:00', '2026-03-10T17:30'],
+    ['2026-02-25T00:00', '2026-03-03T17:30'],
+  ])
+  t.strictSame(spans('30d', 'UTC'), [
+    ['2026-02-09T00:00', '2026-03-10T17:30'],
+    ['2026-01-10T00:00', '2026-02-08T17:30'],
+  ])
+  const [current, before] = spans('7d', 'America/New_York')
+  t.strictSame(current, ['2026-03-04T05:00', '2026-03-10T17:30'], 'the clock changed on March 8')
+  t.strictSame(before, ['2026-02-25T05:00', '2026-03-03T17:30'])
+  t.end()
+})
+
+t.test('an exact range is compared with the time of the same length before it', (t) => {
+  const range = { from: '2026-01-03T00:00:00Z', to: '2026-01-05T12:00:00Z' }
+  const spans = spansOf(range, at('2026-03-01T00:00:00Z'), 'UTC')
+  t.strictSame(iso(spans.now), ['2026-01-03T00:00', '2026-01-05T12:00'])
+  t.strictSame(iso(spans.before), ['2025-12-31T12:00', '2026-01-03T00:00'])
+  t.end()
+})
+
+const tile: Tile = { id: 'a.b', operation: 'getA', title: 'A', method: 'GET', path: '/', query: {}, field: 'sum' }
+
+t.test('a tile adds up rows, each unit apart and as integers', (t) => {
+  t.strictSame(sumsOf(tile, { items: [{ sum: 2 }, { sum: 3 }], total: null }), [{ code: '', value: 5 }])
+  t.strictSame(sumsOf(tile, { sum: 7 }), [{ code: '', value: 7 }], 'an object has one number')
+  const rows = [
+    { asset: 'cny', sum: '9007199254740993' },
+    { asset: 'usd', sum: '5' },
+    { asset: 'cny', sum: '2' },
+    { asset: 'eur', sum: '0' },
+  ]
+  t.strictSame(sumsOf({ ...tile, currency: 'asset' }, rows), [
+    { code: 'cny', value: 9007199254740995n },
+    { code: 'usd', value: 5n },
+  ])
+  t.strictSame(sumsOf({ ...tile, currency: 'asset' }, [{ asset: 'eur', sum: '0' }]), [{ code: 'eur', value: 0n }])
+  t.end()
+})
+
+t.test('the change is a percentage of the number before', (t) => {
+  t.equal(changeOf(12, 8), 50)
+  t.equal(changeOf(2, 3), -33.3)
+  t.equal(changeOf(3n * 10n ** 20n, 10n ** 20n), 200)
+  t.equal(changeOf(1n, 0n), undefined)
+  t.equal(changeOf(0, 0), undefined)
+  t.end()
+})

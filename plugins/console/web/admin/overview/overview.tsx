@@ -1,0 +1,98 @@
+import { SegmentedControl } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+import { useSearchParams } from 'wouter'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import { charts } from '../api/operations.ts'
+import type { Chart, Tile } from '../api/page-types.ts'
+import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { LoadFailure } from '../pages/load-state.tsx'
+import { isPreset, rangeIn, type TimeRange } from '../pages/time-range.ts'
+import classes from './overview.module.css'
+import { defaultRange, isOverviewPreset, RangeContext } from './overview-range.ts'
+import { RangeChoice } from './range-choice.tsx'
+import { Tiles } from './tiles.tsx'
+
+/** The tiles and charts that this user may see: first those of the business, then those of the system. */
+export function OverviewFigures() {
+  const { language } = useSpeech()
+  const api = useApi()
+  const declared = useQuery({
+    queryKey: [charts.path, language],
+    queryFn: ({ signal }) => api.call<{ items: readonly Chart[]; tiles: readonly Tile[] }>(charts, { signal }),
+    staleTime: 5 * 60_000,
+    placeholderData: (last) => last,
+  })
+  if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
+  const { items = [], tiles = [] } = declared.data ?? {}
+  return (
+    <>
+      <Business
+        tiles={tiles.filter(({ range }) => range === true)}
+        charts={items.filter(({ follows }) => follows === 'range')}
+      />
+      <System
+        tiles={tiles.filter(({ range }) => range !== true)}
+        charts={items.filter(({ follows }) => follows !== 'range')}
+      />
+    </>
+  )
+}
+
+interface FiguresProps {
+  readonly tiles: readonly Tile[]
+  readonly charts: readonly Chart[]
+}
+
+/** The business figures. All of them follow the range in the address of the page. */
+function Business({ tiles, charts }: FiguresProps) {
+  const { translate } = useSpeech()
+  const [params, setParams] = useSearchParams()
+  const range = useMemo(() => {
+    const { from, to } = rangeIn(params)
+    return (from === '' && to === '') || (isPreset(from) && !isOverviewPreset(from)) ? defaultRange : { from, to }
+  }, [params])
+  const choose = ({ from, to }: TimeRange) => {
+    const next = { ...(from === '' ? {} : { from }), ...(to === '' ? {} : { to }) }
+    setParams(new URLSearchParams(next), { replace: true })
+  }
+  if (tiles.length === 0 && charts.length === 0) return null
+  return (
+    <section className={classes.section} aria-label={translate('admin.overview.business')}>
+      <header className={classes.head}>
+        <h2>{translate('admin.overview.business')}</h2>
+        <RangeChoice range={range} onChange={choose} />
+      </header>
+      <RangeContext value={range}>
+        <Tiles tiles={tiles} heading="h3" />
+        <LazyCharts charts={charts} heading="h3" />
+      </RangeContext>
+    </section>
+  )
+}
+
+/** The state of the system. One switch sets the time span of all charts. */
+function System({ tiles, charts }: FiguresProps) {
+  const { translate } = useSpeech()
+  const spans = charts.find(({ ranges }) => ranges.length > 1)?.ranges ?? []
+  const [span, setSpan] = useState<string>()
+  if (tiles.length === 0 && charts.length === 0) return null
+  return (
+    <section className={classes.section} aria-label={translate('admin.overview.system')}>
+      <header className={classes.head}>
+        <h2>{translate('admin.overview.system')}</h2>
+        {spans.length > 0 && (
+          <SegmentedControl
+            aria-label={translate('admin.overview.span')}
+            value={span ?? spans[0]?.id ?? ''}
+            onChange={setSpan}
+            data={spans.map(({ id, title }) => ({ value: id, label: title }))}
+          />
+        )}
+      </header>
+      <Tiles tiles={tiles} heading="h3" />
+      <LazyCharts charts={charts} span={span ?? spans[0]?.id} heading="h3" />
+    </section>
+  )
+}
