@@ -274,7 +274,16 @@ export async function startWithRows(
   const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))
   const urls = [server.url]
   while (urls.length < instances) urls.push((await start()).service(http).url)
-  return { running, server, root, logIn, texts, typed, url: `${server.url}/admin/`, urls: urls.map((one) => `${one}/admin/`) }
+  return {
+    running,
+    server,
+    root,
+    logIn,
+    texts,
+    typed,
+    url: `${server.url}/admin/`,
+    urls: urls.map((one) => `${one}/admin/`),
+  }
 }
 
 /** Members of requests with texts that people enter. Other members contain codes. */

@@ -176,7 +176,7 @@ export class PageRegistry {
         if (operation === undefined || !mayCall(principal, operation)) return []
         const pageOf = (link: NonNullable<TileDeclaration['opens']>) => {
           const target = operations.get(this.#parts.pages.get(link.id)?.source ?? '')
-          return this.#isPage(link.id) ? { ...link, hasRange: hasRange(target) } : undefined
+          return this.#pageOf(link.id) !== undefined ? { ...link, hasRange: hasRange(target) } : undefined
         }
         return [tileView(tile, operation, { locale, pageOf })]
       })

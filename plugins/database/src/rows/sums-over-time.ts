@@ -62,7 +62,10 @@ export async function sumsOverTime<Name extends string>(
   return rows.map((row) => ({
     at: isId ? timeOfId(Number(row['quarter'])) : Number(row['quarter']),
     by: String(row['kind'] ?? ''),
-    sums: Object.fromEntries(names.map((name, index) => [name, BigInt(String(row[`sum_${index}`]))])) as Record<Name, bigint>,
+    sums: Object.fromEntries(names.map((name, index) => [name, BigInt(String(row[`sum_${index}`]))])) as Record<
+      Name,
+      bigint
+    >,
   }))
 }
 

@@ -51,8 +51,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   const row = object.data
   const surroundings = { formats: useFormats(), units: useSite().units }
   const heading = page.sections.flatMap(({ columns }) => columns).find(({ field }) => field === page.name)
-  const name =
-    page.name === undefined || row === undefined ? '' : columnText(heading, page.name, row, surroundings)
+  const name = page.name === undefined || row === undefined ? '' : columnText(heading, page.name, row, surroundings)
   useEffect(() => {
     document.title = `${name === '' ? page.title : name} · ${siteName}`
   }, [name, page.title])

@@ -36,7 +36,17 @@ interface SendDialogProps {
 }
 
 /** Shows who gets a message by which channel and when, sends it, and shows the result. */
-export function SendDialog({ form, message, keys, audience, nameOf, onSent, onDone, onFailed, onClose }: SendDialogProps) {
+export function SendDialog({
+  form,
+  message,
+  keys,
+  audience,
+  nameOf,
+  onSent,
+  onDone,
+  onFailed,
+  onClose,
+}: SendDialogProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
   const zone = useZone().name
