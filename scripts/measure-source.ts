@@ -1,9 +1,9 @@
 /**
- * Counts files, lines, casts and repeated blocks of the sources, to compare two versions:
- * `node scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program.
+ * Counts files, lines, casts and repeated blocks of the sources, to compare two versions: `node
+ * scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program.
  *
- * Blank lines and comments are not counted. A repeated block is a sequence of six lines or more that also occurs elsewhere, ignoring
- * indentation.
+ * Blank lines and comments are not counted. A repeated block is a sequence of six lines or more that also occurs
+ * elsewhere, ignoring indentation.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
@@ -111,8 +111,8 @@ function textsOf(node: Node): readonly string[] {
 }
 
 /**
- * Counts type assertions with `as`. The word also occurs in texts, in SQL, in mapped types and in imports with another
- * name.
+ * Counts type assertions with `as`. The word also occurs in string literals, in SQL, in mapped types and in renamed
+ * imports.
  */
 const castsIn = (code: string, javascript: string) => {
   const written = code

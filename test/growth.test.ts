@@ -19,8 +19,8 @@ const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent
 const longAgo = Date.UTC(2001, 0, 1)
 
 /**
- * Returns the lowest of up to three measured costs. Garbage collection or a busy host raises single costs, but a scan
- * of all rows raises each of them.
+ * Returns the lowest of up to three measured costs. Garbage collection or a busy host raises some of the measured
+ * costs, but a scan of all rows raises each of them.
  */
 async function lowestOf(cost: () => Promise<number>, bound: number): Promise<number> {
   let least = await cost()

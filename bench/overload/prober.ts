@@ -1,7 +1,7 @@
 /**
- * Program of a process that requests `/health/live` every 20 ms, each time on a new connection, as an orchestrator
- * does. Its argument is the port. It responds to each message with the milliseconds of all requests since the previous
- * message. A failed request counts as infinite.
+ * A program that runs in its own process and requests `/health/live` every 20 ms, each time on a new connection, as an
+ * orchestrator does. Its argument is the port. It responds to each message with the durations in milliseconds of all
+ * requests since the previous message. A failed request counts as infinite.
  */
 import { get } from 'node:http'
 

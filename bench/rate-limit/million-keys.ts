@@ -66,8 +66,8 @@ export async function measureKeys(make: (windowMs: number) => (key: string) => u
   const bytesPerKey = (bytes() - before) / count
   const manyTimes = await timed(consume, count)
 
-  // The calls run from before the end of the first window until all windows have ended, as on a server under continuous
-  // load.
+  // The calls begin before the first window ends and continue until all windows have ended, as on a server under
+  // continuous load.
   await new Promise((resolve) => setTimeout(resolve, Math.max(1, startedAt + windowMs - 500 - performance.now())))
   const turns: number[] = []
   const until = startedAt + insertedMs + windowMs + 2000

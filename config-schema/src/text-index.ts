@@ -96,7 +96,7 @@ const bitsPerBeginning = 64
  * or more than `maxLengthsPerPlace` indexed texts with different lengths have the same first block.
  */
 export class TextIndex {
-  /** Maps the first block of a text to the index of its longest length in `#lengths`. */
+  /** Maps the first block of texts to the position in `#lengths` of the longest text that begins with this block. */
   readonly #heads = new FingerprintTable()
   /** Combined fingerprints of first block, last block and length of all texts. */
   readonly #texts = new FingerprintTable()

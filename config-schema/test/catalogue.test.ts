@@ -171,7 +171,7 @@ t.test('the reference page has one table per group in both languages, and no sec
   t.same(page.match(/^## .*$/gm), ['## database', '## network', '## rate-limit'])
   t.match(
     page,
-    '| `platform.rate-limit.default-window` | **Default window** Length \\| of a window. | `duration` | `"1m"` | at once | `PLATFORM_RATE_LIMIT_DEFAULT_WINDOW` |',
+    '| `platform.rate-limit.default-window` | **Default window** Length \\| of a window. | `duration` | `"1m"` | immediately | `PLATFORM_RATE_LIMIT_DEFAULT_WINDOW` |',
   )
   t.match(page, '| `string` | `"******"` | after a restart |')
   t.match(page, 'Deprecated since 1.2.0, use `platform.rate-limit.default-window`. Renamed.')

@@ -10,7 +10,7 @@ export interface Entry {
   readonly details: readonly string[]
 }
 
-/** What is shown now: a page, or a dialog of it. */
+/** The current view: a page, or one of its dialogs. */
 export interface View {
   readonly name: string
   /** Selector of the part of the document that is to be looked at. */

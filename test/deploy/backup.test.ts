@@ -66,7 +66,7 @@ t.test('this test runs all commands of the page', async (t) => {
   for (const { test } of blocks) t.equal(test, self)
 })
 
-/** Runs commands of the page with the database of the test. */
+/** Runs commands of the backup page with the database of the test. */
 function runIn(
   t: Test,
   directory: string,

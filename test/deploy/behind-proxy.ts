@@ -34,8 +34,8 @@ interface Files {
 }
 
 /**
- * Replaces texts of a configuration.
- * @throws Error if the configuration does not contain one of the texts
+ * Replaces strings in a configuration file.
+ * @throws Error if the file does not contain one of the strings
  */
 function replaced(text: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((result, [from, to]) => {

@@ -42,7 +42,10 @@ function run(directory: string, words: readonly string[]) {
   return { status, output: `${stdout}\n${stderr}` }
 }
 
-/** Runs command lines in the directory of a product, in one process. A product that serves requests is stopped. */
+/**
+ * Runs command lines in the directory of a product, in one process. If a command starts a product that serves requests,
+ * the product is stopped as soon as it is ready.
+ */
 export function runHere(directory: string, ...commands: readonly string[]): CommandEnd[] {
   const { status, output } = run(directory, [runOnce, ...commands])
   const ends = output

@@ -42,7 +42,7 @@ export interface PreloadMessage {
   readonly preload: readonly string[]
 }
 
-/** Message from `plinth dev` to the process of the product: a source was saved, so load the product now. */
+/** Message from `plinth dev` to the process of the product: a source file was saved, so load the product now. */
 export interface BeginMessage {
   readonly begin: true
 }

@@ -58,8 +58,8 @@ export class ConfigValues {
   /** Slots by key and by environment variable. */
   readonly #slots: Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, KeyState>>>
   /**
-   * Keys in the order in which changes are computed. Secrets with a destination are last, because their value depends
-   * on other keys.
+   * Keys in the order in which changes are computed. A secret that is sent to a configured destination is last,
+   * because its value depends on the keys of the destination.
    */
   readonly #order: readonly KeyState[]
   /** Secrets with a destination. */

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 const ports = { first: 20_000, end: 32_000 }
 
 /**
- * Returns a free port for a server with a fixed port, or for an address at which no server must respond. A server that
+ * Returns a free port for a server with a fixed port, or for an address that must have no server. A server that
  * can choose its port should listen on port 0 instead.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {

@@ -6,7 +6,7 @@ import type { verifyError } from './errors.ts'
 /** One problem of a plugin. The verification fails if there is an error. Warnings are only reported. */
 export interface VerifyProblem {
   readonly level: 'error' | 'warning'
-  /** Stable code of the verification, of the planner or of an error of the product. */
+  /** Stable code of the problem. The verification, the planner or the product defines it. */
   readonly code: string
   readonly message: string
   readonly fix: string
@@ -73,8 +73,8 @@ export interface VerifyJob {
   /** `empty`: only the plugins that the verified plugin requires. `filled`: a complete product with users. */
   readonly size: 'empty' | 'filled'
   /**
-   * The part of an upgrade that this process runs. `before`: the previous version stores rows. `upgrade`: the new version
-   * reads them. `downgrade`: the previous version runs again. Absent for an ordinary trial.
+   * The part of an upgrade that this process runs. `before`: the previous version stores rows. `upgrade`: the new
+   * version reads them. `downgrade`: the previous version runs again. Absent for an ordinary trial.
    */
   readonly upgrade?: {
     readonly phase: 'before' | 'upgrade' | 'downgrade'

@@ -60,7 +60,7 @@ const willing =
     return account.signMessage({ message: { raw: message as `0x${string}` } })
   }
 
-/** Returns a wallet that accepts every request, but signs with another key than that of the account. */
+/** Returns a wallet that accepts every request, but signs with a key of another account. */
 const forging =
   (account: PrivateKeyAccount, chainId: number): Behaviour =>
   (ask) =>

@@ -292,7 +292,7 @@ export interface PersonalRows {
   readonly plugin: string
   readonly table: string
   readonly title: LocalizedText
-  /** Columns that contain the user. */
+  /** Columns that contain the id of the user. */
   readonly columns: readonly string[]
   readonly erasure: PersonalTable['erasure']
   /** Columns that an erasure overwrites. Empty unless the rows are anonymised. */

@@ -10,7 +10,7 @@ import { adminPassword, startIam, system } from './fixtures/product.ts'
 interface Seen {
   readonly erased: number[]
   readonly deleted: number[]
-  /** The persons for whom the product has called the declaration of this plugin. */
+  /** The persons for whom the product has called the functions that this plugin declares. */
   readonly persons: PersonalDataSubject[]
   failure: Error | undefined
 }

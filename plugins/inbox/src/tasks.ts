@@ -8,7 +8,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 
 const table = 'notification_inbox_item'
 
-/** Removes contents that have no items any more, together with their attachments. */
+/** Removes each stored text to which no inbox item refers any more, together with its attachments. */
 export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {

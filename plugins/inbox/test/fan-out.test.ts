@@ -241,7 +241,7 @@ onEachDatabase(t, 'lists are range scans of an index, with keyword and cursor', 
       values,
     )
     const { plansOf } = watchStatements(db, 'notification_inbox_item')
-    // The table is small, so MariaDB uses any index that returns this order.
+    // The table is small, so MariaDB may use any index that returns the items sorted by id.
     const mallOfMariadb = /_owner_id_(?:module_|unread_)+id_index/
     const calls: readonly (readonly [string, RegExp])[] = [
       [`${path}?count=none`, /_owner_id_id_index/],

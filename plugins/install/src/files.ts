@@ -19,7 +19,7 @@ export interface InstallFiles {
 }
 
 const storageRootKey = 'platform.storage.root'
-/** Storage directory if the plugin that declares the key is not loaded. */
+/** Storage directory if the plugin that declares the key of this directory is not loaded. */
 const usualStorage = 'data/storage'
 
 export function installFiles(

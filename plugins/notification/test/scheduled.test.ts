@@ -1,4 +1,4 @@
-/** Tests messages that operators schedule, cancel and count before they send them. */
+/** Tests messages that operators schedule and cancel, and the number of recipients that they see before sending. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import t from 'tap'

@@ -302,7 +302,7 @@ onEachEngine(
     const row = await one.db.query('select holder from scheduler_task where ended_at is null')
     t.match(row, [{ holder: 'thief:1' }], 'the row of the new holder is left alone')
 
-    // The instance has the lease again, and the database stops responding.
+    // Without a holder, the instance takes the lease again. Then its table disappears.
     await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
     await one.clock.advance(1000)
     await one.begun(2)

@@ -279,8 +279,8 @@ return answers
 `)
 
 /**
- * Decides a single request faster than a batch. KEYS: the key of the request. ARGV: the terms without `take`, which is
- * true. Returns two results.
+ * Decides a single request faster than a batch. KEYS: the key of the request. ARGV: the values of the request, as for
+ * a batch but without `take`, because a single request always takes. Returns two results.
  */
 const alone = (algorithm: QuotaAlgorithm) =>
   script(`

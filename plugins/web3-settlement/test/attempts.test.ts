@@ -164,7 +164,7 @@ onSqlite(t, 'S-077 a response that is older than 10 s settles nothing', async (t
   const query = db.query.bind(db)
   const monotonic = clock.monotonic.bind(clock)
   let passedMs = 0
-  /** Simulates that much time passes between the response of the chain and the reading of claims. */
+  /** Simulates a long delay between the response of the chain and the reading of claims. */
   const slow = async (ageMs: number, work: () => Promise<void>) => {
     Object.defineProperty(db, 'query', {
       configurable: true,

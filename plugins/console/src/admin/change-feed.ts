@@ -27,7 +27,7 @@ class MergedNames {
     if (this.#names.size === 1) void this.#reportLater()
   }
 
-  /** Discards waiting names. */
+  /** Discards names that were not reported yet. */
   stop(): void {
     this.#stopped.abort()
   }

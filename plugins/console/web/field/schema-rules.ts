@@ -70,7 +70,7 @@ export function durationInWords(milliseconds: number, language: string): string 
 const unitText = (amount: number, unit: string, language: string) =>
   new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)
 
-/** Returns `10485760` in words: "10,485,760 bytes". */
+/** Returns a number of bytes with its unit, for example "10,485,760 bytes". */
 export const bytesInWords = (bytes: number, language: string) => unitText(bytes, 'byte', language)
 
 /** Pattern of hours and minutes in the API, such as 22:00. A field with this pattern has a control for a time. */

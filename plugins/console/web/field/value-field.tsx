@@ -146,7 +146,7 @@ function AmountHint({ format, text }: { readonly format: unknown; readonly text:
   return bytes === undefined ? null : <span className={classes.hint}>= {bytesInWords(bytes, language)}</span>
 }
 
-/** Returns the properties that the fields of the library accept. */
+/** Returns the properties that the input components of Mantine accept. */
 const bare = ({ id, label, describedBy, error, placeholder }: ValueFieldProps) => ({
   id,
   error,

@@ -129,8 +129,8 @@ export class Installation {
   }
 
   /**
-   * Retries a session, or starts a new one if the database does not contain the session. This happens if the session
-   * failed before a restart with a new database.
+   * Retries a session. Starts a new one if the database does not contain the session, because the session failed before
+   * the product restarted with a new database.
    */
   async #call(form: InstallForm, retriedSession: string): Promise<ExecuteResult> {
     if (retriedSession === '') return this.#api.execute(form)

@@ -61,7 +61,7 @@ export interface RunEngineParts {
   readonly log: Logger
 }
 
-/** Polls for due runs and passes them to an engine. */
+/** Polls for due runs and starts them, in this process or through a queue. */
 export class RunEngine {
   readonly #parts: RunEngineParts
   readonly #loop: PollLoop

@@ -12,7 +12,7 @@ import { databaseError } from '../errors.ts'
 import { ConnectionQueue, type OpenWaits, type OrdinaryStatements } from './connection-queue.ts'
 import type { TableWriteNotifier } from './written-tables.ts'
 
-/** Options of the calling code for its connections. */
+/** What the calling code requires of its connections. */
 export interface Demand {
   /** If true, the statement may use the connections that are reserved for leases and health checks. */
   readonly reserved?: boolean

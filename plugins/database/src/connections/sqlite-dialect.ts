@@ -154,7 +154,7 @@ class SqliteDriver implements Driver {
 }
 
 /**
- * Makes the database files readable only for the owner of the process, because they contain personal data. SQLite gives
+ * Makes the database files readable only by the owner of the process, because they contain personal data. SQLite gives
  * new files the permissions of the database file.
  */
 async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {

@@ -96,7 +96,7 @@ export async function insertRow<E extends Entity, Given extends WithSqlValues<Ne
 }
 
 /**
- * Inserts rows that do not exist, and returns their number. Validate the values before, because MySQL truncates texts
+ * Inserts rows that do not exist, and returns their number. Validate the values first, because MySQL truncates strings
  * that are too long and uses defaults for missing values.
  *
  * @throws the errors of `insertRows`

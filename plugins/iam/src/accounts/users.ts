@@ -211,8 +211,8 @@ export class Users {
   }
 
   /**
-   * Returns true if the change replaces the e-mail address that the user signs in with. The account must have a
-   * password.
+   * Returns true if the change replaces the e-mail address that the user signs in with. Returns false for an account
+   * without a password.
    */
   async replacesSignInEmail(id: number, { email }: Pick<UserChange, 'email'>): Promise<boolean> {
     if (email === undefined) return false

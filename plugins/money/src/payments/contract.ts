@@ -304,9 +304,9 @@ export interface Payments {
    */
   provePayer(outTradeNo: string, payer: string, proof: PayerProof): Promise<PaymentOrder>
   /**
-   * Settles an order in one transaction: sets `success`, writes the payment, calls the handler of the scene and
-   * publishes `money.payment.succeeded`. Of several concurrent calls on all instances, one succeeds. A chain event
-   * settles one order only. The caller must have verified the payment.
+   * Settles an order in one transaction: sets `success`, writes the payment, calls the handler of its scene (what is
+   * paid for) and publishes `money.payment.succeeded`. Of several concurrent calls on all instances, one succeeds. A
+   * chain event settles one order only. The caller must have verified the payment.
    *
    * @throws BusinessError `400` `payment.terms-invalid`, and the errors of the handler. Nothing is written then.
    */

@@ -30,7 +30,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** Forms in which the secrets of services occur in texts. */
+/** Patterns of the secrets that services use, as they appear in texts. */
 const patterns: readonly RegExp[] = [
   /\b((?:access_token|token|key|sign|sig|secret|auth|password|device_key)["']?\s*[=:]\s*["']?)[^&\s"',}]+/gi,
   /(\bbearer\s+|\bbasic\s+)[\w.~+/=-]+/gi,

@@ -26,7 +26,7 @@ export interface RequestToSign {
   readonly method: string
   /** Path from `/api/` and query, as in the request line. */
   readonly target: string
-  /** Body as sent, before decoding. Empty without a body. */
+  /** Body as sent, before decoding. Empty if the request has no body. */
   readonly body: Uint8Array
   /** Seconds since the epoch, as in the header. */
   readonly timestamp: string

@@ -28,7 +28,7 @@ export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
-/** Response of a provider that is not compared with the blocks of the chain yet. */
+/** Response of a provider that has not been compared with the blocks of the chain yet. */
 interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null

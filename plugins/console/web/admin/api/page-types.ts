@@ -179,7 +179,7 @@ export interface Chart extends Callable {
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
 }
 
-/** A number of a response, or the sum over its rows. */
+/** A tile shows one number: a member of the response, or the sum of a member over all its rows. */
 export interface Tile extends Callable {
   readonly id: string
   readonly operation: string

@@ -4,7 +4,7 @@ import { type Row, type Rows, rowsOf, type Tile, valueAt } from '../api/page-typ
 export interface TileSum {
   /** Asset or currency; empty for a number without a unit of money. */
   readonly code: string
-  /** Minor units of an amount as an integer; otherwise a number. */
+  /** Integer number of minor units for an amount; a number for everything else. */
   readonly value: number | bigint
 }
 

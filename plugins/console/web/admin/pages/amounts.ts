@@ -79,7 +79,10 @@ export function minorOf(text: string, scale: number): string | undefined {
   return String(BigInt(`${sign}${whole.replaceAll(',', '')}${kept.padEnd(scale, '0')}`))
 }
 
-/** Returns the unit of an amount that the user types. The form, another member or the row determines the unit. */
+/**
+ * Returns the unit of an amount that the user types. The declaration of the form, another member of the request or the
+ * row determines the unit.
+ */
 export function unitTyped(
   amount: NonNullable<Write['amounts']>[string] | undefined,
   units: Readonly<Record<string, Unit>>,

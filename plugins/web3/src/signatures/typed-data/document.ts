@@ -156,7 +156,7 @@ export interface TypedDataDocument {
 export interface TypedDataDomain {
   readonly name?: string
   readonly version?: string
-  /** Decimal text. */
+  /** Decimal string. */
   readonly chainId?: string
   readonly verifyingContract?: string
   readonly salt?: string

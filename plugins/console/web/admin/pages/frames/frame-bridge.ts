@@ -8,8 +8,9 @@ export const limits = {
   /** Messages in each period of 10 seconds. */
   messages: 300,
   periodMs: 10_000,
-  /** Calls that the server processes at the same time, and calls that have no result yet. */
+  /** Maximum number of calls that the server processes at the same time. */
   running: 6,
+  /** Maximum number of calls without a result, including those that wait. */
   open: 32,
   /** Writes that the operator cancels one after the other. */
   cancelled: 3,
