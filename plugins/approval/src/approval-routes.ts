@@ -80,14 +80,17 @@ export const approvalRoutes = [
   }),
 ]
 
-const nameOf = (named: ApprovalRule | undefined, code: string, locale: string) =>
-  named === undefined ? code : localize(named.displayName, locale)
+/** Returns the name of an action. A rejected request may contain the code of no action, which has no name. */
+function nameOf(actions: Readonly<Record<string, ApprovalRule>>, code: string, locale: string): string {
+  const action = Object.hasOwn(actions, code) ? actions[code] : undefined
+  return action === undefined ? code : localize(action.displayName, locale)
+}
 
 const viewOf = (workflows: ReadonlyMap<string, ApprovalWorkflow>, locale: string) => (record: ApprovalRow) => ({
   id: record.id,
   workflow: record.workflow,
   action: record.action,
-  actionName: nameOf(workflows.get(record.workflow)?.actions[record.action], record.action, locale),
+  actionName: nameOf(workflows.get(record.workflow)?.actions ?? {}, record.action, locale),
   sourceType: record.sourceType,
   sourceId: record.sourceId,
   sourceState: record.sourceState,
