@@ -180,7 +180,7 @@ t.test('C-034 the back office shows unknown values unchanged', { skip, timeout: 
 
 t.test('a column keeps the width that its user chose', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown)
-  const edge = page.getByRole('separator', { name: 'Width of the column State' })
+  const edge = page.getByRole('columnheader', { name: 'State' }).getByRole('separator', { name: 'Column width' })
   const width = async () => {
     const box = await page.getByRole('columnheader', { name: 'State' }).boundingBox()
     return Math.round(box?.width ?? 0)

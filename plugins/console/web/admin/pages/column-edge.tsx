@@ -8,8 +8,8 @@ const keySteps: Readonly<Record<string, number>> = { ArrowLeft: -20, ArrowRight:
 const bounded = (width: number) => Math.round(Math.min(columnWidths.max, Math.max(columnWidths.min, width)))
 
 interface ColumnEdgeProps {
-  /** Title of the column. */
-  readonly title: string
+  /** Id of the element with the title of the column. */
+  readonly describedBy: string
   /** Chosen width in pixels; undefined if the content decides. */
   readonly width: number | undefined
   /** Called while the edge moves. */
@@ -22,7 +22,7 @@ interface ColumnEdgeProps {
  * The right edge of a column. Dragging and the arrow keys change the width of the column. A double click and Backspace
  * reset it.
  */
-export function ColumnEdge({ title, width, onMove, onChoose }: ColumnEdgeProps) {
+export function ColumnEdge({ describedBy, width, onMove, onChoose }: ColumnEdgeProps) {
   const { translate } = useSpeech()
   const edge = useRef<HTMLDivElement>(null)
   const grip = useRef<{ readonly x: number; readonly width: number }>(undefined)
@@ -57,7 +57,8 @@ export function ColumnEdge({ title, width, onMove, onChoose }: ColumnEdgeProps) 
       role="separator"
       tabIndex={0}
       aria-orientation="vertical"
-      aria-label={translate('admin.column-width', { title })}
+      aria-label={translate('admin.column-width')}
+      aria-describedby={describedBy}
       aria-valuemin={columnWidths.min}
       aria-valuemax={columnWidths.max}
       aria-valuenow={width ?? columnWidths.min}

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Table } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconDownload, IconPlus, IconRefresh } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { siteName, useSpeech } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
@@ -105,6 +105,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const size = choice.size ?? pageSizes[0]
   // While a column is sized, its width is stored here, so that the browser storage is written only once.
   const [moved, setMoved] = useState<Widths>({})
+  const headId = useId()
   const widths = { ...choice.widths, ...moved }
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   // The chosen action is stored here, so that the typed input remains if the row disappears from the list.
@@ -232,9 +233,9 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                       {...sizedTo(widths[column.field])}
                       {...sortOf(column, page, state)}
                     >
-                      <HeadTitle column={column} page={page} state={state} />
+                      <HeadTitle id={`${headId}${column.field}`} column={column} page={page} state={state} />
                       <ColumnEdge
-                        title={column.title}
+                        describedBy={`${headId}${column.field}`}
                         width={widths[column.field]}
                         onMove={(width) => setMoved({ [column.field]: width })}
                         onChoose={(width) => onWidth(column.field, width)}
@@ -381,6 +382,7 @@ function PickAll({ rows, page, picked, onChange }: PickAllProps) {
 }
 
 interface HeadProps {
+  readonly id: string
   readonly column: Column
   readonly page: ListPage
   readonly state: ListState
@@ -394,14 +396,20 @@ function directionOf({ field }: Column, { sort }: ListState) {
 const sortOf = (column: Column, page: ListPage, state: ListState) =>
   page.sorts.includes(column.field) ? ({ 'aria-sort': directionOf(column, state) ?? 'none' } as const) : {}
 
-function HeadTitle({ column, page, state }: HeadProps) {
+function HeadTitle({ id, column, page, state }: HeadProps) {
   const { field, title, description } = column
-  if (!page.sorts.includes(field)) return <span title={description}>{title}</span>
+  if (!page.sorts.includes(field))
+    return (
+      <span id={id} title={description}>
+        {title}
+      </span>
+    )
   const direction = directionOf(column, state)
   const Arrow = direction === 'descending' ? IconArrowDown : IconArrowUp
   return (
     <button
       type="button"
+      id={id}
       className={classes.sort}
       title={description}
       onClick={() => state.set({ sort: direction === 'ascending' ? `-${field}` : field })}
