@@ -199,7 +199,7 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
         it.text('reference.id', { mono: true, title: aboutTitle }),
         it.reference('actor', { labels: 'iam.actor' }),
         it.text('reason'),
-        it.reference('parentJournalId', journal),
+        it.reference('parentJournalId', journal, { title: text('Parent journal', '上级流水') }),
         it.time('occurredAt'),
         it.time('createdAt'),
       ],

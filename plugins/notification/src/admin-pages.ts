@@ -107,7 +107,11 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
         it.text('provider', { mono: true }),
         it.time('createdAt'),
         it.count('attempt'),
-        it.reference('retryOfId', { labels: 'notification.send-log', page: 'notification.send' }),
+        it.reference(
+          'retryOfId',
+          { labels: 'notification.send-log', page: 'notification.send' },
+          { title: text('Retry of', '重试自') },
+        ),
         it.count('recipientCount', { title: text('Number of recipients', '接收人数') }),
         it.reference('recipients', { labels: 'iam.actor' }),
         it.text('template', { mono: true }),
