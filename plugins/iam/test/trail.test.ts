@@ -124,17 +124,19 @@ onSqlite(t, 'a record is described in words, in the language of the reader', asy
     target: { value: String(role.id), name: 'Clerks', labels: 'iam.role', page: 'iam.role', unit: null },
   })
   const permission = (value: string[]) => ({ ...plain, value, labels: 'iam.permission' })
+  const change = (title: string, before: object | null, after: object) => ({
+    title,
+    subject: { ...plain, value: title },
+    before,
+    after,
+  })
   t.strictSame(english.changes, [
-    { title: 'Code', before: null, after: { ...plain, value: 'clerk' } },
-    { title: 'Name', before: { ...plain, value: 'Clerk' }, after: { ...plain, value: 'Clerks' } },
-    {
-      title: 'Data scope',
-      before: { ...plain, value: 'Own data' },
-      after: { ...plain, value: 'Data of the organisation' },
-    },
-    { title: 'Permissions', before: permission(['iam:user:view']), after: permission(['iam:role:view']) },
-    { title: 'Added permissions', before: null, after: permission(['iam:role:view']) },
-    { title: 'Removed permissions', before: null, after: permission(['iam:user:view']) },
+    change('Code', null, { ...plain, value: 'clerk' }),
+    change('Name', { ...plain, value: 'Clerk' }, { ...plain, value: 'Clerks' }),
+    change('Data scope', { ...plain, value: 'Own data' }, { ...plain, value: 'Data of the organisation' }),
+    change('Permissions', permission(['iam:user:view']), permission(['iam:role:view'])),
+    change('Added permissions', null, permission(['iam:role:view'])),
+    change('Removed permissions', null, permission(['iam:user:view'])),
   ])
   const chinese = await newest('action=role.update', 'zh-CN')
   t.match(chinese, { actionName: '角色: 修改', targetKind: '角色' })

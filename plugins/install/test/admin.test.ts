@@ -453,7 +453,19 @@ onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, d
   const executed = data.items.find(({ action }: { action: string }) => action === 'execute')
   t.same(
     Object.keys(executed).sort(),
-    ['action', 'id', 'occurredAt', 'operator', 'sessionId', 'sourceIp', 'status', 'summary', 'traceId', 'userAgent'],
+    [
+      'action',
+      'actionName',
+      'id',
+      'occurredAt',
+      'operator',
+      'sessionId',
+      'sourceIp',
+      'status',
+      'summary',
+      'traceId',
+      'userAgent',
+    ],
     'I-057',
   )
   t.match(executed, {

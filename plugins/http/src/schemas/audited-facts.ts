@@ -1,6 +1,6 @@
 import { type AuditedPropertyText, bilingual, type LocalizedText, localize } from '@plinth/kernel'
-import { type Static, Type } from 'typebox'
-import { describedValue } from './schema-builders.ts'
+import type { Static } from 'typebox'
+import { describedValue, Type } from './schema-builders.ts'
 
 type DescribedValue = Static<typeof describedValue>
 type Summary = Readonly<Record<string, unknown>>
