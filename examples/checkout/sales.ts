@@ -7,7 +7,7 @@ import type { OrderSettlements, PayerClaim, SettlementView } from '@plinth/web3-
 import { Offer, Sale } from './entities.ts'
 import { businessError } from './failures.ts'
 
-interface SaleParts {
+interface SaleDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly payments: Pick<Payments, 'create' | 'get' | 'findMany' | 'attachTransaction' | 'close'>
@@ -67,9 +67,9 @@ const closedTogether = 100
  * settlement plugin reads from the chain whether a sale was paid, so neither the buyer nor the browser is trusted.
  */
 export class Sales {
-  readonly #parts: SaleParts
+  readonly #parts: SaleDependencies
 
-  constructor(parts: SaleParts) {
+  constructor(parts: SaleDependencies) {
     this.#parts = parts
   }
 

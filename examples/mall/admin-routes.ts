@@ -9,7 +9,7 @@ import { businessError } from './failures.ts'
 import { permissionCodes } from './permissions.ts'
 import { orderView, refundView, viewOfOrder, viewOfRefund } from './views.ts'
 
-interface AdminParts extends Mall {
+interface AdminDependencies extends Mall {
   readonly db: Database
   readonly identity: Pick<Identity, 'rowsInScope' | 'isInScope'>
   readonly kernel: Pick<Kernel, 'contributions'>
@@ -19,7 +19,7 @@ const root = '/api/v1/admin/mall'
 const orderNo = line(64, { minLength: 1 })
 
 /** Limits the conditions to rows in the data scope of the operator. */
-const inScope = (given: object, { identity }: AdminParts, principal: Principal) => ({
+const inScope = (given: object, { identity }: AdminDependencies, principal: Principal) => ({
   $and: [given, identity.rowsInScope(principal, 'user_id')],
 })
 
@@ -27,7 +27,7 @@ const inScope = (given: object, { identity }: AdminParts, principal: Principal) 
  * True if the operator may decide about an order of this user. A deleted user has no organisation, so only an operator
  * with the scope `all` may.
  */
-const isReached = async ({ identity }: AdminParts, principal: Principal, userId: number) =>
+const isReached = async ({ identity }: AdminDependencies, principal: Principal, userId: number) =>
   principal.dataScope === 'all' || identity.isInScope(principal, userId)
 
 const withoutAbsent = (members: object) =>
@@ -35,7 +35,7 @@ const withoutAbsent = (members: object) =>
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<AdminParts>()
+const { route } = routesWith<AdminDependencies>()
 
 /** Routes for operators. A row outside of the operator's data scope is reported as unknown. */
 export const adminRoutes = [
@@ -157,7 +157,7 @@ export const adminRoutes = [
 ]
 
 const record = (
-  { kernel }: AdminParts,
+  { kernel }: AdminDependencies,
   request: AuditedRequest,
   action: string,
   subject: string,

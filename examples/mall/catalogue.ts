@@ -11,7 +11,7 @@ export interface Wish {
   readonly quantity: number
 }
 
-interface CatalogueParts {
+interface CatalogueDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
@@ -23,9 +23,9 @@ interface CatalogueParts {
  * deadlock.
  */
 export class Catalogue {
-  readonly #parts: CatalogueParts
+  readonly #parts: CatalogueDependencies
 
-  constructor(parts: CatalogueParts) {
+  constructor(parts: CatalogueDependencies) {
     this.#parts = parts
   }
 

@@ -3,7 +3,7 @@ import { type Ledger, postingReasons } from '@plinth/money'
 import type { Order } from './entities.ts'
 import { businessError } from './failures.ts'
 
-interface CreditParts {
+interface CreditDependencies {
   readonly ledger: Pick<Ledger, 'find' | 'hold' | 'capture' | 'release' | 'reverse'>
   /** Returns the asset that is accepted as credit; empty if there is none. It is read on each use. */
   readonly asset: () => string
@@ -29,9 +29,9 @@ type Priced = Pick<Order, 'orderNo' | 'userId'>
  * transaction of the order.
  */
 export class Credit {
-  readonly #parts: CreditParts
+  readonly #parts: CreditDependencies
 
-  constructor(parts: CreditParts) {
+  constructor(parts: CreditDependencies) {
     this.#parts = parts
   }
 

@@ -32,11 +32,11 @@ export function memberPage(site: Pick<Site, 'title' | 'timeZone'>): BrowserPage 
   }
 }
 
-interface PageParts {
+interface PageDependencies {
   readonly page: BrowserPage
 }
 
-const { rawRoute } = routesWith<PageParts>()
+const { rawRoute } = routesWith<PageDependencies>()
 const get = { method: 'GET', access: 'public', hidden: true, produces: ['text/html; charset=utf-8'] } as const
 
 /** Routes of the points page for members. The page calls the API with the session of its user. */

@@ -15,7 +15,7 @@ import type { Credit } from './credit.ts'
 import { FirstOrder, Order, OrderLine } from './entities.ts'
 import { businessError } from './failures.ts'
 
-interface OrderParts {
+interface OrderDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
@@ -57,9 +57,9 @@ export const paymentScene = 'mall.order'
  * the same key, so they are delivered in order.
  */
 export class Orders {
-  readonly #parts: OrderParts
+  readonly #parts: OrderDependencies
 
-  constructor(parts: OrderParts) {
+  constructor(parts: OrderDependencies) {
     this.#parts = parts
   }
 

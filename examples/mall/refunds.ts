@@ -14,7 +14,7 @@ import { type Order, Refund } from './entities.ts'
 import { businessError } from './failures.ts'
 import type { Orders } from './orders.ts'
 
-interface RefundParts {
+interface RefundDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
@@ -29,9 +29,9 @@ interface RefundParts {
  * credit is refunded as a whole, with the amount 0.
  */
 export class Refunds {
-  readonly #parts: RefundParts
+  readonly #parts: RefundDependencies
 
-  constructor(parts: RefundParts) {
+  constructor(parts: RefundDependencies) {
     this.#parts = parts
   }
 

@@ -13,7 +13,7 @@ interface Opinion {
   readonly body: string
 }
 
-interface ReviewParts {
+interface ReviewDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
@@ -25,9 +25,9 @@ const minRewardedLength = 10
 
 /** Reviews by customers: one per line of a paid order. A customer may change a review. */
 export class Reviews {
-  readonly #parts: ReviewParts
+  readonly #parts: ReviewDependencies
 
-  constructor(parts: ReviewParts) {
+  constructor(parts: ReviewDependencies) {
     this.#parts = parts
   }
 

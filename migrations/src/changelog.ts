@@ -204,7 +204,7 @@ export async function recordFailed(
 }
 
 /** Returns the change sets that failed in their last run, with the checksums of that time. */
-export async function readFailed(db: ChangelogDb): Promise<(Identified & { readonly checksum: string })[]> {
+export async function readFailedChangeSets(db: ChangelogDb): Promise<(Identified & { readonly checksum: string })[]> {
   const failed = () => db.selectFrom('schema_changelog_step').selectAll().where('step', '=', failedStep).execute()
   const rows = await readUnlessTableMissing(failed)
   return (rows ?? []).map(({ plugin, change_set: id, checksum }) => ({ plugin, id, checksum }))

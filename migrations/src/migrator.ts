@@ -10,7 +10,7 @@ import {
   dropTables,
   ensureTables,
   readChangelog,
-  readFailed,
+  readFailedChangeSets,
   readSteps,
   readTableNames,
   readTableSizes,
@@ -192,7 +192,7 @@ export class Migrator {
    */
   async check(): Promise<readonly string[]> {
     const status = await this.#checkedStatus()
-    const failed = await readFailed(this.#options.db)
+    const failed = await readFailedChangeSets(this.#options.db)
     for (const changeSet of this.#missingFrom(status.applied)) {
       const note = failed.find((one) => nameOf(one) === nameOf(changeSet))
       if (note?.checksum !== changeSet.checksum) continue
@@ -288,7 +288,7 @@ export class Migrator {
     const db: ChangelogDb = this.#options.db
     const pending = this.#missingFrom((await this.#checkedStatus()).applied)
     const steps = await readSteps(db)
-    const failed = new Set((await readFailed(db)).map(nameOf))
+    const failed = new Set((await readFailedChangeSets(db)).map(nameOf))
     const applied: { plugin: string; id: string; durationMs: number }[] = []
     for (const [position, changeSet] of pending.entries()) {
       if (changeSet === pending.find(({ changesData }) => changesData)) await beforeData?.()

@@ -147,7 +147,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification/src/delivery/message-queue.ts',
-    fragment: `  if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, maxPartRecipients) }]
+    fragment: `  if (channel.recipientKinds.length === 0)
+    return [{ channel: code, recipients: recipients.slice(0, maxPartRecipients) }]
 `,
     replacement: '',
     effect: 'A channel without kinds of recipients receives a queued message without its recipients.',
@@ -425,10 +426,10 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/events/src/deliverer.ts',
-    fragment: `    return keepLease({
+    fragment: `    return startLeaseRenewal({
       clock,
       renewMs: leaseMs / 3,`,
-    replacement: `    return keepLease({
+    replacement: `    return startLeaseRenewal({
       clock,
       renewMs: leaseMs * 3,`,
     effect: 'The lease of an event is not renewed while its handler runs.',

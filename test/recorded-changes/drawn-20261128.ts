@@ -403,7 +403,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     ],
   },
   {
-    file: 'plugins/iam/src/audit/audit-words.ts',
+    file: 'plugins/http/src/schemas/audited-facts.ts',
     fragment: 'after: shown(summary[name]),',
     replacement: `after: shown(summary[\`\${name}\${before}\`]),`,
     effect: 'The audit shows the old value as the new one.',

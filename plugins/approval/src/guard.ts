@@ -4,16 +4,16 @@ import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } f
 import { businessError } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
 
-interface GuardParts {
+interface GuardDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly workflows: ReadonlyMap<string, ApprovalWorkflow>
 }
 
 export class ApprovalGuard implements Approvals {
-  readonly #parts: GuardParts
+  readonly #parts: GuardDependencies
 
-  constructor(parts: GuardParts) {
+  constructor(parts: GuardDependencies) {
     this.#parts = parts
   }
 

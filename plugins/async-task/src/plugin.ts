@@ -21,7 +21,7 @@ import { routes } from './routes.ts'
 import { TaskAccess, urlGuardName } from './task-access.ts'
 import { TaskDispatch } from './task-dispatch.ts'
 import { TaskRows } from './task-rows.ts'
-import { createActiveOwnerCheck, runMetrics, TaskRunner } from './task-runner.ts'
+import { createActiveOwnerCheck, createRunMetrics, TaskRunner } from './task-runner.ts'
 import { TaskService } from './task-service.ts'
 import { TaskTypes, typeLabels } from './task-types.ts'
 import { purge } from './tasks.ts'
@@ -107,7 +107,7 @@ export default definePlugin({
     config.onVerify('platform.async-task.engine', (engine) => verifyEngine('async-task', engine, redis))
     if (!roles.has('worker')) return
 
-    const counts = services.metrics && runMetrics(services.metrics, db)
+    const counts = services.metrics && createRunMetrics(services.metrics, db)
     const concurrency = config.get('platform.async-task.concurrency')
     const { runs } = new TaskRunner({
       types,

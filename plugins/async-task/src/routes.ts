@@ -65,7 +65,7 @@ const taskQuery = Type.Object({
   status: Type.Optional(Type.Enum(taskStates)),
 })
 
-interface RouteParts {
+interface RouteDependencies {
   readonly tasks: TaskService
   readonly readers: TaskAccess
   readonly product: Kernel
@@ -80,12 +80,12 @@ interface RouteParts {
   readonly clock: Clock
 }
 
-const { route, rawRoute } = routesWith<RouteParts>()
+const { route, rawRoute } = routesWith<RouteDependencies>()
 
 function viewOf(
   task: AsyncTask,
   request: Pick<RouteRequest, 'locale' | 'principal'>,
-  { nameOf, translate, readers }: Pick<RouteParts, 'nameOf' | 'translate' | 'readers'>,
+  { nameOf, translate, readers }: Pick<RouteDependencies, 'nameOf' | 'translate' | 'readers'>,
 ): Static<typeof taskView> {
   const { locale } = request
   const { type, note, failure, artifact } = task
@@ -112,7 +112,7 @@ function viewOf(
   }
 }
 
-function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: RouteParts) {
+function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: RouteDependencies) {
   const principal = requirePrincipal(request)
   const { query } = request
   const { ownerId, type, status } = query

@@ -10,7 +10,7 @@ export const urlGuardName = 'async-task'
 
 export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
 
-interface AccessParts {
+interface AccessDependencies {
   readonly tasks: TaskService
   readonly types: TaskTypes
   /** Kernel whose audit records access to files of other users. */
@@ -25,9 +25,9 @@ interface AccessParts {
  * and the permission of the task type, may read the file.
  */
 export class TaskAccess {
-  readonly #parts: AccessParts
+  readonly #parts: AccessDependencies
 
-  constructor(parts: AccessParts) {
+  constructor(parts: AccessDependencies) {
     this.#parts = parts
   }
 

@@ -7,7 +7,7 @@ import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
 import type { IsActiveOwner } from './task-runner.ts'
 import type { TaskTypes } from './task-types.ts'
 
-interface DispatchParts {
+interface DispatchDependencies {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly watch: LeaseWatch<number>
@@ -23,9 +23,9 @@ interface DispatchParts {
 
 /** Polls unfinished tasks: dispatches queued tasks, stops cancelled tasks and takes over lost ones. */
 export class TaskDispatch {
-  readonly #parts: DispatchParts
+  readonly #parts: DispatchDependencies
 
-  constructor(parts: DispatchParts) {
+  constructor(parts: DispatchDependencies) {
     this.#parts = parts
   }
 

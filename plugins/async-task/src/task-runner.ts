@@ -20,7 +20,7 @@ export function createActiveOwnerCheck(accounts: Pick<Accounts, 'find'> | undefi
   return async (ownerId) => (await accounts.find(ownerId))?.enabled === true
 }
 
-interface RunnerParts {
+interface RunnerDependencies {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly artifacts: Artifacts
@@ -48,10 +48,10 @@ const graceMs = 30_000
 
 /** Runs tasks on this instance. Each run holds the lease of its row. */
 export class TaskRunner {
-  readonly #parts: RunnerParts
+  readonly #parts: RunnerDependencies
   readonly runs: LeasedRuns<number, Run>
 
-  constructor(parts: RunnerParts) {
+  constructor(parts: RunnerDependencies) {
     const { times, clock, log, concurrency, onEnded } = parts
     this.#parts = parts
     this.runs = new LeasedRuns({
@@ -189,7 +189,7 @@ export interface RunMetrics {
  * Counts runs of this instance by type and outcome, and counts unfinished tasks when the registry is read. Types are
  * declared, so the number of series is limited.
  */
-export function runMetrics(registry: Registry, db: Database): RunMetrics {
+export function createRunMetrics(registry: Registry, db: Database): RunMetrics {
   const counter = new Counter({
     name: 'platform_async_task_runs_total',
     help: 'Runs of asynchronous tasks on this instance by type and outcome',

@@ -13,7 +13,7 @@ import { TaskRow } from './entities.ts'
 import type { TaskLimits, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
-interface ServiceParts {
+interface ServiceDependencies {
   readonly db: Database
   readonly types: TaskTypes
   readonly rows: TaskRows
@@ -26,9 +26,9 @@ const cancelAttempts = 20
 const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }
 
 export class TaskService implements AsyncTasks {
-  readonly #parts: ServiceParts
+  readonly #parts: ServiceDependencies
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServiceDependencies) {
     this.#parts = parts
   }
 

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { assertAmountUnits } from '../src/admin/amount-units.ts'
 import { chartData } from '../web/admin/charts/chart-data.ts'
-import { amountText, decimalOf, minorOf, unitOf, unitOfColumn } from '../web/admin/pages/amounts.ts'
+import { amountText, decimalOf, parseMinorUnits, unitOf, unitOfColumn } from '../web/admin/pages/amounts.ts'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
 
@@ -14,18 +14,18 @@ t.test('minor units and decimal text are the same amount, with any size and scal
   fc.assert(
     fc.property(fc.bigInt(), fc.integer({ min: 0, max: 18 }), (minor, scale) => {
       const text = decimalOf(String(minor), scale)
-      return text !== undefined && minorOf(text, scale) === String(minor)
+      return text !== undefined && parseMinorUnits(text, scale) === String(minor)
     }),
   )
   t.equal(decimalOf('-5', 2), '-0.05')
   t.equal(decimalOf('1234567890123456789012345678', 18), '1234567890.123456789012345678')
   t.equal(decimalOf('1.5', 2), undefined)
   t.same(
-    ['12.34', '12', '1,234.5', ' -0.10 ', '12.340'].map((text) => minorOf(text, 2)),
+    ['12.34', '12', '1,234.5', ' -0.10 ', '12.340'].map((text) => parseMinorUnits(text, 2)),
     ['1234', '1200', '123450', '-10', '1234'],
   )
   for (const wrong of ['', '12.345', '1,23', '1e3', '0x1', '12.3.4', '--1', '∞'])
-    t.equal(minorOf(wrong, 2), undefined, wrong)
+    t.equal(parseMinorUnits(wrong, 2), undefined, wrong)
 })
 
 t.test('an amount is formatted for the language without losing a digit', async (t) => {

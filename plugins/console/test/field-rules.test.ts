@@ -5,9 +5,9 @@ import {
   brokenSchemaRule,
   brokenSchemaRules,
   bytesInWords,
-  bytesOf,
   durationInWords,
   millisecondsOf,
+  parseByteSize,
   rulesWithin,
   writtenOf,
 } from '../web/field/schema-rules.ts'
@@ -52,7 +52,7 @@ t.test('K-008 typed input is sent in the type of its schema and shown in words',
   t.equal(writtenOf('{', { type: 'object' }), '{')
   t.equal(durationInWords(Number(millisecondsOf('1h30m')), 'en'), '1 hour, 30 minutes')
   t.equal(durationInWords(0, 'en'), '0 seconds')
-  t.equal(bytesInWords(Number(bytesOf('10MiB')), 'en'), '10,485,760 bytes')
+  t.equal(bytesInWords(Number(parseByteSize('10MiB')), 'en'), '10,485,760 bytes')
 })
 
 const providers = {

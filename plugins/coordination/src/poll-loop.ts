@@ -1,6 +1,6 @@
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 
-export interface PollParts {
+export interface PollOptions {
   /**
    * Polls once. Returns the milliseconds until the next known work, or infinity. If work is due but has not begun, the
    * next poll follows after `pollMs`.
@@ -21,12 +21,12 @@ export interface PollParts {
  * due, the pauses double up to `idleMs`. `wake` ends a pause.
  */
 export class PollLoop {
-  readonly #parts: PollParts
+  readonly #parts: PollOptions
   readonly #end = new AbortController()
   #pause = new AbortController()
   #running: Promise<void> | undefined
 
-  constructor(parts: PollParts) {
+  constructor(parts: PollOptions) {
     this.#parts = parts
   }
 

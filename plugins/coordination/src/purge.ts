@@ -52,7 +52,7 @@ type Uses = {
   readonly config: KeyDeclarations
 }
 
-export interface PurgeParts<D extends Uses> {
+export interface PurgeTaskOptions<D extends Uses> {
   readonly displayName: LocalizedText
   /** Returns the rows to remove. Not called in a product without a database. */
   readonly old: (context: ScheduledTaskContext<D>) => readonly OldRows[]
@@ -63,7 +63,7 @@ export interface PurgeParts<D extends Uses> {
  * Returns the scheduled task that removes old rows in small batches; see `purgeOldRows`. It uses the keys of
  * `purgeKeys` with the same prefix: `purgeTask<Uses>('platform.iam', ...)` is the task `iam.purge`.
  */
-export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: PurgeParts<D>): ScheduledTask<D> {
+export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: PurgeTaskOptions<D>): ScheduledTask<D> {
   const { displayName, old, also } = parts
   const keyOf = (name: string) => `${prefix}.purge.${name}` as keyof KeysOf<D> & string
   return {

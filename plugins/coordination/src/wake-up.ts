@@ -7,7 +7,7 @@ export interface Messages {
   subscribe(channel: string, listener: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
 }
 
-export interface WakeUpParts {
+export interface WakeUpOptions {
   /** Undefined if the product has only one process. */
   readonly messages: Messages | undefined
   readonly channel: string
@@ -27,14 +27,14 @@ const betweenMs = 100
  * work starts at the next poll.
  */
 export class WakeUp {
-  readonly #parts: WakeUpParts
+  readonly #parts: WakeUpOptions
   readonly #failures: RepeatedFailureLog
   readonly #stopped = new AbortController()
   #sending: Promise<void> | undefined
   #isMore = false
   #stopListening: (() => Promise<void>) | undefined
 
-  constructor(parts: WakeUpParts) {
+  constructor(parts: WakeUpOptions) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: `other instances are not told about ${parts.subject}; they find them later`,

@@ -1,4 +1,11 @@
-import { keepLease, LeaseLost, type LeaseParts, LeaseWatch, momentOf, RowLeases } from '@plinth/coordination'
+import {
+  LeaseLostError,
+  type LeaseRenewalOptions,
+  LeaseWatch,
+  RowLeases,
+  readClocks,
+  startLeaseRenewal,
+} from '@plinth/coordination'
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
@@ -11,7 +18,7 @@ import t from 'tap'
  * Returns a lease of 3 s that is renewed each second. `responses` are the results of the first renewals. All later
  * renewals return `held`.
  */
-function kept(responses: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseParts> = {}) {
+function kept(responses: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseRenewalOptions> = {}) {
   const clock = manualClock()
   const renewals: number[] = []
   const renew = async () => {
@@ -20,7 +27,14 @@ function kept(responses: ('held' | 'lost' | 'fails')[], parts: Partial<LeasePart
     if (response === 'fails') throw new Error('no database')
     return response === 'held'
   }
-  const lease = keepLease({ clock, renewMs: 1000, giveUpMs: 3000, heldSince: momentOf(clock), renew, ...parts })
+  const lease = startLeaseRenewal({
+    clock,
+    renewMs: 1000,
+    giveUpMs: 3000,
+    heldSince: readClocks(clock),
+    renew,
+    ...parts,
+  })
   return { clock, lease, renewals }
 }
 
@@ -38,7 +52,7 @@ t.test('a lease is renewed until it ends, and leaves no timer', async (t) => {
 t.test('a lease is lost when a renewal reports it, or when no renewal was confirmed in time', async (t) => {
   const taken = kept(['held', 'lost'])
   await taken.clock.advance(2000)
-  t.type(taken.lease.lost.reason, LeaseLost)
+  t.type(taken.lease.lost.reason, LeaseLostError)
   t.equal(taken.clock.sleepers, 0, 'and is renewed no more')
 
   const silent = kept(['held', 'fails', 'fails', 'fails'])
@@ -77,7 +91,7 @@ t.test(
     await lease.confirm()
     t.equal(renewals.length, 1)
     clock.shiftWallClock(-60_000)
-    await rejectsWith(t, lease.confirm(), { name: 'LeaseLost' })
+    await rejectsWith(t, lease.confirm(), { name: 'LeaseLostError' })
     t.ok(lease.lost.aborted)
   },
 )

@@ -1,4 +1,10 @@
-import { type KeptLease, keepLease, LeaseLost, type Moment, momentOf } from '@plinth/coordination'
+import {
+  type ClockReading,
+  LeaseLostError,
+  type LeaseRenewal,
+  readClocks,
+  startLeaseRenewal,
+} from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { type Clock, errorReason, fitTextToColumn, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
@@ -31,7 +37,7 @@ export interface DeliverySettings extends BackoffSettings {
 /** `postponed`: not delivered, because the product stops or another process delivers the event. */
 export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed'
 
-interface DelivererParts {
+interface DelivererDependencies {
   readonly db: Database
   readonly store: OutboxStore
   readonly handlers: HandlerRegistry
@@ -47,7 +53,7 @@ interface DelivererParts {
 interface Work {
   readonly event: EventRow
   readonly claim: Claim
-  readonly claimedAt: Moment
+  readonly claimedAt: ClockReading
   readonly settings: DeliverySettings
   readonly stop: AbortSignal
 }
@@ -55,11 +61,11 @@ interface Work {
 const maxReasonLength = 500
 
 export class Deliverer {
-  readonly #parts: DelivererParts
+  readonly #parts: DelivererDependencies
   /** Number of consecutive failures for each event type. */
   readonly #failing = new Map<string, number>()
 
-  constructor(parts: DelivererParts) {
+  constructor(parts: DelivererDependencies) {
     this.#parts = parts
   }
 
@@ -77,12 +83,12 @@ export class Deliverer {
       count(event.type, 'delivered')
       return 'delivered'
     }
-    const claimedAt = momentOf(clock)
+    const claimedAt = readClocks(clock)
     const claim = await store.claim(event, settings.leaseMs)
     if (claim === undefined) return 'postponed'
     const work = { event, claim, claimedAt, settings, stop }
     const outcome = await this.#take(work).catch((error: unknown): Outcome => {
-      if (error instanceof LeaseLost) return 'postponed'
+      if (error instanceof LeaseLostError) return 'postponed'
       throw error
     })
     count(event.type, outcome)
@@ -122,14 +128,14 @@ export class Deliverer {
   }
 
   /** The lease ends by the clock of the database. So if a late renewal succeeds, the lease was still valid. */
-  #keepLease(claim: Claim, leaseMs: number, heldSince: Moment): KeptLease {
+  #keepLease(claim: Claim, leaseMs: number, heldSince: ClockReading): LeaseRenewal {
     const { store, clock, log } = this.#parts
     const failures = new RepeatedFailureLog(log, {
       failing: 'the lease of an event cannot be renewed; trying again',
       over: 'the lease of an event is renewed again',
     })
     const renew = () => store.renew(claim, leaseMs)
-    return keepLease({
+    return startLeaseRenewal({
       clock,
       renewMs: leaseMs / 3,
       giveUpMs: leaseMs,
@@ -141,7 +147,7 @@ export class Deliverer {
   }
 
   /** The last handler also finishes the event, so that an event with one handler needs only one write. */
-  async #callHandlers({ event, claim, settings, stop }: Work, lease: KeptLease, failures: string[]): Promise<void> {
+  async #callHandlers({ event, claim, settings, stop }: Work, lease: LeaseRenewal, failures: string[]): Promise<void> {
     const { store, handlers } = this.#parts
     const { leaseMs, handlerDeadlineMs } = settings
     const signal = AbortSignal.any([stop, lease.lost])
@@ -164,7 +170,7 @@ export class Deliverer {
         await lease.confirm()
         await handler.run(delivery, context, handlerDeadlineMs, settle)
       } catch (error) {
-        if (error instanceof LeaseLost) throw error
+        if (error instanceof LeaseLostError) throw error
         failures.push(this.#reason(handler.name, error))
         if (signal.aborted) return
       }

@@ -4,7 +4,7 @@ import type { Deliverer } from './deliverer.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import type { Hint } from './outbox-writer.ts'
 
-interface DispatcherParts {
+interface DispatcherDependencies {
   readonly store: OutboxStore
   readonly deliverer: Deliverer
   readonly concurrency: number
@@ -32,7 +32,7 @@ const minPollIntervalMs = 100
  * events: events of other processes, retries, and expired leases.
  */
 export class Dispatcher {
-  readonly #parts: DispatcherParts
+  readonly #parts: DispatcherDependencies
   /** Events of this process and events that a poll found, in the order of their attempts. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
@@ -54,7 +54,7 @@ export class Dispatcher {
   readonly #delivering: RepeatedFailureLog
   #loop: Promise<void> | undefined
 
-  constructor(parts: DispatcherParts) {
+  constructor(parts: DispatcherDependencies) {
     this.#parts = parts
     this.#looking = new RepeatedFailureLog(parts.log, {
       failing: 'the outbox cannot be read; trying again',

@@ -7,7 +7,7 @@ import type { EncodedDelivery, HandlerRegistry } from './handler-registry.ts'
 import type { OutboxWriter } from './outbox-writer.ts'
 import { encodePayload } from './payload.ts'
 
-interface EventsParts {
+interface EventsDependencies {
   readonly db: Database
   readonly handlers: HandlerRegistry
   readonly writer: OutboxWriter
@@ -19,12 +19,12 @@ interface EventsParts {
 }
 
 export class EventsService implements Events {
-  readonly #parts: EventsParts
+  readonly #parts: EventsDependencies
   readonly #emitted = new Set<Promise<void>>()
   readonly #stopped = new AbortController()
   readonly #publishedTypes = new Set<string>()
 
-  constructor(parts: EventsParts) {
+  constructor(parts: EventsDependencies) {
     this.#parts = parts
   }
 

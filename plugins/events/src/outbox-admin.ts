@@ -11,7 +11,7 @@ interface OutboxFilter {
   readonly key?: string | undefined
 }
 
-interface OutboxAdminParts {
+interface OutboxAdminDependencies {
   readonly db: Database
   readonly store: OutboxStore
   readonly backlog: Backlog
@@ -24,9 +24,9 @@ const replayedTogether = 100
 
 /** Operations for operators. */
 export class OutboxAdmin {
-  readonly #parts: OutboxAdminParts
+  readonly #parts: OutboxAdminDependencies
 
-  constructor(parts: OutboxAdminParts) {
+  constructor(parts: OutboxAdminDependencies) {
     this.#parts = parts
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type DatabaseTime, LeaseLost } from '@plinth/coordination'
+import { type DatabaseTime, LeaseLostError } from '@plinth/coordination'
 import { type Database, exactInteger, insertRows, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { DeliveryRow, dueAtOnce, EventRow, waitsForItsTurn } from './entities.ts'
@@ -175,11 +175,11 @@ export class OutboxStore {
   /**
    * Records that one handler is done while others are not. Uses the current transaction if there is one.
    *
-   * @throws LeaseLost
+   * @throws LeaseLostError
    */
   async note(claim: Claim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
-      if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLost()
+      if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLostError()
       const delivery = { id: this.#db.newId(), eventId: claim.id, handler, deliveredAt: this.#now() }
       await insertRows(this.#db, DeliveryRow, [delivery])
     })
@@ -188,11 +188,11 @@ export class OutboxStore {
   /**
    * Finishes the event after all handlers are done.
    *
-   * @throws LeaseLost
+   * @throws LeaseLostError
    */
   async finish({ id, key, token }: Claim): Promise<void> {
     const finished = await this.#leave(key, `${delivered} where id = ? and lease_token = ?`, [this.#now(), id, token])
-    if (!finished) throw new LeaseLost()
+    if (!finished) throw new LeaseLostError()
   }
 
   /**
@@ -225,7 +225,7 @@ export class OutboxStore {
   /**
    * Schedules the next attempt of the event.
    *
-   * @throws LeaseLost
+   * @throws LeaseLostError
    */
   async retry({ id, token }: Claim, delayMs: number, reason: string): Promise<void> {
     const later = this.#time.after(delayMs)
@@ -239,7 +239,7 @@ export class OutboxStore {
   /**
    * Marks the event as failed. Later events of its key continue to wait.
    *
-   * @throws LeaseLost
+   * @throws LeaseLostError
    */
   async fail({ id, token }: Claim, reason: string): Promise<void> {
     await this.#change(
@@ -252,7 +252,7 @@ export class OutboxStore {
   /**
    * Releases the claim without counting the attempt.
    *
-   * @throws LeaseLost
+   * @throws LeaseLostError
    */
   async release({ id, token }: Claim): Promise<void> {
     await this.#change(
@@ -331,7 +331,7 @@ export class OutboxStore {
   }
 
   async #change(sql: string, parameters: readonly Parameter[]): Promise<void> {
-    if ((await this.#db.execute(sql, parameters)) === 0) throw new LeaseLost()
+    if ((await this.#db.execute(sql, parameters)) === 0) throw new LeaseLostError()
   }
 
   #now(): Date {

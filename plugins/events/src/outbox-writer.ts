@@ -14,7 +14,7 @@ const maxKeyLength = 200
 const maxAheadMs = 3_653 * 86_400_000
 const controlCharacter = /[\p{Cc}\p{Cs}]/u
 
-interface OutboxWriterParts {
+interface OutboxWriterDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly time: DatabaseTime
@@ -26,13 +26,13 @@ interface OutboxWriterParts {
 
 /** Writes events to the outbox. */
 export class OutboxWriter {
-  readonly #parts: OutboxWriterParts
+  readonly #parts: OutboxWriterDependencies
   /**
    * Current write of each transaction. Without waiting for it, calls that are not awaited would mix their statements.
    */
   readonly #writing = new WeakMap<object, Promise<unknown>>()
 
-  constructor(parts: OutboxWriterParts) {
+  constructor(parts: OutboxWriterDependencies) {
     this.#parts = parts
   }
 

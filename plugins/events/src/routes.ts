@@ -81,7 +81,7 @@ const viewOf = (event: EventRow) => ({
   finishedAt: event.finishedAt?.toISOString() ?? null,
 })
 
-interface OutboxRouteParts {
+interface OutboxRouteDependencies {
   readonly product: Kernel
   readonly db: Database
   readonly admin: OutboxAdmin
@@ -91,11 +91,11 @@ interface OutboxRouteParts {
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<OutboxRouteParts>()
+const { route } = routesWith<OutboxRouteDependencies>()
 
 /** Runs the work and writes its audit record in one transaction. */
 const recorded = <T>(
-  { db, product }: Pick<OutboxRouteParts, 'db' | 'product'>,
+  { db, product }: Pick<OutboxRouteDependencies, 'db' | 'product'>,
   request: AuditedRequest,
   verb: 'replay' | 'skip',
   events: number | AuditSummary,

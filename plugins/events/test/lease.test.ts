@@ -306,7 +306,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const lost = new Promise((resolve) => signal.addEventListener('abort', resolve))
     await clock.advance(leaseMs / 3)
     await lost
-    t.match(signal.reason, { name: 'LeaseLost' })
+    t.match(signal.reason, { name: 'LeaseLostError' })
     finish.resolve()
     await slow.dispatcher.drain(new AbortController().signal)
   })

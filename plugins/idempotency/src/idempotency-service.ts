@@ -20,7 +20,7 @@ const maxWorkMs = 15 * 60_000
  */
 const retryAfterSeconds = 2
 
-interface IdempotencyParts {
+interface IdempotencyDependencies {
   readonly store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly clock: Clock
@@ -46,10 +46,10 @@ const nothingKept = '-'
 
 /** Marks running calls with leases in the shared store, and stores the results of completed calls. */
 export class IdempotencyService implements Idempotency {
-  readonly #parts: IdempotencyParts
+  readonly #parts: IdempotencyDependencies
   readonly #failures: RepeatedFailureLog
 
-  constructor(parts: IdempotencyParts) {
+  constructor(parts: IdempotencyDependencies) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'shared store failed; calls with an idempotency key are refused',

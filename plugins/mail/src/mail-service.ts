@@ -88,7 +88,7 @@ interface MailSettings {
   readonly dkim: Dkim | undefined
 }
 
-interface MailParts {
+interface MailDependencies {
   readonly drivers: ReadonlyMap<string, MailDriver>
   /** Returns the settings. Called for every mail, so that a change takes effect immediately. */
   readonly settings: () => MailSettings
@@ -101,11 +101,11 @@ const maxSubjectLength = 998
 const maxTextLength = 1_000_000
 
 export class MailService implements Mail {
-  readonly #parts: MailParts
+  readonly #parts: MailDependencies
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<unknown>>()
 
-  constructor(parts: MailParts) {
+  constructor(parts: MailDependencies) {
     this.#parts = parts
   }
 

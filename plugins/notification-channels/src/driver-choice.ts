@@ -9,7 +9,7 @@ import {
 } from '@plinth/kernel'
 import {
   ProviderChoice,
-  type ProviderChoiceParts,
+  type ProviderChoiceOptions,
   type ProviderStrategy,
   providerStrategies,
 } from './provider-choice.ts'
@@ -61,7 +61,7 @@ export const driverKeyNames = (channel: string): readonly string[] =>
 
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 
-interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
+interface DriverChoiceOptions extends Pick<ProviderChoiceOptions, 'clock' | 'restMs'> {
   readonly strategy: () => ProviderStrategy
   readonly order: () => readonly string[]
   /** Returns the codes of the drivers that can send. */
@@ -76,10 +76,10 @@ interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'
 }
 
 export class DriverChoice {
-  readonly #parts: DriverChoiceParts
+  readonly #parts: DriverChoiceOptions
   readonly #choice: ProviderChoice
 
-  constructor(parts: DriverChoiceParts) {
+  constructor(parts: DriverChoiceOptions) {
     this.#parts = parts
     const isFaulty = (failure: DeliveryOutcome) => failure.outcome !== 'accepted' && parts.isFaulty(failure)
     const movesOn = (failure: DeliveryOutcome) =>

@@ -9,7 +9,7 @@ import type { Clock, DeliveryOutcome } from '@plinth/kernel'
 export const providerStrategies = ['single', 'failover', 'round-robin'] as const
 export type ProviderStrategy = (typeof providerStrategies)[number]
 
-export interface ProviderChoiceParts {
+export interface ProviderChoiceOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Milliseconds during which a failed provider is tried last, unless the provider specifies another time. */
   readonly restMs: () => number
@@ -27,12 +27,12 @@ export interface ProviderChoiceParts {
  * all providers rest, they are still tried, so a short outage never stops a channel.
  */
 export class ProviderChoice {
-  readonly #parts: ProviderChoiceParts
+  readonly #parts: ProviderChoiceOptions
   /** Monotonic time in milliseconds until which a provider rests, by its code. */
   readonly #restsUntil = new Map<string, number>()
   #turn = 0
 
-  constructor(parts: ProviderChoiceParts) {
+  constructor(parts: ProviderChoiceOptions) {
     this.#parts = parts
   }
 

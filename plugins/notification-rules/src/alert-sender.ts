@@ -34,16 +34,16 @@ export const ruleScope: Principal = {
   can: () => false,
 }
 
-interface SenderParts {
+interface SenderDependencies {
   readonly notification: Pick<Notification, 'enqueue'>
   readonly identity: Pick<Identity, 'assertInScope' | 'isInScope'>
   readonly log: Logger
 }
 
 export class AlertSender {
-  readonly #parts: SenderParts
+  readonly #parts: SenderDependencies
 
-  constructor(parts: SenderParts) {
+  constructor(parts: SenderDependencies) {
     this.#parts = parts
   }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { databaseMs } from '@plinth/coordination'
+import { databaseTimeMsSql } from '@plinth/coordination'
 import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
@@ -110,7 +110,7 @@ export class AlertStates {
 
   /** Adds to the count of an alert. Returns false if the alert has no row. */
   async #add(stateKey: string, thresholdWindowMs: number | undefined, by: number, keptMs: number): Promise<boolean> {
-    const now = databaseMs(this.#db, this.#clock)
+    const now = databaseTimeMsSql(this.#db, this.#clock)
     const isOver = `expires_at_ms <= ${now.sql}`
     const isPast = thresholdWindowMs === undefined ? '' : ` or window_started_at_ms + ? <= ${now.sql}`
     const past: readonly Parameter[] =
@@ -143,7 +143,7 @@ export class AlertStates {
   }
 
   async #read(stateKey: string): Promise<CountedAlert> {
-    const now = databaseMs(this.#db, this.#clock)
+    const now = databaseTimeMsSql(this.#db, this.#clock)
     const [row] = await this.#db.query<Row>(
       `select counted, last_sent_at_ms, unresolved_since_ms, last_escalated_at_ms, ${now.sql} as now_ms
        from ${table} where state_key = ?`,

@@ -79,7 +79,7 @@ const ruleCode = new RegExp(ruleCodePattern)
 const maxKeyLength = 200
 const largestCount = 1_000_000
 
-interface RaisedEventsParts {
+interface RaisedEventsDependencies {
   readonly db: Database
   readonly rules: RuleCache
   readonly states: AlertStates
@@ -92,9 +92,9 @@ interface RaisedEventsParts {
 }
 
 export class RaisedEvents implements NotificationRules {
-  readonly #parts: RaisedEventsParts
+  readonly #parts: RaisedEventsDependencies
 
-  constructor(parts: RaisedEventsParts) {
+  constructor(parts: RaisedEventsDependencies) {
     this.#parts = parts
   }
 

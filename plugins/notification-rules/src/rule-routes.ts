@@ -37,7 +37,7 @@ import {
 } from './rule-views.ts'
 import type { Rules } from './rules.ts'
 
-interface RuleRouteParts {
+interface RuleRouteDependencies {
   readonly rules: Rules
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined
@@ -71,7 +71,7 @@ const taskView = Type.Object({
   status: Type.Enum(taskStates),
 })
 
-const { route } = routesWith<RuleRouteParts>()
+const { route } = routesWith<RuleRouteDependencies>()
 
 /** Routes for operators (document 2 of the specification, "Notification rules"). */
 export const ruleRoutes = [

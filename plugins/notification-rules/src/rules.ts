@@ -26,7 +26,7 @@ interface RuleFilter {
   readonly keyword?: string | undefined
 }
 
-interface RulesParts {
+interface RulesDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
@@ -41,9 +41,9 @@ export const maxRules = 2000
 
 /** Reads and changes rules. Each change writes an audit entry in the same transaction. */
 export class Rules {
-  readonly #parts: RulesParts
+  readonly #parts: RulesDependencies
 
-  constructor(parts: RulesParts) {
+  constructor(parts: RulesDependencies) {
     this.#parts = parts
   }
 

@@ -35,15 +35,15 @@ export const ownerFinder =
 /** Channels that do not send in quiet hours. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
-interface QuietUsersParts {
+interface QuietUsersDependencies {
   readonly clock: Pick<Clock, 'now'>
   readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
 }
 
 export class QuietUsers {
-  readonly #parts: QuietUsersParts
+  readonly #parts: QuietUsersDependencies
 
-  constructor(parts: QuietUsersParts) {
+  constructor(parts: QuietUsersDependencies) {
     this.#parts = parts
   }
 

@@ -129,7 +129,7 @@ export const renderingKeys = {
   }),
 }
 
-interface RenderingParts {
+interface MessageRendererDependencies {
   readonly config: Pick<ConfigView<typeof renderingKeys>, 'get'>
   readonly log: Logger
   readonly templates: Templates | undefined
@@ -150,10 +150,10 @@ interface Preview {
 type Traits = Pick<NotificationChannel['traits'], 'texts'>
 
 /** Renders the template of a message (document 2 of the specification, "Template rules"), or translates its texts. */
-export class Rendering {
-  readonly #parts: RenderingParts
+export class MessageRenderer {
+  readonly #parts: MessageRendererDependencies
 
-  constructor(parts: RenderingParts) {
+  constructor(parts: MessageRendererDependencies) {
     this.#parts = parts
   }
 

@@ -18,7 +18,7 @@ import {
 } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { templates } from '@plinth/template'
-import { ChannelEntries } from './channels/channel-entries.ts'
+import { ChannelDirectory } from './channels/channel-entries.ts'
 import { ChannelOverview } from './channels/channel-overview.ts'
 import { ChannelTests } from './channels/channel-tests.ts'
 import { ChannelTexts, ChannelVerifier } from './channels/channel-verifier.ts'
@@ -27,10 +27,10 @@ import { MessageQueue } from './delivery/message-queue.ts'
 import { AdministratorsSend } from './facade/administrators-send.ts'
 import { Audience } from './facade/audience.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
-import { type NotificationSettings, Outgoing, type OutgoingParts, type SendMeter } from './facade/outgoing.ts'
+import { type NotificationSettings, Outgoing, type OutgoingDependencies, type SendMeter } from './facade/outgoing.ts'
 import { type OwnerOf, ownerFinder, QuietUsers } from './recipients.ts'
-import { localized, Rendering } from './rendering.ts'
-import { type RecorderParts, SendRecorder } from './send-log/recorder.ts'
+import { localized, MessageRenderer } from './rendering.ts'
+import { type RecorderDependencies, SendRecorder } from './send-log/recorder.ts'
 import { SendLogWriter } from './send-log/send-log-writer.ts'
 
 export const requires = {
@@ -47,7 +47,10 @@ export const requires = {
 } as const
 
 /** Objects that the setup of the plugin passes in. */
-interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {
+interface Given
+  extends ServicesOf<typeof requires>,
+    Pick<OutgoingDependencies, 'redact'>,
+    Pick<RecorderDependencies, 'countLost'> {
   readonly db: Database | undefined
   readonly translator: Translator | undefined
   readonly config: ConfigView<typeof keys>
@@ -59,13 +62,13 @@ interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact
   readonly meter: SendMeter | undefined
 }
 
-export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectOf'> {
+export interface Wired extends Given, Pick<OutgoingDependencies, 'hintText' | 'subjectOf'> {
   readonly ownerOf: OwnerOf
   /** Undefined in a product without a database. */
   readonly writer: SendLogWriter | undefined
   /** Undefined in a product without a database. */
   readonly recorder: SendRecorder | undefined
-  readonly rendering: Rendering
+  readonly rendering: MessageRenderer
   readonly outgoing: Outgoing
   /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
@@ -73,7 +76,7 @@ export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectO
   readonly quiet: QuietUsers
   readonly administrators: AdministratorsSend
   readonly audience: Audience
-  readonly entries: ChannelEntries
+  readonly entries: ChannelDirectory
   readonly texts: ChannelTexts
   readonly verifier: ChannelVerifier
   readonly overview: ChannelOverview
@@ -89,7 +92,7 @@ export const resolvers: Resolvers<Wired, Given> = {
   recorder: asFunction(
     ({ db, writer, clock, log, countLost }) => db && writer && new SendRecorder({ db, writer, clock, log, countLost }),
   ),
-  rendering: asClass(Rendering),
+  rendering: asClass(MessageRenderer),
   hintText: asFunction(
     ({ translator }) =>
       (hint) =>
@@ -109,7 +112,7 @@ export const resolvers: Resolvers<Wired, Given> = {
   quiet: asClass(QuietUsers),
   administrators: asClass(AdministratorsSend),
   audience: asClass(Audience),
-  entries: asClass(ChannelEntries),
+  entries: asClass(ChannelDirectory),
   texts: asClass(ChannelTexts),
   verifier: asClass(ChannelVerifier),
   overview: asClass(ChannelOverview),

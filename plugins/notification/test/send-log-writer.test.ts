@@ -2,7 +2,7 @@
 import type { Database } from '@plinth/database'
 import type { NotificationMessage, OutcomeName } from '@plinth/kernel'
 import t from 'tap'
-import { SendLogWriter, type SendLogWriterParts } from '../src/send-log/send-log-writer.ts'
+import { SendLogWriter, type SendLogWriterDependencies } from '../src/send-log/send-log-writer.ts'
 
 const values: Readonly<Record<string, unknown>> = {
   'platform.notification.retry.enabled': true,
@@ -21,7 +21,7 @@ const message: NotificationMessage = {
 }
 
 /** Returns the status of a send after this outcome, and whether the message is sent again. */
-function concluded(outcome: OutcomeName, more: Partial<SendLogWriterParts> = {}, attempt = 1) {
+function concluded(outcome: OutcomeName, more: Partial<SendLogWriterDependencies> = {}, attempt = 1) {
   const writer = new SendLogWriter({
     db: {} as Database,
     events: { publish: async () => undefined as never },

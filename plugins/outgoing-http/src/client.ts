@@ -28,7 +28,7 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-interface ClientParts {
+interface ClientDependencies {
   readonly settings: () => OutgoingSettings
   readonly clock: Clock
   readonly lookup: Lookup
@@ -56,7 +56,7 @@ const isTlsCode = (code: string) =>
 
 /** Sends the outgoing requests of the whole product. */
 export class OutgoingHttpClient implements OutgoingHttp {
-  readonly #parts: ClientParts
+  readonly #parts: ClientDependencies
   readonly #deadlines: Deadlines
   #rules: AddressRules
   #agent: Agent
@@ -64,7 +64,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
   readonly #retiring = new Set<Agent>()
   #stopped = false
 
-  constructor(parts: ClientParts) {
+  constructor(parts: ClientDependencies) {
     this.#parts = parts
     this.#deadlines = new Deadlines(parts.clock)
     this.#rules = new AddressRules(parts.settings())

@@ -21,7 +21,7 @@ import {
 import { businessError, errorKeyOf, outcomeText, ResidualDataError } from './declarations.ts'
 import { compareModuleCodes, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
-interface CleanupParts {
+interface CleanupDependencies {
   readonly cleanups: ReadonlyMap<string, QuickstartCleanup>
   readonly database: Database
   readonly audit: CleanupAudit
@@ -61,10 +61,10 @@ const removalDeadlineMs = 300_000
  * not at all.
  */
 export class CleanupService {
-  readonly #parts: CleanupParts
+  readonly #parts: CleanupDependencies
   readonly #stopping = new AbortController()
 
-  constructor(parts: CleanupParts) {
+  constructor(parts: CleanupDependencies) {
     this.#parts = parts
   }
 

@@ -79,7 +79,7 @@ export interface LimiterSettings {
   readonly failurePolicy: FailurePolicy
 }
 
-export interface DecisionParts {
+export interface DeciderDependencies {
   readonly stores: ReadonlyMap<string, RateLimitStore>
   readonly settings: LimiterSettings
   readonly clock: Clock
@@ -132,14 +132,14 @@ export const fallbackStoreKey = (storeName: string, key: string) => `${storeName
  * synchronous, because a promise costs more than a decision in memory.
  */
 export class Decider {
-  readonly #parts: DecisionParts
+  readonly #parts: DeciderDependencies
   readonly #watch: StoreWatch
   readonly #denials: DenyCache
   readonly #monotonic: () => number
   readonly #keys: CompleteKeys
   readonly #stores = new Map<string, KnownStore>()
 
-  constructor(parts: DecisionParts) {
+  constructor(parts: DeciderDependencies) {
     this.#parts = parts
     this.#watch = parts.watch
     this.#denials = parts.denials

@@ -54,7 +54,7 @@ const identityKey = async (resolvers: readonly IdentityResolver[], request: Requ
 
 type Reply = Parameters<GuardHandler>[1]
 
-interface GuardParts {
+interface GuardDependencies {
   readonly limiter: StoreRateLimiter
   readonly limits: RouteLimitRegistry
   /** Settings that are read for each request. */
@@ -68,7 +68,14 @@ interface GuardParts {
 }
 
 /** Returns a guard that enforces declared limits. Runs after validation, so invalid input uses no quota. */
-export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }: GuardParts): RouteGuard {
+export function rateLimitGuard({
+  limiter,
+  limits,
+  settings,
+  keyPrefix,
+  clock,
+  resolvers,
+}: GuardDependencies): RouteGuard {
   const routeHandler = (route: RouteInfo, limit: RateLimited): GuardHandler => {
     const { caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
     const base = [keyPrefix, quotaName(route, limit)].filter((part) => part !== '').join(':')

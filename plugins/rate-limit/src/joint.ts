@@ -2,7 +2,7 @@ import type { RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext 
 import type { JointResult, RateLimitResult } from './contract.ts'
 import {
   type Decider,
-  type DecisionParts,
+  type DeciderDependencies,
   isLimiting,
   type LimitingRule,
   type ResolvedRule,
@@ -45,10 +45,10 @@ class StoreFailure extends Error {
 
 /** Decides several requests together: all take their costs, or none does. */
 export class JointRequestDecider {
-  readonly #parts: DecisionParts
+  readonly #parts: DeciderDependencies
   readonly #decider: Decider
 
-  constructor(parts: DecisionParts, decider: Decider) {
+  constructor(parts: DeciderDependencies, decider: Decider) {
     this.#parts = parts
     this.#decider = decider
   }

@@ -3,7 +3,7 @@ import type { Clock, Logger, RateLimitStore } from '@plinth/kernel'
 import { Counter, type Registry } from 'prom-client'
 import type { StoreCalls } from './store-calls.ts'
 
-interface StoreWatchParts {
+interface StoreWatchDependencies {
   readonly clock: Clock
   readonly log: Logger
   readonly calls: StoreCalls
@@ -29,12 +29,12 @@ interface StoreFailureState {
  * background succeeds, so that callers need not wait. Logs the start and the end of a failure once.
  */
 export class StoreWatch {
-  readonly #parts: StoreWatchParts
+  readonly #parts: StoreWatchDependencies
   readonly #troubled = new Map<string, StoreFailureState>()
   readonly #toldAt = new Map<string, number>()
   readonly #stopped = new AbortController()
 
-  constructor(parts: StoreWatchParts) {
+  constructor(parts: StoreWatchDependencies) {
     this.#parts = parts
   }
 

@@ -1,7 +1,7 @@
 import type { ConsumeRequest, DeclaredLimit, JointResult, LimitRule, RateLimiter, RateLimitResult } from './contract.ts'
 import {
   Decider,
-  type DecisionParts,
+  type DeciderDependencies,
   defaultStoreKey,
   fallbackStoreKey,
   fallbackStoreName,
@@ -13,17 +13,17 @@ import { storeUnavailable, tooManyRequests } from './declarations.ts'
 import { JointRequestDecider } from './joint.ts'
 import { checkCost, checkRequest, checkRule, requestOf } from './request-rules.ts'
 
-interface LimiterParts extends DecisionParts {
+interface LimiterDependencies extends DeciderDependencies {
   readonly addressKey: (address: string) => string
 }
 
 /** The limiter for other plugins. Checks requests, then decides them. */
 export class StoreRateLimiter implements RateLimiter {
-  readonly #parts: LimiterParts
+  readonly #parts: LimiterDependencies
   readonly #decider: Decider
   readonly #joint: JointRequestDecider
 
-  constructor(parts: LimiterParts) {
+  constructor(parts: LimiterDependencies) {
     this.#parts = parts
     this.#decider = new Decider(parts)
     this.#joint = new JointRequestDecider(parts, this.#decider)

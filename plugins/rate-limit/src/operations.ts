@@ -7,7 +7,7 @@ import { draftHeaders, limitHeaders } from './guard.ts'
 import type { StoreWatch } from './limiter-metrics.ts'
 import type { LiveSettings } from './settings.ts'
 
-interface OperationsParts {
+interface OperationsDependencies {
   readonly stores: ReadonlyMap<string, RateLimitStore>
   readonly settings: LiveSettings
   readonly annotationEnabled: boolean
@@ -51,7 +51,7 @@ const view = Type.Object({
 
 /** Route of the operations snapshot (document 1 of the specification, "Endpoints"), with the names of decision B19. */
 export const operations = [
-  routesWith<OperationsParts>().route({
+  routesWith<OperationsDependencies>().route({
     method: 'GET',
     path: '/api/v1/admin/rate-limit/operations',
     summary: 'Get the effective rate limit settings, stores and advice for production',
@@ -63,7 +63,7 @@ export const operations = [
 ]
 
 function snapshot(
-  { stores, settings, annotationEnabled, watch, server }: OperationsParts,
+  { stores, settings, annotationEnabled, watch, server }: OperationsDependencies,
   locale: string,
 ): Static<typeof view> {
   const { clientIpRules, hasMetrics: metricsAvailable } = server

@@ -77,14 +77,14 @@ const clockView = Type.Object({
   problems: { ...count, description: '1 while irreversible tasks are stopped, otherwise 0.' },
 })
 
-interface ClockParts {
+interface ClockDependencies {
   readonly db: Database
   /** Wall clock of the host in milliseconds since the epoch. */
   readonly hostNow: () => number
   readonly product: Kernel
 }
 
-const { route } = routesWith<ClockParts>()
+const { route } = routesWith<ClockDependencies>()
 
 export const clockRoutes = [
   route({
@@ -120,7 +120,7 @@ export const clockRoutes = [
   }),
 ]
 
-function viewOfClock({ db: { clock }, hostNow }: ClockParts): Static<typeof clockView> {
+function viewOfClock({ db: { clock }, hostNow }: ClockDependencies): Static<typeof clockView> {
   const { problem } = clock
   return {
     state: problem?.kind ?? 'agrees',

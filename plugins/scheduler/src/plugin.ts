@@ -18,7 +18,7 @@ import { routes } from './routes.ts'
 import { SchedulerService } from './scheduler-service.ts'
 import { TaskDispatch, UnchangedTaskWatch } from './task-dispatch.ts'
 import { TaskRows, taskData } from './task-rows.ts'
-import { failureEvents, runMetrics, TaskRunner } from './task-runner.ts'
+import { createRunMetrics, failureEvents, TaskRunner } from './task-runner.ts'
 
 /**
  * Runs the scheduled tasks of all plugins, each on one instance at a time (requirements K-011, K-018; decision A11).
@@ -74,7 +74,7 @@ export default definePlugin({
 
     if (!roles.has('worker') || tasks.length === 0) return
 
-    const counts = services.metrics && runMetrics(services.metrics, () => dispatch.overdue()?.ms ?? 0)
+    const counts = services.metrics && createRunMetrics(services.metrics, () => dispatch.overdue()?.ms ?? 0)
     const watch = new UnchangedTaskWatch(clock, times)
     const runner = new TaskRunner({
       tasks,

@@ -6,7 +6,7 @@ import { RunRow, type TaskRow } from './entities.ts'
 import { isDelayedByClockProblem } from './task-dispatch.ts'
 import type { TaskRows } from './task-rows.ts'
 
-interface ServiceParts {
+interface ServiceDependencies {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly db: Database
@@ -20,9 +20,9 @@ const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], s
 type Together = () => Promise<void>
 
 export class SchedulerService implements Scheduler {
-  readonly #parts: ServiceParts
+  readonly #parts: ServiceDependencies
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServiceDependencies) {
     this.#parts = parts
   }
 

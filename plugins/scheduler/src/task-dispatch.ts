@@ -42,7 +42,7 @@ export class UnchangedTaskWatch {
 
 const waitOr = (action: 'run' | 'take-away', ms: number): NextAction => (ms <= 0 ? { action } : { action: 'wait', ms })
 
-interface DispatchParts {
+interface DispatchDependencies {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: UnchangedTaskWatch
@@ -54,11 +54,11 @@ interface DispatchParts {
 
 /** Polls the rows of all tasks, dispatches due tasks and takes over lost ones. */
 export class TaskDispatch {
-  readonly #parts: DispatchParts
+  readonly #parts: DispatchDependencies
   /** Due tasks, each with its turn and the monotonic time since when it is due. */
   readonly #due = new Map<string, { readonly turn: string; readonly since: number }>()
 
-  constructor(parts: DispatchParts) {
+  constructor(parts: DispatchDependencies) {
     this.#parts = parts
   }
 

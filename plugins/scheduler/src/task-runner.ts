@@ -36,7 +36,7 @@ interface RunMetrics {
  *
  * @param overdueMs returns how long in milliseconds the longest overdue task has waited
  */
-export function runMetrics(registry: Registry, overdueMs: () => number): RunMetrics {
+export function createRunMetrics(registry: Registry, overdueMs: () => number): RunMetrics {
   const of = { labelNames: ['task', 'outcome'] as const, registers: [registry] }
   const runs = new Counter({
     ...of,
@@ -65,7 +65,7 @@ export function runMetrics(registry: Registry, overdueMs: () => number): RunMetr
   }
 }
 
-interface RunnerParts {
+interface RunnerDependencies {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: UnchangedTaskWatch
@@ -85,11 +85,11 @@ const trimEvery = 10
 
 /** Runs tasks on this instance. Each run holds the lease of its row. */
 export class TaskRunner {
-  readonly #parts: RunnerParts
+  readonly #parts: RunnerDependencies
   readonly #byName: ReadonlyMap<string, BoundScheduledTask>
   readonly runs: LeasedRuns<string>
 
-  constructor(parts: RunnerParts) {
+  constructor(parts: RunnerDependencies) {
     const { tasks, times, clock, log, onEnded } = parts
     this.#parts = parts
     this.#byName = new Map(tasks.map((task) => [task.name, task]))

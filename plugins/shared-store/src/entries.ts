@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { databaseMs, readDatabaseTime } from '@plinth/coordination'
+import { databaseTimeMsSql, readDatabaseTime } from '@plinth/coordination'
 import { column, type Database, insertMissing, putRows, type RowOf, selectionOf } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { nameLength } from './migrations/0001-create-entries.ts'
@@ -124,7 +124,7 @@ export class Entries {
     leaseMs: number,
     keptMs: number,
   ): Promise<boolean> {
-    const { sql: now, parameters } = databaseMs(this.#db, this.#clock)
+    const { sql: now, parameters } = databaseTimeMsSql(this.#db, this.#clock)
     const changed = await this.#db.reserved.execute(
       `update shared_store_entry set content = ?, since = ${now} + ?, expires_at = ${now} + ?
        where name = ? and variant = ? and content = ? and since > ${now}`,

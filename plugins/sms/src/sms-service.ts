@@ -28,7 +28,7 @@ function internationalNumber(text: string, countryCode: string): string | undefi
   return international.test(whole) ? whole : undefined
 }
 
-interface SmsParts {
+interface SmsDependencies {
   readonly drivers: ReadonlyMap<string, SmsDriver>
   /** Returns the code of the configured driver; empty if none is configured. */
   readonly driver: () => string
@@ -43,9 +43,9 @@ interface SmsParts {
 const maxReferenceLength = 64
 
 export class SmsService implements Sms {
-  readonly #parts: SmsParts
+  readonly #parts: SmsDependencies
 
-  constructor(parts: SmsParts) {
+  constructor(parts: SmsDependencies) {
     this.#parts = parts
   }
 

@@ -3,7 +3,7 @@ import { type Clock, type DeliveryOutcome, errorReason, fitTextToColumn, type Lo
 import type { SocialMessage } from './contract.ts'
 import { OutboundRow } from './entities.ts'
 
-interface OutboundParts {
+interface OutboundDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
@@ -18,9 +18,9 @@ interface OutboundFilter {
 
 /** Stores one row per message, including messages that were rejected without being sent. */
 export class OutboundLog {
-  readonly #parts: OutboundParts
+  readonly #parts: OutboundDependencies
 
-  constructor(parts: OutboundParts) {
+  constructor(parts: OutboundDependencies) {
     this.#parts = parts
   }
 

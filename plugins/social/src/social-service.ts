@@ -17,7 +17,7 @@ import {
   tokenCodes,
 } from './wechat/messages.ts'
 
-interface SocialParts {
+interface SocialDependencies {
   readonly accounts: () => Readonly<Record<string, SocialAccount>>
   readonly tokens: AccessTokens
   readonly http: OutgoingHttp
@@ -33,9 +33,9 @@ const maxTextLength = 2_048
 
 /** Sends with WeChat. If WeChat rejects the access token, gets a new one and tries once more. */
 export class SocialService implements Social {
-  readonly #parts: SocialParts
+  readonly #parts: SocialDependencies
 
-  constructor(parts: SocialParts) {
+  constructor(parts: SocialDependencies) {
     this.#parts = parts
   }
 

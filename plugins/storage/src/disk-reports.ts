@@ -64,16 +64,16 @@ export const maxCounted = 10_000
 /** Time limit in milliseconds for checking or counting a disk. */
 const checkTimeoutMs = 5_000
 
-interface DiskReportParts {
+interface DiskReportDependencies {
   readonly storage: Pick<Storage, 'disks' | 'list'>
   readonly disks: ReadonlyMap<string, Pick<Disk, 'verify'>>
   readonly clock: Clock
 }
 
 export class DiskReports {
-  readonly #parts: DiskReportParts
+  readonly #parts: DiskReportDependencies
 
-  constructor(parts: DiskReportParts) {
+  constructor(parts: DiskReportDependencies) {
     this.#parts = parts
   }
 

@@ -23,13 +23,13 @@ const signedQuery = Type.Object({
   signature: Type.String({ pattern: '^[A-Za-z0-9_-]*$', maxLength: 64 }),
 })
 
-interface RouteParts {
+interface RouteDependencies {
   readonly storage: StorageService
   readonly signer: UrlSigner
   readonly publicMaxAgeMs: () => number
 }
 
-const { rawRoute } = routesWith<RouteParts>()
+const { rawRoute } = routesWith<RouteDependencies>()
 
 /** Routes that send files: public files to everyone, other files by signed URL. */
 export const routes = [

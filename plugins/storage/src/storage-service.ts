@@ -85,7 +85,7 @@ const quietMs = 5_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
-interface StorageParts {
+interface StorageDependencies {
   readonly config: ConfigView<typeof keys>
   /** Absolute path of the directory with the disks. */
   readonly root: string
@@ -99,7 +99,7 @@ interface StorageParts {
 const comparable = (directory: string) => directory.normalize('NFKC').toLowerCase()
 
 export class StorageService implements Storage {
-  readonly #parts: StorageParts
+  readonly #parts: StorageDependencies
   readonly #urlGuards = new Map<string, UrlGuard>()
   /** Failure logs by disk, for disks that have failed before. */
   readonly #failures = new Map<string, RepeatedFailureLog>()
@@ -108,7 +108,7 @@ export class StorageService implements Storage {
   readonly publicDisk: string
   readonly localDisk: string
 
-  constructor(parts: StorageParts) {
+  constructor(parts: StorageDependencies) {
     this.#parts = parts
     this.publicDisk = parts.config.get('platform.storage.public-disk')
     this.localDisk = parts.config.get('platform.storage.local-disk')

@@ -38,7 +38,7 @@ import {
 } from './template-admin.ts'
 import { allChannels, canonicalLocale } from './template-service.ts'
 
-interface TemplateRouteParts {
+interface TemplateRouteDependencies {
   readonly db: Database
   readonly admin: TemplateAdmin
   readonly compiler: Pick<Compiler, 'preview'>
@@ -120,7 +120,7 @@ const query = Type.Object({
   keyword: Type.Optional(line(100, { description: 'Part of the code or subject.' })),
 })
 
-const { route } = routesWith<TemplateRouteParts>()
+const { route } = routesWith<TemplateRouteDependencies>()
 
 /** Routes for operators who edit templates. */
 export const templateRoutes = [

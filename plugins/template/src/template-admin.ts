@@ -78,7 +78,7 @@ export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
 /** The operator who changes a template, and the request. */
 export type Author = AuditedRequest & { readonly username: string }
 
-interface TemplateAdminParts {
+interface TemplateAdminDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly compiler: Pick<Compiler, 'compile'>
@@ -87,9 +87,9 @@ interface TemplateAdminParts {
 
 /** Changes templates. A source is compiled before it is stored, so that every stored template can be rendered. */
 export class TemplateAdmin {
-  readonly #parts: TemplateAdminParts
+  readonly #parts: TemplateAdminDependencies
 
-  constructor(parts: TemplateAdminParts) {
+  constructor(parts: TemplateAdminDependencies) {
     this.#parts = parts
   }
 

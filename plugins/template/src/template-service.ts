@@ -70,7 +70,7 @@ function compare(one: readonly (string | number)[], other: readonly (string | nu
   return at < 0 ? 0 : (one[at] ?? '') < (other[at] ?? '') ? -1 : 1
 }
 
-interface TemplateServiceParts {
+interface TemplateServiceDependencies {
   readonly db: Pick<Database, 'fork' | 'query'>
   /** Returns the default language. Called for each query, because the language may change. */
   readonly defaultLocale: () => string
@@ -88,11 +88,11 @@ interface Loaded {
  * effect immediately on every instance. Only the compiled form of a version is cached, because it never changes.
  */
 export class TemplateService implements Templates {
-  readonly #parts: TemplateServiceParts
+  readonly #parts: TemplateServiceDependencies
   /** Compiled templates by id and version. */
   readonly #loaded: LRUCache<string, Loaded>
 
-  constructor(parts: TemplateServiceParts) {
+  constructor(parts: TemplateServiceDependencies) {
     this.#parts = parts
     this.#loaded = new LRUCache({ max: 10_000, maxSize: parts.cacheSize })
   }

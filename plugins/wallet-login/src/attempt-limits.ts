@@ -8,7 +8,7 @@ import type { WalletLoginConfig } from './config.ts'
 
 const area = 'wallet-login'
 
-interface UnusualParts {
+interface UnusualDependencies {
   /** Undefined in a product without the plugin `events`. Alerts are then only logged. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
@@ -27,13 +27,13 @@ interface Measure {
  * alert per window. The response does not wait for it.
  */
 export class UnusualAttemptAlerts {
-  readonly #parts: UnusualParts
+  readonly #parts: UnusualDependencies
   /** For each step: monotonic time in milliseconds until which no other alert is sent. */
   readonly #quietUntil = new Map<LimitedStep, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: RepeatedFailureLog
 
-  constructor(parts: UnusualParts) {
+  constructor(parts: UnusualDependencies) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'operators are not alerted of unusual wallet logins, because the store or the outbox fails',
@@ -75,7 +75,7 @@ export const method = 'wallet'
 /** Calls that are limited. */
 export type LimitedStep = 'challenge' | 'login'
 
-interface LimitParts {
+interface LimitDependencies {
   readonly limiter: Pick<RateLimiter, 'assertAllAllowed' | 'addressKey' | 'reset'>
   readonly config: WalletLoginConfig
   readonly unusual: Pick<UnusualAttemptAlerts, 'noticed'>
@@ -95,9 +95,9 @@ const root = 'platform.wallet-login.rate-limit'
  * each one costs computing time or an entry in the shared store.
  */
 export class AttemptLimits {
-  readonly #parts: LimitParts
+  readonly #parts: LimitDependencies
 
-  constructor(parts: LimitParts) {
+  constructor(parts: LimitDependencies) {
     this.#parts = parts
   }
 

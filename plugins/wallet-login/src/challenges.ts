@@ -60,7 +60,7 @@ interface TakenChallenge {
 /** Reason why a challenge is invalid. Only the audit contains it. */
 type ChallengeProblem = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
 
-interface ChallengeParts {
+interface ChallengeDependencies {
   readonly store: Pick<SharedStore, 'set' | 'take'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: () => {
@@ -81,9 +81,9 @@ const keptAfterExpiryMs = 15 * 60_000
  * logins with the same signature, on all instances, only one gets the challenge.
  */
 export class Challenges {
-  readonly #parts: ChallengeParts
+  readonly #parts: ChallengeDependencies
 
-  constructor(parts: ChallengeParts) {
+  constructor(parts: ChallengeDependencies) {
     this.#parts = parts
   }
 

@@ -8,7 +8,7 @@ import type { WalletLoginConfig } from './config.ts'
 import { businessError } from './failures.ts'
 import type { WalletLogin } from './wallet-login.ts'
 
-interface WalletRouteParts {
+interface WalletRouteDependencies {
   readonly challenges: Challenges
   readonly login: WalletLogin
   readonly limits: AttemptLimits
@@ -17,7 +17,7 @@ interface WalletRouteParts {
 
 const address = line(100, { description: 'EVM address. The checksum of an address in mixed case must be valid.' })
 
-const { route } = routesWith<WalletRouteParts>()
+const { route } = routesWith<WalletRouteDependencies>()
 
 /** @throws BusinessError "400" `web3.address-invalid`; "400" `wallet-login.address-refused` for the zero address */
 function checkedAddress(text: string) {

@@ -38,7 +38,7 @@ const byContractOf = (chainId: number | undefined) => `eip-1271:${chainId}`
 /** Number of RPC providers that must confirm a contract wallet before it can log in to an account with permissions. */
 const confirmingProviders = 2
 
-interface WalletLoginParts {
+interface WalletLoginDependencies {
   readonly challenges: Challenges
   readonly verifier: Pick<WalletVerifier, 'verifyPersonal' | 'verifyPersonalOnChain'>
   readonly accounts: Pick<Accounts, 'findByExternal' | 'resolveExternal' | 'storeExternalProof'>
@@ -61,9 +61,9 @@ interface ContractProof {
 
 /** Opens a session for a signed challenge. The first login of a wallet creates its account. */
 export class WalletLogin {
-  readonly #parts: WalletLoginParts
+  readonly #parts: WalletLoginDependencies
 
-  constructor(parts: WalletLoginParts) {
+  constructor(parts: WalletLoginDependencies) {
     this.#parts = parts
   }
 

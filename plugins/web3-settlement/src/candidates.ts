@@ -38,13 +38,13 @@ interface Asked {
 
 type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
 
-type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
+type CandidateDependencies = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
 /** Compares orders with their chains and with transfers that are already used. Writes nothing. */
 export class Candidates {
-  readonly #parts: CandidateParts
+  readonly #parts: CandidateDependencies
 
-  constructor(parts: CandidateParts) {
+  constructor(parts: CandidateDependencies) {
     this.#parts = parts
   }
 

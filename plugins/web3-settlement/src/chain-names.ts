@@ -26,7 +26,7 @@ interface NamedPlan {
   readonly claimedBy?: readonly string[]
 }
 
-interface NameParts {
+interface NameDependencies {
   readonly chains: Pick<Chains, 'list'>
   /** Undefined if another plugin provides the chains. */
   readonly tokens: Tokens | undefined
@@ -35,7 +35,7 @@ interface NameParts {
 
 export async function namesOf(
   request: Pick<HttpRequest, 'principal'>,
-  { chains, tokens, payments }: NameParts,
+  { chains, tokens, payments }: NameDependencies,
   plans: readonly NamedPlan[],
 ): Promise<ChainNames> {
   const known = (await chains.list()).map((chain) => [chain.name, explorerBase(chain)] as const)

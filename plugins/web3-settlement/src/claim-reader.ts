@@ -22,7 +22,7 @@ interface ReviewClaim {
   readonly order: PaymentOrder
 }
 
-type ClaimParts = Pick<Parts, 'db' | 'payments'>
+type ClaimDependencies = Pick<Parts, 'db' | 'payments'>
 
 /** Maximum number of reviews that are read. More are unlikely, because operators save each review manually. */
 const maxReviews = 2_000
@@ -30,9 +30,9 @@ const maxOrdersAtOnce = 200
 
 /** Reads which other orders claim the same transfers. */
 export class ClaimReader {
-  readonly #parts: ClaimParts
+  readonly #parts: ClaimDependencies
 
-  constructor(parts: ClaimParts) {
+  constructor(parts: ClaimDependencies) {
     this.#parts = parts
   }
 

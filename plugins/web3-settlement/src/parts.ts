@@ -16,7 +16,7 @@ import {
 import { payments } from '@plinth/money/payments'
 import { notification } from '@plinth/notification'
 import { chains, tokens, walletVerifier } from '@plinth/web3'
-import { AuditLogs } from './audit/audit-logs.ts'
+import { AuditLogStore } from './audit/audit-logs.ts'
 import { AuditOrderSelection } from './audit/audit-walk.ts'
 import { SettledAudit } from './audit/settled-audit.ts'
 import { Candidates } from './candidates.ts'
@@ -29,7 +29,7 @@ import { OverdueReviews, type OverdueRules } from './execution/overdue-reviews.t
 import { Settlements } from './execution/settlements.ts'
 import { PayerProofs } from './payer-proofs.ts'
 import type { ReviewApprovals } from './reviews/review-approvals.ts'
-import { ReviewLogs, Savers } from './reviews/review-logs.ts'
+import { ReviewLogStore, Savers } from './reviews/review-logs.ts'
 
 export const requires = {
   kernel,
@@ -65,7 +65,7 @@ export interface Parts extends Given {
   readonly needsSecondPerson: () => boolean
   readonly claims: ClaimReader
   readonly candidates: Candidates
-  readonly reviews: ReviewLogs
+  readonly reviews: ReviewLogStore
   readonly payers: PayerProofs
   readonly savers: Savers
   readonly attempts: Attempts
@@ -77,7 +77,7 @@ export interface Parts extends Given {
   readonly finalConfirmations: () => number
   readonly auditWalk: AuditOrderSelection
   readonly audit: SettledAudit
-  readonly logs: AuditLogs
+  readonly logs: AuditLogStore
 }
 
 const auto = 'platform.money.web3.settlement.review.auto'
@@ -107,7 +107,7 @@ export const resolvers: Resolvers<Parts, Given> = {
   ),
   claims: asClass(ClaimReader),
   candidates: asClass(Candidates),
-  reviews: asClass(ReviewLogs),
+  reviews: asClass(ReviewLogStore),
   payers: asClass(PayerProofs),
   savers: asClass(Savers),
   attempts: asClass(Attempts),
@@ -122,5 +122,5 @@ export const resolvers: Resolvers<Parts, Given> = {
   ),
   auditWalk: asClass(AuditOrderSelection),
   audit: asClass(SettledAudit),
-  logs: asClass(AuditLogs),
+  logs: asClass(AuditLogStore),
 }

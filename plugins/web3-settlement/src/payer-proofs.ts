@@ -3,7 +3,7 @@ import type { OrderSettlements, PayerClaim, SettlementView } from './contract.ts
 import { businessError } from './failures.ts'
 import type { Parts } from './parts.ts'
 
-type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
+type PayerDependencies = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
 
 /** Name of the provider of wallet identities. */
 const walletProvider = 'evm'
@@ -14,9 +14,9 @@ const walletProvider = 'evm'
 const keyProofs: readonly (string | null)[] = ['ecrecover', null]
 
 export class PayerProofs implements OrderSettlements {
-  readonly #parts: PayerParts
+  readonly #parts: PayerDependencies
 
-  constructor(parts: PayerParts) {
+  constructor(parts: PayerDependencies) {
     this.#parts = parts
   }
 

@@ -4,7 +4,7 @@ import { requireAddress } from './addresses.ts'
 import type { Chains, TypedDataVerification, VerificationResult, WalletVerifier } from './contract.ts'
 import { businessError } from './failures.ts'
 
-interface OpenRouteParts {
+interface OpenRouteDependencies {
   readonly verifier: WalletVerifier
   readonly chains: Pick<Chains, 'get'>
 }
@@ -57,7 +57,7 @@ const resultMembers = {
 }
 const text = Type.Optional(Type.String())
 
-const { route } = routesWith<OpenRouteParts>()
+const { route } = routesWith<OpenRouteDependencies>()
 
 /**
  * Routes that only verify. They create no login and no data, and use no nonce (document 3 of the specification,

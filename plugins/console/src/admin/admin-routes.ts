@@ -38,7 +38,7 @@ import { metricChartOperation } from './overview.ts'
 import type { PageRegistry } from './page-registry.ts'
 import { pluginFactsView, viewOfPlugins, viewPlugins } from './plugin-facts.ts'
 
-interface AdminRouteParts {
+interface AdminRouteDependencies {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageRegistry
   readonly exports: ListExport
@@ -60,7 +60,7 @@ export const viewMetrics = 'console:metrics:view'
 const momentOf = (ms: number) => new Date(ms).toISOString()
 
 /** Returns the units of the amounts of all plugins, with names in the given language. */
-const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
+const unitsIn = (sources: AdminRouteDependencies['units'], locale: string) =>
   Object.fromEntries(
     [...sources.values()].flatMap((bring) =>
       [...bring()].map(([code, { displayName, scale, symbol }]) => [
@@ -72,7 +72,7 @@ const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
 
 const adminPath = '/admin/'
 
-const { route, rawRoute } = routesWith<AdminRouteParts>()
+const { route, rawRoute } = routesWith<AdminRouteDependencies>()
 
 const word = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(?:[.-][a-z0-9]+)*$' })
 
@@ -432,4 +432,4 @@ function withHead(html: string, { base, ways }: { readonly base: string; readonl
 }
 
 /** Routes of the back office pages and of the API that these pages use. */
-export const adminRoutes: readonly Route<AdminRouteParts>[] = [...apiRoutes, ...pageRoutes]
+export const adminRoutes: readonly Route<AdminRouteDependencies>[] = [...apiRoutes, ...pageRoutes]

@@ -41,7 +41,7 @@ class MergedNames {
   }
 }
 
-interface ChangeFeedParts {
+interface ChangeFeedDependencies {
   readonly db: Pick<Database, 'onWritten'>
   /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
@@ -78,7 +78,7 @@ const lateMs = 10_000
  * changes only while another instance has open pages. Lost messages are tolerated, because pages also poll.
  */
 export class ChangeFeed {
-  readonly #parts: ChangeFeedParts
+  readonly #parts: ChangeFeedDependencies
   readonly #own = randomUUID()
   readonly #failures: RepeatedFailureLog
   readonly #toBrowsers: MergedNames
@@ -92,7 +92,7 @@ export class ChangeFeed {
   readonly #writtenAt = new Map<string, number>()
   #stops: readonly (() => void | Promise<void>)[] = []
 
-  constructor(parts: ChangeFeedParts) {
+  constructor(parts: ChangeFeedDependencies) {
     const { clock, log, tell } = parts
     this.#parts = parts
     this.#toBrowsers = new MergedNames(tellMs, clock, tell)

@@ -4,7 +4,7 @@ import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import type { PageRegistry } from './page-registry.ts'
 
-interface HintStreamParts {
+interface HintStreamDependencies {
   readonly book: Pick<PageRegistry, 'readers' | 'callable' | 'groups'>
   readonly identity: Pick<Identity, 'standingSessions' | 'principalOf'>
   /** Called repeatedly while at least one stream is open. */
@@ -37,13 +37,13 @@ interface Stream {
  * have changed. Events contain no data, so the permissions of the operations still apply.
  */
 export class HintStreams {
-  readonly #parts: HintStreamParts
+  readonly #parts: HintStreamDependencies
   readonly #failures: RepeatedFailureLog
   readonly #streams = new Set<Stream>()
   readonly #stopped = new AbortController()
   #isKept = false
 
-  constructor(parts: HintStreamParts) {
+  constructor(parts: HintStreamDependencies) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'sessions behind open pages of the back office cannot be checked',

@@ -55,7 +55,7 @@ const thereMs = 150_000
 /** Milliseconds during which a result is reused. This is shorter than one step of a chart. */
 const recentMs = 5_000
 
-interface JoinedHistoryParts {
+interface JoinedHistoryDependencies {
   readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
   /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
@@ -76,7 +76,7 @@ interface Asked {
  * respond. If no page is open, nothing is sent.
  */
 export class JoinedHistory {
-  readonly #parts: JoinedHistoryParts
+  readonly #parts: JoinedHistoryDependencies
   readonly #own = randomUUID()
   readonly #failures: RepeatedFailureLog
   /** Other processes by id, with their name and the time of their last message. */
@@ -88,7 +88,7 @@ export class JoinedHistory {
   #stop: (() => Promise<void>) | undefined
   #askedAt = Number.NEGATIVE_INFINITY
 
-  constructor(parts: JoinedHistoryParts) {
+  constructor(parts: JoinedHistoryDependencies) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'charts of the back office show this instance alone; the others cannot be asked',

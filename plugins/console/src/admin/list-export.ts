@@ -44,7 +44,7 @@ interface Rows {
   readonly next?: string | null
 }
 
-export interface Unit {
+export interface AmountUnitOfColumn {
   readonly displayName: string
   readonly scale: number
   readonly symbol?: string | undefined
@@ -58,7 +58,7 @@ export interface ExportRequest {
   /** Members to export. If empty, all columns of the page are exported. */
   readonly columns: readonly string[]
   readonly locale: string
-  readonly units: Readonly<Record<string, Unit>>
+  readonly units: Readonly<Record<string, AmountUnitOfColumn>>
 }
 
 /** A list of which the first rows have been read. */
@@ -73,7 +73,7 @@ interface StartedList {
   readonly cutText: string
 }
 
-interface ListExportParts {
+interface ListExportDependencies {
   readonly http: Pick<HttpServer, 'inject'>
   readonly book: Pick<PageRegistry, 'page' | 'labels'>
 }
@@ -89,9 +89,9 @@ export interface RejectedListResponse {
  * credentials of the caller. Therefore the permission, data scope, validation and masking of the operation apply.
  */
 export class ListExport {
-  readonly #parts: ListExportParts
+  readonly #parts: ListExportDependencies
 
-  constructor(parts: ListExportParts) {
+  constructor(parts: ListExportDependencies) {
     this.#parts = parts
   }
 
@@ -252,9 +252,9 @@ const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency
  * Units of currencies by code. They are cached, because each amount cell needs a unit, and creating a `NumberFormat` is
  * slow.
  */
-const currencyUnits = new Map<string, Unit>()
+const currencyUnits = new Map<string, AmountUnitOfColumn>()
 
-function unitOf(code: string, units: ExportRequest['units']): Unit | undefined {
+function unitOf(code: string, units: ExportRequest['units']): AmountUnitOfColumn | undefined {
   if (Object.hasOwn(units, code)) return units[code]
   const currency = code.toUpperCase()
   if (!currencies.has(currency)) return undefined

@@ -33,7 +33,7 @@ interface CounterValue {
   readonly value: number
 }
 
-interface MetricHistoryParts {
+interface MetricHistoryDependencies {
   readonly registry: {
     getSingleMetric(name: string): { get(): Promise<{ readonly values: readonly CounterValue[] }> } | undefined
   }
@@ -80,7 +80,7 @@ type ChartCounts = Map<string, Map<string, LineCounts>>
 export class MetricHistory {
   /** Name of this process among the instances of the product. */
   readonly instance = instanceName()
-  readonly #parts: MetricHistoryParts
+  readonly #parts: MetricHistoryDependencies
   readonly #failures: RepeatedFailureLog
   readonly #countsOfCharts = new Map<string, ChartCounts>()
   /** Monotonic end times of the steps. Corrections of the system time do not change their order. */
@@ -88,7 +88,7 @@ export class MetricHistory {
   readonly #ended = { hour: 0, day: 0 }
   #began: number | undefined
 
-  constructor(parts: MetricHistoryParts) {
+  constructor(parts: MetricHistoryDependencies) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'metrics cannot be read for the charts of the back office; what they count now is shown later',

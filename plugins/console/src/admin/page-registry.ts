@@ -56,7 +56,7 @@ interface PageGroupView {
   readonly pages: readonly PageEntry[]
 }
 
-interface PageRegistryParts {
+interface PageRegistryDependencies {
   readonly http: Pick<HttpServer, 'openapi' | 'routes'>
   /** All plugins of the product, for the help texts of fields. */
   readonly plugins: readonly Pick<Plugin, 'id' | 'messages'>[]
@@ -75,10 +75,10 @@ const maxIds = 200
 
 /** The pages of the product, for users who may see them. */
 export class PageRegistry {
-  readonly #parts: PageRegistryParts
+  readonly #parts: PageRegistryDependencies
   #operations: Promise<ReadonlyMap<string, Operation>> | undefined
 
-  constructor(parts: PageRegistryParts) {
+  constructor(parts: PageRegistryDependencies) {
     this.#parts = parts
   }
 

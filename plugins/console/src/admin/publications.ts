@@ -1,7 +1,7 @@
 import type { RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
-interface PublicationParts {
+interface PublicationDependencies {
   /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish'> | undefined
   readonly channel: string
@@ -10,10 +10,10 @@ interface PublicationParts {
 
 /** Sends messages to the other processes of the product. A lost message is only logged. */
 export class Publications<Message> {
-  readonly #parts: PublicationParts
+  readonly #parts: PublicationDependencies
   readonly #sending = new Set<Promise<void>>()
 
-  constructor(parts: PublicationParts) {
+  constructor(parts: PublicationDependencies) {
     this.#parts = parts
   }
 

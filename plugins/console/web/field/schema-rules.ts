@@ -32,7 +32,7 @@ const bytesPer: Readonly<Record<string, number>> = {
 }
 
 /** Parses a size such as `1024`, `64kB` or `10MiB` to bytes; `undefined` for any other text. */
-export function bytesOf(text: string): number | undefined {
+export function parseByteSize(text: string): number | undefined {
   const [, amount, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(text) ?? []
   const factor = Object.hasOwn(bytesPer, unit) ? bytesPer[unit] : undefined
   if (amount === undefined || factor === undefined) return undefined
@@ -43,7 +43,7 @@ export function bytesOf(text: string): number | undefined {
 /** Functions that convert a text of each format to a number. */
 const amountReaders: Readonly<Record<string, (text: string) => number | undefined>> = {
   duration: millisecondsOf,
-  bytes: bytesOf,
+  bytes: parseByteSize,
 }
 
 const wordUnits = [

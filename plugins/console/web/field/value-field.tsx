@@ -7,12 +7,12 @@ import { SchemaField } from './schema-field.tsx'
 import {
   type BrokenSchemaRule,
   bytesInWords,
-  bytesOf,
   durationInWords,
   itemSchema,
   memberSchema,
   millisecondsOf,
   othersSchema,
+  parseByteSize,
   rulesWithin,
   type Schema,
 } from './schema-rules.ts'
@@ -140,7 +140,7 @@ const typed = (next: string | boolean, values: readonly unknown[] | undefined) =
 function AmountHint({ format, text }: { readonly format: unknown; readonly text: string }) {
   const { language } = useSpeech()
   const milliseconds = format === 'duration' ? millisecondsOf(text) : undefined
-  const bytes = format === 'bytes' ? bytesOf(text) : undefined
+  const bytes = format === 'bytes' ? parseByteSize(text) : undefined
   if (milliseconds !== undefined)
     return <span className={classes.hint}>= {durationInWords(milliseconds, language)}</span>
   return bytes === undefined ? null : <span className={classes.hint}>= {bytesInWords(bytes, language)}</span>

@@ -10,7 +10,7 @@ import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
 import type { Installation } from './installation.ts'
 import { StepNavigation, type WizardStep } from './step-navigation.tsx'
-import type { Found } from './steps/configuration-step.tsx'
+import type { ServerFieldError } from './steps/configuration-step.tsx'
 import { EnvironmentStep } from './steps/environment-step.tsx'
 import type { InstallForm } from './wire.ts'
 
@@ -87,7 +87,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   const [step, setStep] = useState<WizardStep>('environment')
   const [values, setValues] = useState<Values | undefined>(undefined)
   const [form, setForm] = useState<InstallForm>({})
-  const [found, setFound] = useState<Found | undefined>(undefined)
+  const [found, setFound] = useState<ServerFieldError | undefined>(undefined)
   const [isSignedIn, setSignedIn] = useState(false)
   const { data: later, error } = useLoaded(loadLaterSteps)
   const installation = useMemo(() => later && new later.Installation(api, pageClock), [later, api])
@@ -181,7 +181,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
 }
 
 /** Returns the error of the failed installation that belongs to a form field. */
-function foundBy(installation: Installation): Found | undefined {
+function foundBy(installation: Installation): ServerFieldError | undefined {
   const { failedField, records, message } = installation.snapshot()
   return failedField === '' ? undefined : { field: failedField, message: records.at(-1)?.message ?? message }
 }

@@ -1,5 +1,5 @@
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
-import { type KeptLease, keepLease, type LeaseTimes } from '../leases/keep-lease.ts'
+import { type LeaseRenewal, type LeaseTimes, startLeaseRenewal } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
 const reasons = {
@@ -34,7 +34,7 @@ export class LeasedRun {
   }
 }
 
-export interface LeasedRunsParts<K, R extends LeasedRun> {
+export interface LeasedRunsOptions<K, R extends LeasedRun> {
   /** Name of the work in log messages, for example `scheduled task`. */
   readonly subject: string
   /** Log fields that identify a run. */
@@ -54,7 +54,7 @@ export interface LeasedRunsParts<K, R extends LeasedRun> {
 
 /** The runs on this instance. Each run holds the lease of a row. */
 export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
-  readonly #parts: LeasedRunsParts<K, R>
+  readonly #parts: LeasedRunsOptions<K, R>
   readonly #runs = new Map<K, R>()
   readonly #ends = new Set<Promise<void>>()
   /** Logs only the first failure and the recovery, because attempts repeat while the database is unavailable. */
@@ -62,7 +62,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   readonly #stopped = new AbortController()
   #isDraining = false
 
-  constructor(parts: LeasedRunsParts<K, R>) {
+  constructor(parts: LeasedRunsOptions<K, R>) {
     this.#parts = parts
     const texts = { failing: `${parts.subject} could not be begun`, over: `${parts.subject} can be begun again` }
     this.#begins = new RepeatedFailureLog(parts.log, texts)
@@ -107,12 +107,12 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     run: R,
     { key, claimedAt }: RowClaim<K>,
     renew: () => Promise<boolean>,
-    work: (lease: KeptLease) => Promise<T>,
+    work: (lease: LeaseRenewal) => Promise<T>,
   ): Promise<T> {
     const { subject, about, times, clock, log } = this.#parts
     const { beatMs: renewMs, giveUpMs } = times
     const over = this.#stopped.signal
-    const lease = keepLease({ clock, renewMs, giveUpMs, renew, over, heldSince: claimedAt })
+    const lease = startLeaseRenewal({ clock, renewMs, giveUpMs, renew, over, heldSince: claimedAt })
     lease.lost.addEventListener('abort', () => {
       if (run.hasEnded) return
       log.error(about(key), `${subject} lost its lease and is aborted`)

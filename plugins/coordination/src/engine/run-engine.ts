@@ -1,6 +1,6 @@
 import type { Clock, Logger, PluginContext } from '@plinth/kernel'
 import type { LeaseTimes } from '../leases/keep-lease.ts'
-import { PollLoop, type PollParts } from '../poll-loop.ts'
+import { PollLoop, type PollOptions } from '../poll-loop.ts'
 import type { WakeUp } from '../wake-up.ts'
 import { BullmqEngine, type QueueServer } from './bullmq-engine.ts'
 import { createEmbeddedEngine, type Engine } from './engine.ts'
@@ -44,12 +44,12 @@ function requireServer(name: string, server: QueueServer | undefined): QueueServ
   return server
 }
 
-export interface RunEngineParts {
+export interface RunEngineOptions {
   readonly engine: Engine
   /** Begins the run with this name if it is due. Settles after the run and never rejects. */
   readonly run: (name: string) => Promise<void>
-  /** Reads all rows and dispatches due runs; see `PollParts.look`. */
-  readonly look: PollParts['look']
+  /** Reads all rows and dispatches due runs; see `PollOptions.look`. */
+  readonly look: PollOptions['look']
   /** Maximum pause in milliseconds between two polls during activity. */
   readonly pollIntervalMs: () => number
   readonly times: LeaseTimes
@@ -63,10 +63,10 @@ export interface RunEngineParts {
 
 /** Polls for due runs and starts them, in this process or through a queue. */
 export class RunEngine {
-  readonly #parts: RunEngineParts
+  readonly #parts: RunEngineOptions
   readonly #loop: PollLoop
 
-  constructor(parts: RunEngineParts) {
+  constructor(parts: RunEngineOptions) {
     this.#parts = parts
     const { look, pollIntervalMs, subject, times, clock, log } = parts
     const pollMs = () => Math.min(pollIntervalMs(), times.maxPollMs)

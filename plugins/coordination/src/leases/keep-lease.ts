@@ -32,25 +32,25 @@ export const leaseTimes = (leaseMs: number): LeaseTimes => ({
 })
 
 /** One moment on the monotonic clock and on the wall clock of a process. */
-export interface Moment {
+export interface ClockReading {
   readonly monotonic: number
   readonly wall: number
 }
 
-export const momentOf = (clock: Pick<Clock, 'now' | 'monotonic'>): Moment => ({
+export const readClocks = (clock: Pick<Clock, 'now' | 'monotonic'>): ClockReading => ({
   monotonic: clock.monotonic(),
   wall: clock.now(),
 })
 
 /** The lease has expired, or another holder has it. */
-export class LeaseLost extends Error {
-  override readonly name = 'LeaseLost'
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError'
   constructor() {
     super('The lease was lost')
   }
 }
 
-export interface LeaseParts {
+export interface LeaseRenewalOptions {
   readonly clock: Clock
   /** Interval of the renewals in milliseconds. */
   readonly renewMs: number
@@ -62,7 +62,7 @@ export interface LeaseParts {
    */
   readonly isJudgedByRenewal?: boolean
   /** Moment before the lease was requested. */
-  readonly heldSince: Moment
+  readonly heldSince: ClockReading
   /**
    * Renews the lease. Returns false if the lease was lost. If it throws, the lease may or may not be renewed, and the
    * renewal is attempted again.
@@ -73,22 +73,29 @@ export interface LeaseParts {
   readonly over?: AbortSignal
 }
 
-export interface KeptLease {
-  /** Aborts with `LeaseLost` when the lease is lost or counts as lost. */
+export interface LeaseRenewal {
+  /** Aborts with `LeaseLostError` when the lease is lost or counts as lost. */
   readonly lost: AbortSignal
   /** Aborts when the lease is lost or no longer needed. */
   readonly over: AbortSignal
   /**
    * Renews the lease now if it may have expired unnoticed, for example while the process was suspended.
    *
-   * @throws LeaseLost or the error of `renew`
+   * @throws LeaseLostError or the error of `renew`
    */
   confirm(): Promise<void>
   end(): void
 }
 
 /** Renews a lease until it is no longer needed, and reports its loss. */
-export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts }: LeaseParts): KeptLease {
+export function startLeaseRenewal({
+  clock,
+  renewMs,
+  giveUpMs,
+  heldSince,
+  renew,
+  ...parts
+}: LeaseRenewalOptions): LeaseRenewal {
   const { isJudgedByRenewal = false, failures } = parts
   const ended = new AbortController()
   const lost = new AbortController()
@@ -96,10 +103,10 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
   let confirmedAt = heldSince
   const remainingMs = () => confirmedAt.monotonic + giveUpMs - clock.monotonic()
   const renewed = async () => {
-    const askedAt = momentOf(clock)
+    const askedAt = readClocks(clock)
     const isConfirmed = await renew()
     if (over.aborted) return lost.signal.throwIfAborted()
-    if (!isConfirmed) lost.abort(new LeaseLost())
+    if (!isConfirmed) lost.abort(new LeaseLostError())
     lost.signal.throwIfAborted()
     confirmedAt = askedAt
     failures?.succeeded()
@@ -110,7 +117,7 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
       if (over.aborted) return
       await renewed().catch((error: unknown) => {
         if (over.aborted) return
-        if (isJudgedByRenewal && remainingMs() <= 0) lost.abort(new LeaseLost())
+        if (isJudgedByRenewal && remainingMs() <= 0) lost.abort(new LeaseLostError())
         else failures?.failed(error)
       })
     }
@@ -118,7 +125,7 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
   const guard = async () => {
     for (;;) {
       const left = remainingMs()
-      if (left <= 0) return lost.abort(new LeaseLost())
+      if (left <= 0) return lost.abort(new LeaseLostError())
       await clock.sleep(left, over)
       if (over.aborted) return
     }
@@ -131,7 +138,7 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
     end: () => ended.abort(),
     async confirm() {
       // Some systems stop the monotonic clock during sleep, so the wall clock is checked too.
-      const { monotonic, wall } = momentOf(clock)
+      const { monotonic, wall } = readClocks(clock)
       const age = Math.max(monotonic - confirmedAt.monotonic, Math.abs(wall - confirmedAt.wall))
       if (age >= giveUpMs / 2) await renewed()
     },

@@ -1,12 +1,12 @@
 import { type Database, exactInteger, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
-import { type Moment, momentOf } from './keep-lease.ts'
+import { type ClockReading, readClocks } from './keep-lease.ts'
 
 /** When this instance saw the current state of a row. */
 export interface Sight {
   /** When the row was first seen in its current state. */
-  readonly since: Moment
+  readonly since: ClockReading
   /** Monotonic time of the last read that found an earlier state; minus infinity if there was none. */
   readonly changedAfter: number
 }
@@ -38,7 +38,7 @@ export class LeaseWatch<K> {
       return known
     }
     const changedAfter = known?.lastAsked ?? Number.NEGATIVE_INFINITY
-    const observation = { fence, beat, since: momentOf(this.#clock), changedAfter, lastAsked: askedAt }
+    const observation = { fence, beat, since: readClocks(this.#clock), changedAfter, lastAsked: askedAt }
     this.#seen.set(key, observation)
     return observation
   }
@@ -98,12 +98,12 @@ export const databaseTime = ({ dialect }: Pick<Database, 'dialect'>, clock: Cloc
 type Now = Pick<Clock, 'now'>
 
 /** Returns the clock of the database as whole milliseconds since the epoch, for integer columns. */
-export const databaseMs = ({ dialect }: Pick<Database, 'dialect'>, clock: Now): SqlTerm =>
+export const databaseTimeMsSql = ({ dialect }: Pick<Database, 'dialect'>, clock: Now): SqlTerm =>
   dialect === 'sqlite' ? { sql: '?', parameters: [clock.now()] } : { sql: databaseNow[dialect], parameters: [] }
 
 export async function readDatabaseTime(db: Pick<Database, 'dialect' | 'query'>, clock: Now): Promise<number> {
   if (db.dialect === 'sqlite') return clock.now()
-  const [row] = await db.query<{ at_ms: unknown }>(`select ${databaseMs(db, clock).sql} as at_ms`)
+  const [row] = await db.query<{ at_ms: unknown }>(`select ${databaseTimeMsSql(db, clock).sql} as at_ms`)
   return exactInteger(row?.at_ms ?? null)
 }
 
@@ -120,7 +120,7 @@ export interface RowClaim<K> {
   readonly key: K
   readonly fence: number
   /** Moment before the lease was requested. */
-  readonly claimedAt: Moment
+  readonly claimedAt: ClockReading
 }
 
 /** `holder` is null or absent if the row has no holder. */
@@ -128,7 +128,7 @@ interface Holder {
   readonly holder?: string | null | undefined
 }
 
-export interface RowLeaseParts {
+export interface RowLeaseOptions {
   readonly db: Database
   readonly clock: Clock
   /** Name of this process, unique among all processes that ever ran. */
@@ -146,9 +146,9 @@ const nothing: SqlTerm = { sql: '', parameters: [] }
  * row has changed.
  */
 export class RowLeases<K extends string | number> {
-  readonly #parts: RowLeaseParts
+  readonly #parts: RowLeaseOptions
 
-  constructor(parts: RowLeaseParts) {
+  constructor(parts: RowLeaseOptions) {
     this.#parts = parts
   }
 
@@ -158,7 +158,7 @@ export class RowLeases<K extends string | number> {
 
   async take(key: K, { fence, beat }: LeaseState, set = nothing, where = nothing): Promise<RowClaim<K> | undefined> {
     const { db, clock, instance } = this.#parts
-    const claimedAt = momentOf(clock)
+    const claimedAt = readClocks(clock)
     const taken = await this.#update(
       db,
       [{ sql: 'fence = fence + 1, holder = ?', parameters: [instance] }, set],

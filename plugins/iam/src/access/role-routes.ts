@@ -24,7 +24,7 @@ import { permissionCodes } from '../permissions.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import type { Roles } from './roles.ts'
 
-interface RoleRouteParts {
+interface RoleRouteDependencies {
   readonly db: Database
   readonly roles: Roles
   readonly catalogue: PermissionCatalogue
@@ -57,7 +57,7 @@ const permissionView = Type.Object({
   }),
 })
 
-const { route } = routesWith<RoleRouteParts>()
+const { route } = routesWith<RoleRouteDependencies>()
 
 async function viewOf(db: Database, role: Role | null, locale: string) {
   const [one] = await roleViews(db.fork(), role === null ? [] : [role], locale)

@@ -35,7 +35,7 @@ interface RoleContent {
   readonly permissions: readonly string[]
 }
 
-interface RoleParts {
+interface RoleDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly authority: Authority
@@ -47,9 +47,9 @@ interface RoleParts {
 
 /** Creates, changes and deletes roles. Every change runs under the lock of `Authority`. */
 export class Roles {
-  readonly #parts: RoleParts
+  readonly #parts: RoleDependencies
 
-  constructor(parts: RoleParts) {
+  constructor(parts: RoleDependencies) {
     this.#parts = parts
   }
 

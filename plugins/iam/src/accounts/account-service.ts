@@ -16,7 +16,7 @@ import {
 import { ExternalIdentityRow, Role, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { emailForms, loginLookupOf, normalizeOptionalMobile, usernameForms } from './account-names.ts'
-import type { UserParts, Users } from './users.ts'
+import type { UserDependencies, Users } from './users.ts'
 
 /**
  * Maximum number of attempts to find an unused generated name. One attempt is nearly always enough, because 2^32 names
@@ -27,16 +27,16 @@ const nameAttempts = 5
 /** A query has at most this many ids, because databases limit the number of parameters. */
 const usersPerQuery = 500
 
-interface AccountParts extends UserParts {
+interface AccountDependencies extends UserDependencies {
   readonly users: Users
   readonly catalogue: PermissionCatalogue
 }
 
 /** Implements the service `accounts`, by which other plugins access users. */
 export class AccountService implements Accounts {
-  readonly #parts: AccountParts
+  readonly #parts: AccountDependencies
 
-  constructor(parts: AccountParts) {
+  constructor(parts: AccountDependencies) {
     this.#parts = parts
   }
 

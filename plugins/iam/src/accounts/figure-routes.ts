@@ -3,12 +3,12 @@ import { count, described, routesWith, spanQuery, Type } from '@plinth/http'
 import { callerRowsSql } from '../access/data-scope.ts'
 import { permissionCodes } from '../permissions.ts'
 
-interface FigureParts {
+interface FigureDependencies {
   readonly db: Database
   readonly dayOf: (moment: Date) => string
 }
 
-const { route } = routesWith<FigureParts>()
+const { route } = routesWith<FigureDependencies>()
 
 export const figureRoutes = [
   route({

@@ -19,7 +19,7 @@ import { actorOf, attemptOf, attemptReasons, fieldReasons, password } from './in
 import type { Users } from './users.ts'
 import { ownView, sessionView, userViews, viewOfSession } from './views.ts'
 
-interface OwnRouteParts {
+interface OwnRouteDependencies {
   readonly db: Database
   readonly login: Login
   readonly users: Users
@@ -27,11 +27,11 @@ interface OwnRouteParts {
   readonly catalogue: PermissionCatalogue
 }
 
-const { route } = routesWith<OwnRouteParts>()
+const { route } = routesWith<OwnRouteDependencies>()
 
 async function viewOf(
   principal: Principal,
-  { db, catalogue }: Pick<OwnRouteParts, 'db' | 'catalogue'>,
+  { db, catalogue }: Pick<OwnRouteDependencies, 'db' | 'catalogue'>,
   locale: string,
 ) {
   const em = db.fork()

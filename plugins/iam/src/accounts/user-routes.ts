@@ -30,7 +30,7 @@ import { actorOf, fieldReasons, password, roleIds } from './inputs.ts'
 import type { Users } from './users.ts'
 import { sessionView, userView, userViews, viewOfSession } from './views.ts'
 
-interface UserRouteParts {
+interface UserRouteDependencies {
   readonly db: Database
   readonly users: Users
   readonly sessions: Sessions
@@ -60,7 +60,7 @@ const userQuery = Type.Object({
   roleId: Type.Optional(id),
 })
 
-const { route } = routesWith<UserRouteParts>()
+const { route } = routesWith<UserRouteDependencies>()
 
 async function viewOf(db: Database, user: User, locale: string) {
   const [one] = await userViews(db.fork(), [user], locale)

@@ -38,7 +38,7 @@ interface PasswordProof {
 /** Fields that affect neither sessions nor permissions. If only these fields change, cached permissions stay valid. */
 const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
-export interface UserParts {
+export interface UserDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly authority: Authority
@@ -57,9 +57,9 @@ export interface UserParts {
  * writing.
  */
 export class Users {
-  readonly #parts: UserParts
+  readonly #parts: UserDependencies
 
-  constructor(parts: UserParts) {
+  constructor(parts: UserDependencies) {
     this.#parts = parts
   }
 
@@ -306,7 +306,7 @@ export class Users {
 export async function removeAccount(
   em: SqlEntityManager,
   id: number,
-  { authority, events }: Pick<UserParts, 'authority' | 'events'>,
+  { authority, events }: Pick<UserDependencies, 'authority' | 'events'>,
 ): Promise<void> {
   await authority.changeOf(id)
   await em.nativeDelete(UserRole, { userId: id })

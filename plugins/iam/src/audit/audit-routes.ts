@@ -86,7 +86,7 @@ function decoded(text: string): string | undefined {
 
 const access = { permission: permissionCodes.auditView, scope: 'caller' } as const
 
-interface AuditRouteParts {
+interface AuditRouteDependencies {
   readonly db: Database
   readonly kernel: Pick<Kernel, 'contributions'>
   readonly i18n: Translator | undefined
@@ -94,7 +94,7 @@ interface AuditRouteParts {
 
 const range = rangeQuery('occurredAt', 'id')
 
-const { route } = routesWith<AuditRouteParts>()
+const { route } = routesWith<AuditRouteDependencies>()
 
 const newest = <T extends { id: number }, V>(
   db: Database,

@@ -5,7 +5,7 @@ import { businessError, iamError } from '../failures.ts'
 /** Maximum duration of one password hash in milliseconds. Each login waits for at least one hash. */
 const maxHashMs = 3_000
 
-interface HashTrialParts {
+interface HashTrialOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Returns the number of bytes that this process can still allocate. */
   readonly availableMemory: () => number
@@ -20,7 +20,7 @@ interface HashTrialParts {
  *
  * @throws PlinthError `PLINTH_IAM_PASSWORD_HASH`
  */
-export async function assertHashIsFast(settings: HashSettings, parts: HashTrialParts): Promise<void> {
+export async function assertHashIsFast(settings: HashSettings, parts: HashTrialOptions): Promise<void> {
   const { clock, availableMemory, hash = computeOne } = parts
   const { memoryBytes, passes, concurrency } = settings
   const needed = memoryBytes * concurrency

@@ -12,7 +12,7 @@ import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 
-export interface PersonalRecordsParts {
+export interface PersonalRecordsDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly kernel: Pick<Kernel, 'contributions'>
@@ -32,9 +32,9 @@ const erasedUser = 'erased-user'
 
 /** Implements the service `personalRecords`: export and erasure of a user in the tables of all plugins. */
 export class PersonalRecordService implements PersonalRecords {
-  readonly #parts: PersonalRecordsParts
+  readonly #parts: PersonalRecordsDependencies
 
-  constructor(parts: PersonalRecordsParts) {
+  constructor(parts: PersonalRecordsDependencies) {
     this.#parts = parts
   }
 

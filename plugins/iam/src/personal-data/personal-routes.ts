@@ -9,14 +9,14 @@ import { permissionCodes } from '../permissions.ts'
 /** Time limit of one erasure request in milliseconds. Another request continues the erasure. */
 const maxErasureMs = 300_000
 
-interface PersonalRouteParts {
+interface PersonalRouteDependencies {
   readonly personal: PersonalRecords
   /** Aborted when the product stops. */
   readonly stopping: AbortSignal
 }
 
 const path = '/api/v1/admin/iam/users/:id'
-const { route, rawRoute } = routesWith<PersonalRouteParts>()
+const { route, rawRoute } = routesWith<PersonalRouteDependencies>()
 
 const rowsView = Type.Object({
   plugin: Type.String({ description: 'ID of the plugin that stores the rows.' }),

@@ -52,7 +52,7 @@ export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof key
   }
 }
 
-interface LoginParts {
+interface LoginDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly hasher: PasswordHasher
@@ -64,9 +64,9 @@ interface LoginParts {
 
 /** Checks a password or a proof and opens a session. Every attempt is recorded in the login audit. */
 export class Login {
-  readonly #parts: LoginParts
+  readonly #parts: LoginDependencies
 
-  constructor(parts: LoginParts) {
+  constructor(parts: LoginDependencies) {
     this.#parts = parts
   }
 

@@ -27,7 +27,7 @@ export const isTokenShaped = (text: string) => form.test(text)
 /** Maximum number of listed sessions of a user. Ended sessions are purged, so more are very unusual. */
 const maxShown = 200
 
-interface SessionParts {
+interface SessionDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly authority: Authority
@@ -37,9 +37,9 @@ interface SessionParts {
 }
 
 export class Sessions {
-  readonly #parts: SessionParts
+  readonly #parts: SessionDependencies
 
-  constructor(parts: SessionParts) {
+  constructor(parts: SessionDependencies) {
     this.#parts = parts
   }
 

@@ -25,7 +25,7 @@ interface CheckedToken {
   restingUntil: number
 }
 
-interface TokenCheckParts {
+interface TokenCheckDependencies {
   readonly db: Database
   readonly authority: Authority
   readonly grants: RoleGrants
@@ -49,7 +49,7 @@ export class TokenCheck {
   readonly #known: LRUCache<string, CheckedToken>
   readonly #checks = new Map<string, Promise<CheckedToken>>()
 
-  constructor(parts: TokenCheckParts) {
+  constructor(parts: TokenCheckDependencies) {
     this.#db = parts.db
     this.#authority = parts.authority
     this.#grants = parts.grants

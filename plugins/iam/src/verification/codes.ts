@@ -58,7 +58,7 @@ const alertShare = 0.8
 
 const sha256 = (text: string) => hash('sha256', text)
 
-interface CodeParts {
+interface CodeDependencies {
   readonly store: CodeStore
   readonly limiter: RateLimiter
   readonly senders: Readonly<Record<VerificationChannel, VerificationCodeSender | undefined>>
@@ -85,9 +85,9 @@ interface Case {
 
 /** Sends and checks codes. Invalid requests are rejected before they count for a limit. */
 export class Codes implements VerificationCodes {
-  readonly #parts: CodeParts
+  readonly #parts: CodeDependencies
 
-  constructor(parts: CodeParts) {
+  constructor(parts: CodeDependencies) {
     this.#parts = parts
   }
 

@@ -40,11 +40,11 @@ const countryReasons = { sms: ['verification.country-not-allowed'], email: [] }
 type SendBody = Static<(typeof sendBodies)[VerificationChannel]>
 type CheckBody = Static<(typeof checkBodies)[VerificationChannel]>
 
-interface RouteParts {
+interface RouteDependencies {
   readonly codes: VerificationCodes
 }
 
-const { route } = routesWith<RouteParts>()
+const { route } = routesWith<RouteDependencies>()
 
 export const routes = [...routesOf('sms', 'text message'), ...routesOf('email', 'e-mail')]
 
@@ -94,7 +94,7 @@ const proofScene = 'confirm-email'
  * `confirm-email`.
  */
 export const proofRoutes = [
-  routesWith<RouteParts & { readonly accounts: Accounts }>().route({
+  routesWith<RouteDependencies & { readonly accounts: Accounts }>().route({
     method: 'POST',
     path: '/api/v1/iam/users/me/email/confirm',
     summary:

@@ -11,7 +11,7 @@ export interface StoredContent {
   readonly content: InboxContent
 }
 
-interface ContentReaderParts {
+interface ContentReaderDependencies {
   readonly db: Database
   readonly translator: Pick<Translator, 'resolve'> | undefined
   readonly storage: Pick<Storage, 'resolveUrl'> | undefined
@@ -22,9 +22,9 @@ interface ContentReaderParts {
 const noJump = jumpTargetOf({})
 
 export class ContentReader {
-  readonly #parts: ContentReaderParts
+  readonly #parts: ContentReaderDependencies
 
-  constructor(parts: ContentReaderParts) {
+  constructor(parts: ContentReaderDependencies) {
     this.#parts = parts
   }
 

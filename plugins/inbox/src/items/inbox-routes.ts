@@ -20,7 +20,7 @@ import { businessError } from '../failures.ts'
 import type { InboxReader } from './inbox-reader.ts'
 import type { ReadState } from './read-state.ts'
 
-interface InboxRouteParts {
+interface InboxRouteDependencies {
   readonly reader: InboxReader
   readonly state: ReadState
 }
@@ -40,7 +40,7 @@ const callerOf = (request: Pick<HttpRequest, 'principal'>) => requirePrincipal(r
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<InboxRouteParts>()
+const { route } = routesWith<InboxRouteDependencies>()
 
 const reading = [
   route({

@@ -56,7 +56,7 @@ interface AddedChunk extends AddedItems {
   readonly content: StoredContent | undefined
 }
 
-interface ItemWriterParts {
+interface ItemWriterDependencies {
   readonly db: Database
   readonly events: Events
   readonly preferences: NotificationPreferences
@@ -68,9 +68,9 @@ interface ItemWriterParts {
 
 /** Writes messages to inboxes. The content is stored once, and each recipient gets a small row. */
 export class ItemWriter {
-  readonly #parts: ItemWriterParts
+  readonly #parts: ItemWriterDependencies
 
-  constructor(parts: ItemWriterParts) {
+  constructor(parts: ItemWriterDependencies) {
     this.#parts = parts
   }
 

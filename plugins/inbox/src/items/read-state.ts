@@ -8,7 +8,7 @@ import type { ContentReader } from './content-reader.ts'
 
 const step = 500
 
-interface ReadStateParts {
+interface ReadStateDependencies {
   readonly db: Database
   readonly events: Events
   readonly contents: ContentReader
@@ -17,9 +17,9 @@ interface ReadStateParts {
 
 /** Marks items as read, and removes them. Items of other users are treated as unknown. */
 export class ReadState {
-  readonly #parts: ReadStateParts
+  readonly #parts: ReadStateDependencies
 
-  constructor(parts: ReadStateParts) {
+  constructor(parts: ReadStateDependencies) {
     this.#parts = parts
   }
 

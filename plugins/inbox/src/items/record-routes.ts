@@ -18,7 +18,7 @@ import { permissionCodes } from '../permissions.ts'
 import type { ContentReader } from './content-reader.ts'
 import type { InboxReader } from './inbox-reader.ts'
 
-interface RecordRouteParts {
+interface RecordRouteDependencies {
   readonly reader: InboxReader
   readonly contents: ContentReader
 }
@@ -29,7 +29,7 @@ const query = Type.Object({ ...listQuery.properties, messageId })
 /** Sort order of the index, so that the database need not sort. */
 const byUser = [{ property: 'userId', direction: 'asc' }] as const
 
-const { route } = routesWith<RecordRouteParts>()
+const { route } = routesWith<RecordRouteDependencies>()
 
 /** Routes for operators (document 2 of the specification, "Endpoints"). */
 export const recordRoutes = [

@@ -33,7 +33,7 @@ import type { InstallStatus } from '../wizard/install-status.ts'
 import { sessionUnknown } from '../wizard/wizard-routes.ts'
 import type { AdminService } from './admin-service.ts'
 
-type AdminRouteParts = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
+type AdminRouteDependencies = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
   readonly admin: AdminService
   readonly status: InstallStatus
   readonly stepOverview: StepOverview
@@ -135,7 +135,7 @@ const resetView = Type.Object({
 })
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
-function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteParts, name: string, content: object) {
+function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteDependencies, name: string, content: object) {
   return reply
     .header('cache-control', 'no-store')
     .header('content-disposition', `attachment; filename="${name}-${site.dayOf(new Date(clock.now()))}.json"`)
@@ -143,12 +143,12 @@ function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteParts, na
     .send(redact(JSON.stringify(content, undefined, 2)))
 }
 
-async function diagnosticsOf(request: Parameters<typeof callerOf>[0], { admin }: AdminRouteParts) {
+async function diagnosticsOf(request: Parameters<typeof callerOf>[0], { admin }: AdminRouteDependencies) {
   const { sessions, ...rest } = await admin.diagnostics(callerOf(request))
   return { ...rest, sessions: sessions.map(viewOfSession) }
 }
 
-async function sessionOf(id: string, limit: number | undefined, { sessions, journal }: AdminRouteParts) {
+async function sessionOf(id: string, limit: number | undefined, { sessions, journal }: AdminRouteDependencies) {
   const session = await sessions.find(id)
   if (session === undefined) throw sessionUnknown()
   return { session: viewOfSession(session), records: [...(await journal.newest(limitOf(limit), id))] }
@@ -163,7 +163,7 @@ const stateRequestOf = ({ body, reason }: { body: Static<typeof stateBody>; reas
 const started = rangeQuery('startedAt')
 const occurred = rangeQuery('occurredAt', 'id')
 
-const { route, rawRoute } = routesWith<AdminRouteParts>()
+const { route, rawRoute } = routesWith<AdminRouteDependencies>()
 
 const overviewRoutes = [
   route({

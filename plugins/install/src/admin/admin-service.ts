@@ -15,7 +15,7 @@ import type { Translate } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import type { WizardService } from '../wizard/wizard-service.ts'
 
-type AdminServiceParts = Pick<InstallServices, 'kernel' | 'config'> & {
+type AdminServiceDependencies = Pick<InstallServices, 'kernel' | 'config'> & {
   readonly state: InstallState
   readonly entry: EntryPolicy
   readonly status: InstallStatus
@@ -45,9 +45,9 @@ interface ResetRequest extends StateRequest {
 }
 
 export class AdminService {
-  readonly #parts: AdminServiceParts
+  readonly #parts: AdminServiceDependencies
 
-  constructor(parts: AdminServiceParts) {
+  constructor(parts: AdminServiceDependencies) {
     this.#parts = parts
   }
 

@@ -26,7 +26,7 @@ export function crossSiteGuard(plugin: string): RouteGuard {
   }
 }
 
-type EntryGateParts = Pick<InstallServices, 'clock'> & {
+type EntryGateDependencies = Pick<InstallServices, 'clock'> & {
   readonly entry: EntryPolicy
   readonly audit: InstallAuditTrail
 }
@@ -42,10 +42,10 @@ const windowMs = 60_000
 
 /** Checks whether a request may use the installer, and audits rejections. */
 export class EntryGate {
-  readonly #parts: EntryGateParts
+  readonly #parts: EntryGateDependencies
   #window = { startedAt: Number.NEGATIVE_INFINITY, rejections: 0 }
 
-  constructor(parts: EntryGateParts) {
+  constructor(parts: EntryGateDependencies) {
     this.#parts = parts
   }
 

@@ -40,7 +40,7 @@ export interface Verdict {
   readonly state: Reading
 }
 
-type EntryPolicyParts = Pick<InstallServices, 'config' | 'site' | 'http' | 'clock'> & {
+type EntryPolicyDependencies = Pick<InstallServices, 'config' | 'site' | 'http' | 'clock'> & {
   readonly state: InstallState
   readonly token: InstallToken
   readonly failures: FailedAttempts
@@ -52,10 +52,10 @@ type EntryPolicyParts = Pick<InstallServices, 'config' | 'site' | 'http' | 'cloc
  * earlier one was accepted.
  */
 export class EntryPolicy {
-  readonly #parts: EntryPolicyParts
+  readonly #parts: EntryPolicyDependencies
   readonly #networks: AddressSet
 
-  constructor(parts: EntryPolicyParts) {
+  constructor(parts: EntryPolicyDependencies) {
     this.#parts = parts
     this.#networks = new AddressSet(parts.config.get('platform.install.allowed-cidrs'))
   }

@@ -4,7 +4,7 @@ import { InstallCompletedEvent, InstallExecutionFailedEvent, type RecordView } f
 import type { Session } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
 
-type AnnouncementParts = Pick<InstallServices, 'events' | 'clock' | 'log'>
+type AnnouncementDependencies = Pick<InstallServices, 'events' | 'clock' | 'log'>
 
 interface About {
   readonly session: Session
@@ -17,9 +17,9 @@ interface About {
  * I-208).
  */
 export class Announcements {
-  readonly #parts: AnnouncementParts
+  readonly #parts: AnnouncementDependencies
 
-  constructor(parts: AnnouncementParts) {
+  constructor(parts: AnnouncementDependencies) {
     this.#parts = parts
   }
 

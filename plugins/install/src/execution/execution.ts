@@ -16,7 +16,7 @@ import type { Run } from './step.ts'
 import type { StepResult, StepRunner } from './step-runner.ts'
 import type { InstallSteps } from './steps.ts'
 
-type ExecutionParts = Pick<InstallServices, 'log'> & {
+type ExecutionDependencies = Pick<InstallServices, 'log'> & {
   readonly steps: InstallSteps
   readonly runner: StepRunner
   readonly singleRun: SingleInstallationLock
@@ -44,9 +44,9 @@ export interface ExecutionRequest {
 
 /** Runs the steps of an installation, records their results, and stops at the first failed step. */
 export class Execution {
-  readonly #parts: ExecutionParts
+  readonly #parts: ExecutionDependencies
 
-  constructor(parts: ExecutionParts) {
+  constructor(parts: ExecutionDependencies) {
     this.#parts = parts
   }
 

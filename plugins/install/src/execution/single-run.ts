@@ -1,5 +1,11 @@
 import { TableNotFoundException } from '@mikro-orm/core'
-import { databaseMs, type KeptLease, keepLease, momentOf, readDatabaseTime } from '@plinth/coordination'
+import {
+  databaseTimeMsSql,
+  type LeaseRenewal,
+  readClocks,
+  readDatabaseTime,
+  startLeaseRenewal,
+} from '@plinth/coordination'
 import { errorReason, mayProcessBeAlive, processIdentity, RepeatedFailureLog } from '@plinth/kernel'
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
@@ -7,7 +13,7 @@ import { businessError } from '../texts.ts'
 /** Lease of a run in milliseconds. It is used if the process of the run cannot be checked. */
 const leaseMs = 30_000
 
-type SingleRunParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
+type SingleRunDependencies = Pick<InstallServices, 'database' | 'clock' | 'log'>
 
 interface Holder {
   readonly holder: string
@@ -23,13 +29,13 @@ const living = new Set<string>()
  * process id, or from another machine by its expired lease.
  */
 export class SingleInstallationLock {
-  readonly #parts: SingleRunParts
+  readonly #parts: SingleRunDependencies
   readonly #self = processIdentity()
   #isRunning = false
   #isHeld = false
-  #lease: KeptLease | undefined
+  #lease: LeaseRenewal | undefined
 
-  constructor(parts: SingleRunParts) {
+  constructor(parts: SingleRunDependencies) {
     this.#parts = parts
   }
 
@@ -98,10 +104,10 @@ export class SingleInstallationLock {
    * Keeps renewing the lease of the lock row. A run that loses the row is not stopped, because another run only starts
    * when this process has died or its lease has expired.
    */
-  #keepLease(): KeptLease {
+  #keepLease(): LeaseRenewal {
     const { database, clock, log } = this.#parts
     const renew = async () => {
-      const { sql, parameters } = databaseMs(database, clock)
+      const { sql, parameters } = databaseTimeMsSql(database, clock)
       const statement = `update install_state set held_until = ${sql} + ? where id = ? and holder = ?`
       return (await database.reserved.execute(statement, [...parameters, leaseMs, 1, this.#self.token])) > 0
     }
@@ -109,8 +115,8 @@ export class SingleInstallationLock {
       failing: 'the lock of the installation is not renewed',
       over: 'the lock of the installation is renewed again',
     })
-    const heldSince = momentOf(clock)
-    return keepLease({
+    const heldSince = readClocks(clock)
+    return startLeaseRenewal({
       clock,
       renewMs: leaseMs / 3,
       giveUpMs: leaseMs,

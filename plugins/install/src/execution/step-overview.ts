@@ -8,7 +8,7 @@ import type { Translate } from '../texts.ts'
 import type { Migration } from './step-work.ts'
 import type { InstallSteps } from './steps.ts'
 
-type StepOverviewParts = Pick<InstallServices, 'accounts'> & {
+type StepOverviewDependencies = Pick<InstallServices, 'accounts'> & {
   readonly steps: InstallSteps
   readonly journal: Journal
   readonly migration: Migration
@@ -21,9 +21,9 @@ const maxRecords = 500
 
 /** The steps with their progress. */
 export class StepOverview {
-  readonly #parts: StepOverviewParts
+  readonly #parts: StepOverviewDependencies
 
-  constructor(parts: StepOverviewParts) {
+  constructor(parts: StepOverviewDependencies) {
     this.#parts = parts
   }
 

@@ -5,9 +5,9 @@ import { secretsOf } from '../form/form-values.ts'
 import type { Journal } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import { publicReason, type Translate } from '../texts.ts'
-import type { Run, RunRequest, Step, StepEnd } from './step.ts'
+import type { Run, RunRequest, Step, StepOutcome } from './step.ts'
 
-type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & {
+type StepRunnerDependencies = Pick<InstallServices, 'redact' | 'log'> & {
   readonly journal: Journal
   readonly translate: Translate
 }
@@ -21,9 +21,9 @@ export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
 
 /** Runs one step, alone or as part of an installation, and writes its record. An exception makes the step fail. */
 export class StepRunner {
-  readonly #parts: StepRunnerParts
+  readonly #parts: StepRunnerDependencies
 
-  constructor(parts: StepRunnerParts) {
+  constructor(parts: StepRunnerDependencies) {
     this.#parts = parts
   }
 
@@ -43,7 +43,7 @@ export class StepRunner {
    * @returns the end of the step if this work has already ended it, for example by an error
    * @throws BusinessError for a step that runs alone, if the caller should try again later
    */
-  async prepare(step: Step, run: Run): Promise<StepEnd | undefined> {
+  async prepare(step: Step, run: Run): Promise<StepOutcome | undefined> {
     try {
       this.#parts.log.info(aboutOf(step, run), 'install step begins')
       run.signal.throwIfAborted()
@@ -56,21 +56,21 @@ export class StepRunner {
   }
 
   /** @param prepared result of `prepare` */
-  async finish(step: Step, run: Run, prepared: StepEnd | undefined): Promise<StepResult> {
+  async finish(step: Step, run: Run, prepared: StepOutcome | undefined): Promise<StepResult> {
     const end = prepared ?? (await this.#end(step, run))
     const { status, field = '', restart = false } = end
     const record = await this.note(step.code, run, end)
     return { status, message: record.message, record, field, restart }
   }
 
-  note(stepCode: string, run: Run, { status, text, params = {} }: StepEnd): Promise<RecordView> {
+  note(stepCode: string, run: Run, { status, text, params = {} }: StepOutcome): Promise<RecordView> {
     const { journal, translate } = this.#parts
     const name = text.includes('.') ? text : `result.${text}`
     const message = run.mask(translate(run.caller.locale, name, params))
     return journal.append({ sessionId: run.session?.id ?? '', stepCode, status, message })
   }
 
-  async #end(step: Step, run: Run): Promise<StepEnd> {
+  async #end(step: Step, run: Run): Promise<StepOutcome> {
     try {
       const end = await step.run(run)
       this.#parts.log.info({ ...aboutOf(step, run), status: end.status }, 'install step ended')
@@ -80,7 +80,7 @@ export class StepRunner {
     }
   }
 
-  #failed(step: Step, run: Run, error: unknown): StepEnd {
+  #failed(step: Step, run: Run, error: unknown): StepOutcome {
     const isExpected = error instanceof StepFailure
     const reason = run.mask(errorReason(error))
     const stack = isExpected || !(error instanceof Error) ? '' : run.mask(error.stack ?? '')

@@ -62,13 +62,13 @@ export class AdministratorCreation {
   }
 }
 
-type MigrationParts = Pick<InstallServices, 'database' | 'redact'>
+type MigrationDependencies = Pick<InstallServices, 'database' | 'redact'>
 
 /** Migrates the database that the product uses, and no other database (requirement I-148). */
 export class Migration {
-  readonly #parts: MigrationParts
+  readonly #parts: MigrationDependencies
 
-  constructor(parts: MigrationParts) {
+  constructor(parts: MigrationDependencies) {
     this.#parts = parts
   }
 

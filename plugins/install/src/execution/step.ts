@@ -11,7 +11,7 @@ import type { CreatedAdministrator } from './step-work.ts'
  * The end of a step. If `restart` is true, the run ends successfully and the remaining steps run after a restart of the
  * product.
  */
-export interface StepEnd {
+export interface StepOutcome {
   readonly status: Outcome
   readonly text: string
   readonly params?: TextParams
@@ -29,10 +29,10 @@ export interface Step {
   readonly retryable: boolean
   /** Does long work that changes nothing, such as connecting. Called before `run`. */
   prepare?(run: Run): Promise<void>
-  run(run: Run): Promise<StepEnd>
+  run(run: Run): Promise<StepOutcome>
 }
 
-export const passed = (text: string, params: TextParams = {}): StepEnd => ({ status: 'passed', text, params })
+export const passedStep = (text: string, params: TextParams = {}): StepOutcome => ({ status: 'passed', text, params })
 
 export interface RunRequest {
   readonly form: InstallForm

@@ -12,10 +12,10 @@ import type { SettingsWriter } from '../settings/settings-writer.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { RestartRequestFile } from '../state/restart-note.ts'
 import { publicReason, type Translate } from '../texts.ts'
-import { passed, type Run, type Step, type StepEnd } from './step.ts'
+import { passedStep, type Run, type Step, type StepOutcome } from './step.ts'
 import type { AdministratorCreation, Migration } from './step-work.ts'
 
-type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
+type StepDependencies = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
   readonly settings: SettingsWriter
   readonly preflight: Preflight
   readonly migration: Migration
@@ -32,8 +32,8 @@ type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
  * D23).
  */
 export class InstallSteps {
-  readonly #parts: StepParts
-  readonly #entry = builtInStep(builtIn.entry, async () => passed('entry'))
+  readonly #parts: StepDependencies
+  readonly #entry = builtInStep(builtIn.entry, async () => passedStep('entry'))
   readonly preflight = builtInStep(builtIn.preflight, (run) => this.#checkEnvironment(run))
   readonly validation = builtInStep(builtIn.validation, (run) => this.#validate(run))
   readonly write: Step = {
@@ -46,7 +46,7 @@ export class InstallSteps {
   /** All steps in order of execution. */
   readonly all: readonly Step[]
 
-  constructor(parts: StepParts) {
+  constructor(parts: StepDependencies) {
     this.#parts = parts
     this.all = [
       this.#entry,
@@ -74,18 +74,18 @@ export class InstallSteps {
     })
   }
 
-  async #checkEnvironment(run: Run): Promise<StepEnd> {
+  async #checkEnvironment(run: Run): Promise<StepOutcome> {
     run.checks = await this.#parts.preflight.run(run.caller, { mayWrite: true, signal: run.signal })
     return this.#judge('preflight', run)
   }
 
-  async #validate(run: Run): Promise<StepEnd> {
+  async #validate(run: Run): Promise<StepOutcome> {
     run.plan = await this.#parts.settings.plan(run.form, run.caller.locale)
     run.checks = run.plan.checks
     return this.#judge('validation', run)
   }
 
-  #judge(kind: 'preflight' | 'validation', { checks, caller: { locale } }: Run): StepEnd {
+  #judge(kind: 'preflight' | 'validation', { checks, caller: { locale } }: Run): StepOutcome {
     const reason = (expected: Outcome) =>
       inOneLine(
         checks.filter(({ status }) => status === expected),
@@ -95,7 +95,7 @@ export class InstallSteps {
     const [failed, warned] = [reason('failed'), reason('warning')]
     if (failed !== '') throw new StepFailure('failure.checks', { reason: failed })
     if (warned !== '') return { status: 'warning', text: `${kind}-warnings`, params: { reason: warned } }
-    return passed(kind, { count: checks.length })
+    return passedStep(kind, { count: checks.length })
   }
 
   async #tryConnections(run: Run): Promise<void> {
@@ -106,7 +106,7 @@ export class InstallSteps {
     run.settings = await settings.probe(plan, run.caller)
   }
 
-  async #write(run: Run): Promise<StepEnd> {
+  async #write(run: Run): Promise<StepOutcome> {
     const { kernel, settings, restartNote, trial } = this.#parts
     const { restartRequired, allowed, settings: planned } = planOf(run)
     const probed = run.settings ?? planned
@@ -120,12 +120,12 @@ export class InstallSteps {
       }
       await restartNote.leave()
       run.restartRequired = true
-      return { ...passed('written-for-restart', { count: written.length }), restart: true }
+      return { ...passedStep('written-for-restart', { count: written.length }), restart: true }
     }
     await trial.end()
     await restartNote.remove()
     await this.#storeOrPutOff(run, probed)
-    return passed(run.unstored === undefined ? 'written' : 'written-in-part', { count: written.length })
+    return passedStep(run.unstored === undefined ? 'written' : 'written-in-part', { count: written.length })
   }
 
   /** Stores the settings, or keeps them until after the first migration, because the table does not exist before. */
@@ -135,23 +135,23 @@ export class InstallSteps {
     else await settings.store(planned, run.caller.traceId)
   }
 
-  async #migrate(run: Run): Promise<StepEnd> {
+  async #migrate(run: Run): Promise<StepOutcome> {
     const { migration, settings, journal } = this.#parts
     const { pendingBefore, applied } = await migration.run(run.signal)
     run.migrated = { pendingBefore, applied }
     await run.takeDatabase?.()
     await journal.storeWaiting()
     if (run.unstored !== undefined) await settings.store(run.unstored, run.caller.traceId)
-    return pendingBefore === 0 ? passed('up-to-date') : passed('migrated', { count: applied })
+    return pendingBefore === 0 ? passedStep('up-to-date') : passedStep('migrated', { count: applied })
   }
 
-  async #runTask(task: BoundInstallTask, { signal, caller, mask }: Run): Promise<StepEnd> {
+  async #runTask(task: BoundInstallTask, { signal, caller, mask }: Run): Promise<StepOutcome> {
     const name = localize(task.displayName, caller.locale)
     const note = (text: string) => this.#parts.log.info({ step: task.code, note: mask(text) }, 'install task')
     try {
-      if (await task.isCompleted(signal, note)) return passed('task-complete', { name })
+      if (await task.isCompleted(signal, note)) return passedStep('task-complete', { name })
       await task.run(signal, note)
-      return passed('task-done', { name })
+      return passedStep('task-done', { name })
     } catch (error) {
       if (error instanceof StepFailure) throw error
       if (task.required) throw new StepFailure('failure.task', { name, reason: publicReason(error) }, error)
@@ -160,20 +160,20 @@ export class InstallSteps {
     }
   }
 
-  async #createAdministrator(run: Run): Promise<StepEnd> {
+  async #createAdministrator(run: Run): Promise<StepOutcome> {
     run.administrator = await this.#parts.administrator.create(run.form.administrator ?? {}, run.caller)
     const { created, username } = run.administrator
-    return created ? passed('administrator-created', { username }) : passed('administrator-exists')
+    return created ? passedStep('administrator-created', { username }) : passedStep('administrator-exists')
   }
 
-  async #lock(run: Run): Promise<StepEnd> {
+  async #lock(run: Run): Promise<StepOutcome> {
     const { state, administrator } = this.#parts
     run.lockedAt = await state.lock({
       by: installerActorName,
       traceId: run.caller.traceId,
       sessionId: run.session?.id ?? '',
     })
-    return passed((await administrator.exists().catch(() => true)) ? 'locked' : 'locked-empty')
+    return passedStep((await administrator.exists().catch(() => true)) ? 'locked' : 'locked-empty')
   }
 }
 

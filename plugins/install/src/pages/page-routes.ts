@@ -17,7 +17,7 @@ import type { InstallStatus } from '../wizard/install-status.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
 import { encodePathForHeader, type ProductPages, productPathOrRoot } from './product-pages.ts'
 
-interface AccessProtectionParts {
+interface AccessProtectionDependencies {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
   /** True if the root path redirects to the installer. */
   readonly takesRoot: boolean
@@ -32,7 +32,7 @@ const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
  * Returns a guard for a product that is not installed. It redirects pages to the installer and rejects all other
  * requests (decision B61).
  */
-export function redirectUntilInstalled({ state, takesRoot, translate }: AccessProtectionParts): GuardHandler {
+export function redirectUntilInstalled({ state, takesRoot, translate }: AccessProtectionDependencies): GuardHandler {
   return (request, reply) => {
     if (state.isKnownInstalled) return
     const [path = '/'] = request.url.split('?', 1)
@@ -61,7 +61,7 @@ function reject({ locale }: HttpRequest, reply: HttpReply, translate: Translate)
     .send(JSON.stringify(body))
 }
 
-type PageRouteParts = Pick<InstallServices, 'http' | 'site' | 'config' | 'page'> & {
+type PageRouteDependencies = Pick<InstallServices, 'http' | 'site' | 'config' | 'page'> & {
   readonly state: InstallState
   readonly status: InstallStatus
   readonly translate: Translate
@@ -71,10 +71,10 @@ type PageRouteParts = Pick<InstallServices, 'http' | 'site' | 'config' | 'page'>
 const html = 'text/html; charset=utf-8'
 const noStore = 'no-store'
 
-const { rawRoute } = routesWith<PageRouteParts>()
+const { rawRoute } = routesWith<PageRouteDependencies>()
 const get = { method: 'GET', access: 'public', hidden: true, produces: [html] } as const
 
-const hasPage = ({ config }: Pick<PageRouteParts, 'config'>) => config.get('platform.install.page.enabled')
+const hasPage = ({ config }: Pick<PageRouteDependencies, 'config'>) => config.get('platform.install.page.enabled')
 
 const installRoutes = [
   rawRoute({
@@ -133,17 +133,17 @@ const takesRoot = (config: InstallConfig) =>
   config.get('platform.install.root-route.enabled') &&
   config.get('platform.install.mode') !== 'disabled'
 
-export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteParts>[] => [
+export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteDependencies>[] => [
   ...installRoutes,
   ...(hasPage({ config }) ? assetRoutes : []),
   ...(config.get('platform.view.root.enabled') ? rootRoutes : []),
 ]
 
 /** True if the installation page is no longer needed. An unknown state counts as installed. */
-const isOver = async ({ state }: PageRouteParts) => state.closedBecause(await state.read()) !== undefined
+const isOver = async ({ state }: PageRouteDependencies) => state.closedBecause(await state.read()) !== undefined
 
 /** Returns the path of the start page, but never the installation page. */
-function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { status }: PageRouteParts): string {
+function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { status }: PageRouteDependencies): string {
   const target = status.productPath(contextPath)
   return /\/install\/?$/.test(target) ? `${contextPath}/` : target
 }
@@ -153,18 +153,18 @@ const redirect = (reply: HttpReply, target: string) =>
 
 type Asked = Pick<HttpRequest, 'locale' | 'contextPath' | 'headers' | 'raw'>
 
-const contextOf = ({ locale }: Asked, { translate, site }: PageRouteParts, reply: HttpReply) => {
+const contextOf = ({ locale }: Asked, { translate, site }: PageRouteDependencies, reply: HttpReply) => {
   return { locale, nonce: pageNonce(reply), translate, siteTitle: site.isNamed ? site.title : '' }
 }
 
 /** Sends a page that describes the state, if the installation page is disabled. */
-async function sendPageOff(request: Asked, parts: PageRouteParts, reply: HttpReply) {
+async function sendPageOff(request: Asked, parts: PageRouteDependencies, reply: HttpReply) {
   const lead = isInstalled(await parts.state.read()) ? 'page.lead' : 'page.off'
   return sendPage(reply.code(503), fallbackPage(contextOf(request, parts, reply), lead))
 }
 
 /** @param base base of relative URLs; required if the page is sent at another path */
-async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: HttpReply, base?: string) {
+async function sendInstallPage(request: Asked, parts: PageRouteDependencies, reply: HttpReply, base?: string) {
   const context = contextOf(request, parts, reply)
   const { nonce, locale, siteTitle } = context
   const body = (await parts.page?.html({ nonce, locale, siteTitle })) ?? fallbackPage(context)
@@ -172,7 +172,7 @@ async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: Htt
 }
 
 /** Responds to the root path with the content of another path of this product. */
-async function forward(request: Asked, { http }: PageRouteParts, reply: HttpReply, target: string) {
+async function forward(request: Asked, { http }: PageRouteDependencies, reply: HttpReply, target: string) {
   const { statusCode, headers, rawPayload } = await http.inject({
     method: 'GET',
     url: target,

@@ -16,7 +16,10 @@ const manifest: { readonly engines: { readonly node: string } } = createRequire(
 /** Variables that an installation writes for a connection. */
 const neededNames = ['PLATFORM_DATABASE_TYPE', 'PLATFORM_DATABASE_HOST', 'PLATFORM_DATABASE_PASSWORD']
 
-type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | 'storage' | 'redis' | 'hostClock'> & {
+type PreflightDependencies = Pick<
+  InstallServices,
+  'kernel' | 'config' | 'database' | 'storage' | 'redis' | 'hostClock'
+> & {
   readonly nodeEnvironment: NodeEnvironment
   readonly files: InstallFiles
   readonly running: Running
@@ -24,9 +27,9 @@ type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | '
 }
 
 export class Preflight {
-  readonly #parts: PreflightParts
+  readonly #parts: PreflightDependencies
 
-  constructor(parts: PreflightParts) {
+  constructor(parts: PreflightDependencies) {
     this.#parts = parts
   }
 

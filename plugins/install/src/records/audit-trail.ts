@@ -23,7 +23,7 @@ export const auditActions = {
 } as const
 export type AuditAction = (typeof auditActions)[keyof typeof auditActions]
 
-type AuditParts = Pick<InstallServices, 'database' | 'redact' | 'clock' | 'log'>
+type AuditDependencies = Pick<InstallServices, 'database' | 'redact' | 'clock' | 'log'>
 
 interface AuditFilter {
   readonly action?: string
@@ -44,9 +44,9 @@ const searched = ['action', 'sessionId', 'operator', 'clientIp', 'userAgent', 't
 
 /** Stores who did what during the installation. */
 export class InstallAuditTrail implements InstallAudit {
-  readonly #parts: AuditParts
+  readonly #parts: AuditDependencies
 
-  constructor(parts: AuditParts) {
+  constructor(parts: AuditDependencies) {
     this.#parts = parts
   }
 

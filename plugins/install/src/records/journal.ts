@@ -16,7 +16,7 @@ interface NewRecord {
   readonly message: string
 }
 
-type JournalParts = Pick<InstallServices, 'database' | 'clock' | 'log'> & {
+type JournalDependencies = Pick<InstallServices, 'database' | 'clock' | 'log'> & {
   readonly files: Pick<InstallFiles, 'executionLog'>
 }
 
@@ -37,11 +37,11 @@ const maxWaiting = 1_000
  * use the rows, or the file if there are none.
  */
 export class Journal {
-  readonly #parts: JournalParts
+  readonly #parts: JournalDependencies
   #waiting: RecordView[] = []
   #lastId = 0
 
-  constructor(parts: JournalParts) {
+  constructor(parts: JournalDependencies) {
     this.#parts = parts
   }
 

@@ -23,7 +23,7 @@ interface SessionFilter {
   readonly keyword?: string
 }
 
-type SessionParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
+type SessionDependencies = Pick<InstallServices, 'database' | 'clock' | 'log'>
 
 const searched = ['id', 'message', 'failedStep', 'clientIp']
 
@@ -32,9 +32,9 @@ export const sessionOrder: PageWindow['orderBy'] = [{ property: 'startedAt', dir
 
 /** The sessions of the installation. They are stored once the database is available. */
 export class Sessions {
-  readonly #parts: SessionParts
+  readonly #parts: SessionDependencies
 
-  constructor(parts: SessionParts) {
+  constructor(parts: SessionDependencies) {
     this.#parts = parts
   }
 

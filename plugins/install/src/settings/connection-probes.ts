@@ -9,7 +9,7 @@ import type { InstallServices } from '../requires.ts'
 import { businessError, publicReason } from '../texts.ts'
 import type { PlannedSetting } from './settings-plan.ts'
 
-type ConnectionTrialParts = Pick<InstallServices, 'root' | 'config'>
+type ConnectionTrialDependencies = Pick<InstallServices, 'root' | 'config'>
 
 /**
  * Tries a new connection after it was written to the file (decision E8). If the product does not start with it, the
@@ -17,9 +17,9 @@ type ConnectionTrialParts = Pick<InstallServices, 'root' | 'config'>
  */
 export class NewConnectionTrial {
   readonly #trial: SettingsTrial
-  readonly #config: ConnectionTrialParts['config']
+  readonly #config: ConnectionTrialDependencies['config']
 
-  constructor({ root, config }: ConnectionTrialParts) {
+  constructor({ root, config }: ConnectionTrialDependencies) {
     this.#trial = new SettingsTrial(root)
     this.#config = config
   }
@@ -73,7 +73,7 @@ const deadlineMs = 10_000
 /** Maximum number of concurrent probes, including probes whose caller no longer waits. */
 const maxConcurrent = 4
 
-type ConnectionProbeParts = Pick<InstallServices, 'database' | 'redis' | 'clock' | 'log'>
+type ConnectionProbeDependencies = Pick<InstallServices, 'database' | 'redis' | 'clock' | 'log'>
 
 type Asking = Pick<Caller, 'isProven'>
 
@@ -82,10 +82,10 @@ type Asking = Pick<Caller, 'isProven'>
  * and could scan the network with it. Such a caller only learns that the test failed, always after the same time.
  */
 export class ConnectionProbes {
-  readonly #parts: ConnectionProbeParts
+  readonly #parts: ConnectionProbeDependencies
   #running = 0
 
-  constructor(parts: ConnectionProbeParts) {
+  constructor(parts: ConnectionProbeDependencies) {
     this.#parts = parts
   }
 

@@ -20,7 +20,7 @@ import { publicReason, type Translate } from '../texts.ts'
 import type { ConnectionProbes, NewConnectionTrial } from './connection-probes.ts'
 import { changedConnections, type PlannedSetting, planSettings } from './settings-plan.ts'
 
-type SettingsWriterParts = Pick<
+type SettingsWriterDependencies = Pick<
   InstallServices,
   'kernel' | 'config' | 'configAdmin' | 'configCentre' | 'accounts' | 'passwords'
 > & {
@@ -44,9 +44,9 @@ export interface SettingsPlan {
 }
 
 export class SettingsWriter {
-  readonly #parts: SettingsWriterParts
+  readonly #parts: SettingsWriterDependencies
 
-  constructor(parts: SettingsWriterParts) {
+  constructor(parts: SettingsWriterDependencies) {
     this.#parts = parts
   }
 
@@ -232,7 +232,10 @@ function redisTarget(settings: readonly PlannedSetting[]): RedisTarget | undefin
   }
 }
 
-function probeTarget(settings: readonly PlannedSetting[], { running, kernel }: SettingsWriterParts): ProbeTarget {
+function probeTarget(
+  settings: readonly PlannedSetting[],
+  { running, kernel }: SettingsWriterDependencies,
+): ProbeTarget {
   const value = (key: string) => settings.find((setting) => setting.key === `platform.database.${key}`)?.value
   const type = value('type') as ProbeTarget['type']
   if (type === 'sqlite') {

@@ -11,7 +11,7 @@ import { AtomicJsonFile } from './restart-note.ts'
 /** Interval in milliseconds at which the configured database is tried. */
 const pauseMs = 15_000
 
-interface FallbackWatchParts {
+interface FallbackWatchDependencies {
   readonly kernel: Pick<Kernel, 'fallback' | 'requestRestart'>
   readonly settings: Pick<SettingsWriter, 'tryConfigured'>
   readonly clock: Pick<Clock, 'sleep'>
@@ -23,9 +23,9 @@ interface FallbackWatchParts {
  * configured database is available.
  */
 export class FallbackDatabaseWatch {
-  readonly #parts: FallbackWatchParts
+  readonly #parts: FallbackWatchDependencies
 
-  constructor(parts: FallbackWatchParts) {
+  constructor(parts: FallbackWatchDependencies) {
     this.#parts = parts
   }
 

@@ -39,7 +39,7 @@ interface Marker {
   readonly sessionId: string
 }
 
-type StateParts = Pick<InstallServices, 'plugin' | 'config' | 'configCentre' | 'database' | 'clock' | 'log'> & {
+type StateDependencies = Pick<InstallServices, 'plugin' | 'config' | 'configCentre' | 'database' | 'clock' | 'log'> & {
   readonly files: InstallFiles
 }
 
@@ -52,11 +52,11 @@ const installedKey = 'platform.install.installed'
  * E7).
  */
 export class InstallState {
-  readonly #parts: StateParts
+  readonly #parts: StateDependencies
   readonly #marker: AtomicJsonFile<Marker>
   #reported: Doubt | undefined
 
-  constructor(parts: StateParts) {
+  constructor(parts: StateDependencies) {
     this.#parts = parts
     this.#marker = new AtomicJsonFile(parts.files.marker)
   }

@@ -16,7 +16,7 @@ import type { Translate } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
 import type { WizardService } from './wizard-service.ts'
 
-export type WizardRouteParts = Pick<InstallServices, 'kernel'> & {
+export type WizardRouteDependencies = Pick<InstallServices, 'kernel'> & {
   readonly gate: EntryGate
   readonly entry: EntryPolicy
   readonly wizard: WizardService
@@ -47,12 +47,12 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   /** Returns `undefined` if the installer was closed in the meantime. */
   handle(
     request: RouteRequest<S>,
-    parts: WizardRouteParts & { readonly caller: Caller },
+    parts: WizardRouteDependencies & { readonly caller: Caller },
     reply: HttpReply,
   ): Promise<Static<R> | undefined>
 }
 
-const { route } = routesWith<WizardRouteParts>()
+const { route } = routesWith<WizardRouteDependencies>()
 
 /** Properties of all installer routes. A page that polls stays far below the rate limit. */
 export const common = {
@@ -88,7 +88,7 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
   reasons = [],
   handle,
   ...declaration
-}: GuardedRoute<S, R>): Route<WizardRouteParts> {
+}: GuardedRoute<S, R>): Route<WizardRouteDependencies> {
   return route<S, R>({
     ...declaration,
     ...common,

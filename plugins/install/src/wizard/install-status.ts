@@ -5,16 +5,16 @@ import type { ProductPages } from '../pages/product-pages.ts'
 import type { InstallServices } from '../requires.ts'
 import { type InstallState, isInstalled, type Reading } from '../state/install-state.ts'
 
-type InstallStatusParts = Pick<InstallServices, 'config' | 'clock'> & {
+type InstallStatusDependencies = Pick<InstallServices, 'config' | 'clock'> & {
   readonly state: InstallState
   readonly entry: EntryPolicy
   readonly productPages: ProductPages
 }
 
 export class InstallStatus {
-  readonly #parts: InstallStatusParts
+  readonly #parts: InstallStatusDependencies
 
-  constructor(parts: InstallStatusParts) {
+  constructor(parts: InstallStatusDependencies) {
     this.#parts = parts
   }
 

@@ -4,9 +4,9 @@ import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
 import { administratorForm, installForm } from '../form/fields.ts'
 import { businessError } from '../texts.ts'
-import { checkReasons, common, guarded, hintFor, root, type WizardRouteParts } from './guarded-route.ts'
+import { checkReasons, common, guarded, hintFor, root, type WizardRouteDependencies } from './guarded-route.ts'
 
-const { route } = routesWith<WizardRouteParts>()
+const { route } = routesWith<WizardRouteDependencies>()
 const form = { body: installForm }
 const none = { authorized: false } as const
 const noChecks = () => ({ ...none, passed: false, checks: [] })

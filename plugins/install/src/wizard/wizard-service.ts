@@ -21,7 +21,7 @@ import type { SettingsWriter } from '../settings/settings-writer.ts'
 import type { Translate } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
 
-type WizardServiceParts = Pick<InstallServices, 'kernel' | 'configAdmin' | 'signal'> & {
+type WizardServiceDependencies = Pick<InstallServices, 'kernel' | 'configAdmin' | 'signal'> & {
   readonly settings: SettingsWriter
   readonly steps: InstallSteps
   readonly runner: StepRunner
@@ -42,10 +42,10 @@ type Form = InstallForm
  * checks again whether the installer is open, and returns `undefined` if it is closed.
  */
 export class WizardService {
-  readonly #parts: WizardServiceParts
+  readonly #parts: WizardServiceDependencies
   #queue: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: WizardServiceParts) {
+  constructor(parts: WizardServiceDependencies) {
     this.#parts = parts
   }
 

@@ -34,13 +34,13 @@ interface AdjustmentPreview {
   readonly expiresAt: number | undefined
 }
 
-type AdjustmentParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
+type AdjustmentDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 /** Adjustments by operators, with a reason (document 1 of the specification, "Manual adjustment"). */
 export class Adjustments {
-  readonly #parts: AdjustmentParts
+  readonly #parts: AdjustmentDependencies
 
-  constructor(parts: AdjustmentParts) {
+  constructor(parts: AdjustmentDependencies) {
     this.#parts = parts
   }
 

@@ -34,7 +34,7 @@ import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
-type AdminRouteParts = Pick<
+type AdminRouteDependencies = Pick<
   Parts,
   'db' | 'ledger' | 'identity' | 'kernel' | 'texts' | 'rules' | 'expiry' | 'continueExpiry'
 >
@@ -78,7 +78,7 @@ const created = rangeQuery('createdAt', 'id')
 const expires = rangeQuery('expiresAt')
 const started = rangeQuery('startedAt', 'id')
 
-const { route } = routesWith<AdminRouteParts>()
+const { route } = routesWith<AdminRouteDependencies>()
 
 export const adminRoutes = [
   route({

@@ -50,7 +50,7 @@ export interface ProgrammeCalendar {
   dayOf(moment: Date): string
 }
 
-type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
+type CheckInDependencies = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
 interface CheckedIn {
   /** True if the member had already checked in. This call then granted no points. */
@@ -72,9 +72,9 @@ interface CheckInMonth {
 
 /** Daily check-ins with a bonus for consecutive days (document 1 of the specification, "Check-in"). */
 export class CheckIns {
-  readonly #parts: CheckInParts
+  readonly #parts: CheckInDependencies
 
-  constructor(parts: CheckInParts) {
+  constructor(parts: CheckInDependencies) {
     this.#parts = parts
   }
 

@@ -37,7 +37,7 @@ const waysOfKinds: ReadonlyMap<string, Way> = new Map([
 export const dayTotalKindOf = (kind: string, units: number): Way =>
   waysOfKinds.get(kind) ?? (units > 0 ? 'granted' : 'consumed')
 
-type DayRouteParts = Pick<Parts, 'days'>
+type DayRouteDependencies = Pick<Parts, 'days'>
 
 const dayView = Type.Object({
   id,
@@ -52,7 +52,7 @@ const dayView = Type.Object({
 
 const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
 
-const { route } = routesWith<DayRouteParts>()
+const { route } = routesWith<DayRouteDependencies>()
 
 export const dayRoutes = [
   route({
@@ -77,13 +77,13 @@ const pageSize = 2_000
  */
 const settledMs = 600_000
 
-type DayTotalsParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'calendar'>
+type DayTotalsDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'calendar'>
 
 /** Daily totals of points. They follow the postings with a delay, so that postings do not wait for a common row. */
 export class DayTotals {
-  readonly #parts: DayTotalsParts
+  readonly #parts: DayTotalsDependencies
 
-  constructor(parts: DayTotalsParts) {
+  constructor(parts: DayTotalsDependencies) {
     this.#parts = parts
   }
 

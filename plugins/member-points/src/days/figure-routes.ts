@@ -3,14 +3,14 @@ import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { PointsFigures } from './points-figures.ts'
 
-interface FigureParts extends Pick<Parts, 'db'> {
+interface FigureDependencies extends Pick<Parts, 'db'> {
   readonly figures: PointsFigures
 }
 
 const amount = (description: string) =>
   Type.String({ pattern: '^\\d+$', description: `${description} In minor units of the asset, as decimal text.` })
 
-const { route } = routesWith<FigureParts>()
+const { route } = routesWith<FigureDependencies>()
 
 export const figureRoutes = [
   route({

@@ -7,16 +7,16 @@ import { dayTotalKindOf } from './day-totals.ts'
 const shown = ['granted', 'consumed', 'expired'] as const
 type Shown = (typeof shown)[number]
 
-type PointsFiguresParts = Pick<Parts, 'db' | 'ledger' | 'calendar' | 'isConfirmedAsset'>
+type PointsFiguresDependencies = Pick<Parts, 'db' | 'ledger' | 'calendar' | 'isConfirmedAsset'>
 
 /**
  * Points over time. Whole days come from the daily totals. The ledger is only read for the first and the last day of a
  * time span, and for entries that the daily totals do not include yet. So the cost does not grow with the time span.
  */
 export class PointsFigures {
-  readonly #parts: PointsFiguresParts
+  readonly #parts: PointsFiguresDependencies
 
-  constructor(parts: PointsFiguresParts) {
+  constructor(parts: PointsFiguresDependencies) {
     this.#parts = parts
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { databaseMs } from '@plinth/coordination'
+import { databaseTimeMsSql } from '@plinth/coordination'
 import { exactInteger, insertMissing } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
 import { ExpireBatchRow } from '../entities.ts'
@@ -23,7 +23,7 @@ const fresh = {
 /** Lease of a scan in milliseconds. If one page takes longer, another instance may continue the scan. */
 const leaseMs = 60_000
 
-type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
+type ExpiryRunDependencies = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
 
 interface RunLimits {
   readonly signal?: AbortSignal
@@ -56,9 +56,9 @@ class ScanLost extends Error {
  * the scan are committed together, so a crash loses nothing.
  */
 export class ExpiryRuns {
-  readonly #parts: ExpiryRunParts
+  readonly #parts: ExpiryRunDependencies
 
-  constructor(parts: ExpiryRunParts) {
+  constructor(parts: ExpiryRunDependencies) {
     this.#parts = parts
   }
 
@@ -95,7 +95,7 @@ export class ExpiryRuns {
   async #take(asset: string): Promise<TakenBatch> {
     const { db, clock } = this.#parts
     const holder = randomUUID()
-    const now = databaseMs(db, clock)
+    const now = databaseTimeMsSql(db, clock)
     return db.transactional(async () => {
       const scan = { ...fresh, id: db.newId(), asset, openAsset: asset }
       const row = { ...scan, asOf: clock.expiryNow(), startedAt: new Date(clock.now()) }
@@ -175,7 +175,7 @@ export class ExpiryRuns {
 
   async #advance(batch: TakenBatch, { id, expiresAt }: LapsedSource, result: PageResult): Promise<boolean> {
     const { db, clock } = this.#parts
-    const now = databaseMs(db, clock)
+    const now = databaseTimeMsSql(db, clock)
     const { scanned, expired, points, refused } = result
     const changed = await db.execute(
       `update ${table} set cursor_expires_at = ?, cursor_id = ?, scanned = scanned + ?, expired = expired + ?,

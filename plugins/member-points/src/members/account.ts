@@ -11,10 +11,13 @@ export const ownerOf = (userId: number, asset: string): AccountRef => ({
 export const userOf = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
   owner.type === 'user' ? Number(owner.id) : null
 
-type SpendingParts = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
+type SpendingDependencies = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
 
 /** Expires due points before the debit, so that an error about the balance shows only points that can be spent. */
-export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: SpendingParts): Promise<PointsPaid> {
+export async function spend(
+  payment: PointsPayment,
+  { clock, ledger, lapsing }: SpendingDependencies,
+): Promise<PointsPaid> {
   const { userId, points, key, reference, reason } = payment
   const ref = ownerOf(userId, defaultAsset)
   const { accountId } = await ledger.balance(ref)
@@ -30,14 +33,17 @@ export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: 
   return { journalId, available, replayed }
 }
 
-type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
+type ForgetDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 
 /**
  * Ends the points of a deleted user. Available points are forfeited immediately, and points on hold when the hold ends.
  * Points accounts are created if they are missing, and closed, so that later postings fail. Ledger rows remain, but
  * their user id no longer identifies a person.
  */
-export async function eraseMemberPoints(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
+export async function eraseMemberPoints(
+  userId: number,
+  { db, clock, ledger, lapsing }: ForgetDependencies,
+): Promise<void> {
   await db.execute('delete from points_check_in where user_id = ?', [userId])
   for (const [asset, { lots }] of ledger.assets) {
     if (lots === undefined || !asset.startsWith('points:')) continue

@@ -4,10 +4,10 @@ import { postingReasons } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
 import { ownerOf } from './account.ts'
 import { ledgerView, namesOf, viewOfEntry } from './ledger-views.ts'
-import { type OverviewParts, overviewView, readOverview } from './overview.ts'
-import { type TaskParts, tasksOf, taskView } from './tasks.ts'
+import { type OverviewDependencies, overviewView, readOverview } from './overview.ts'
+import { type TaskDependencies, tasksOf, taskView } from './tasks.ts'
 
-type MemberRouteParts = OverviewParts & TaskParts
+type MemberRouteDependencies = OverviewDependencies & TaskDependencies
 
 const root = '/api/v1/member-points'
 
@@ -47,7 +47,7 @@ const checkInMonthView = Type.Object({
   ),
 })
 
-const { route } = routesWith<MemberRouteParts>()
+const { route } = routesWith<MemberRouteDependencies>()
 
 /** Routes for members. The login alone determines whose points a route shows. */
 export const memberRoutes = [

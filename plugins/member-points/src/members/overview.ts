@@ -33,10 +33,10 @@ const membersOf = {
 const usualSoonDays = 30
 const dayMs = 86_400_000
 
-export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
+export type OverviewDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
 /** Expires due points first, so that the shown balance contains only points that can be spent. */
-export async function readOverview(userId: number, parts: OverviewParts): Promise<Overview> {
+export async function readOverview(userId: number, parts: OverviewDependencies): Promise<Overview> {
   const { clock, ledger, rules, lapsing } = parts
   const asset = defaultAsset
   const now = clock.now()

@@ -38,9 +38,9 @@ type TaskView = Static<typeof taskView>
 /** Order of the tasks in document 1 of the specification. Other tasks follow, ordered by code. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
-export type TaskParts = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
+export type TaskDependencies = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
 
-export async function tasksOf(userId: number, locale: string, parts: TaskParts): Promise<TaskView[]> {
+export async function tasksOf(userId: number, locale: string, parts: TaskDependencies): Promise<TaskView[]> {
   const rules = await parts.db
     .fork()
     .find(
@@ -99,7 +99,7 @@ function amountOf(minor: number, currency: string | undefined, locale: string, t
   return format.format(minor / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 0))
 }
 
-async function checkInOf(userId: number, rules: readonly RuleRow[], parts: TaskParts) {
+async function checkInOf(userId: number, rules: readonly RuleRow[], parts: TaskDependencies) {
   const today = parts.calendar.dayOf(new Date(parts.clock.now()))
   const last = await parts.checkIns.last(userId)
   const streak = checkInStreakOn(today, last)

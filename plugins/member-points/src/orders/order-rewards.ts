@@ -90,7 +90,7 @@ interface OrderRefund {
   readonly orderCashAmount: number
 }
 
-type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
+type OrderRewardDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 interface Reversed {
   /** True if the refund was only stored, because the payment event did not arrive yet. */
@@ -120,9 +120,9 @@ const awaited = {
  * "Refund reversal"). Events may arrive in any order. Each one locks the row of the order before the account.
  */
 export class OrderRewards {
-  readonly #parts: OrderRewardParts
+  readonly #parts: OrderRewardDependencies
 
-  constructor(parts: OrderRewardParts) {
+  constructor(parts: OrderRewardDependencies) {
     this.#parts = parts
   }
 

@@ -9,7 +9,7 @@ import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 import type { EffectiveRule } from '../rules/rules.ts'
 
-type RewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
+type RewardDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
 
 interface Grant {
   readonly userId: number
@@ -33,9 +33,9 @@ interface Granted extends Posted {
 }
 
 export class Rewards {
-  readonly #parts: RewardParts
+  readonly #parts: RewardDependencies
 
-  constructor(parts: RewardParts) {
+  constructor(parts: RewardDependencies) {
     this.#parts = parts
   }
 

@@ -21,7 +21,7 @@ import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import { displayText, ruleCode, ruleSettings, ruleTypes } from './rule-types.ts'
 
-type RuleRouteParts = Pick<Parts, 'rules' | 'texts' | 'kernel'>
+type RuleRouteDependencies = Pick<Parts, 'rules' | 'texts' | 'kernel'>
 
 const path = '/api/v1/admin/member-points/rules'
 const assetName = Type.String({ pattern: '^points:[a-z0-9.-]+$', maxLength: 64 })
@@ -80,7 +80,7 @@ const byCode = [
 ] as const
 const byVersion = [{ property: 'version', direction: 'desc' }] as const
 
-const { route } = routesWith<RuleRouteParts>()
+const { route } = routesWith<RuleRouteDependencies>()
 
 export const ruleRoutes = [
   route({

@@ -26,13 +26,13 @@ interface RuleDraft {
   readonly version?: number | undefined
 }
 
-type RuleParts = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
+type RuleDependencies = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
 
 /** Reads and saves versions of rules. A version that applied in the past never changes. */
 export class Rules {
-  readonly #parts: RuleParts
+  readonly #parts: RuleDependencies
 
-  constructor(parts: RuleParts) {
+  constructor(parts: RuleDependencies) {
     this.#parts = parts
   }
 

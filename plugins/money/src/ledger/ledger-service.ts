@@ -41,14 +41,14 @@ import { PostingQueue } from './posting-queue.ts'
 
 const largestBatch = 1_000
 
-interface BatchParts {
+interface BatchDependencies {
   readonly db: Database
   readonly assets: Assets
   readonly accounts: Accounts
   readonly engine: PostingEngine
 }
 
-async function writeBatch(parts: BatchParts, batch: Batch): Promise<BatchResult> {
+async function writeBatch(parts: BatchDependencies, batch: Batch): Promise<BatchResult> {
   const { db, assets, accounts, engine } = parts
   assets.get(batch.asset)
   if (batch.accountIds.length > largestBatch) invalid('accountIds', `at most ${largestBatch}`)
@@ -82,7 +82,7 @@ async function writeBatch(parts: BatchParts, batch: Batch): Promise<BatchResult>
   })
 }
 
-interface LedgerParts {
+interface LedgerDependencies {
   readonly db: Database
   readonly assets: Assets
   readonly kinds: ReadonlyMap<string, LocalizedText>
@@ -94,10 +94,10 @@ interface LedgerParts {
 
 /** A posting joins the transaction of its caller. Without one, concurrent postings share a transaction. */
 export class LedgerService implements Ledger {
-  readonly #parts: LedgerParts
+  readonly #parts: LedgerDependencies
   readonly #queue: PostingQueue
 
-  constructor(parts: LedgerParts) {
+  constructor(parts: LedgerDependencies) {
     this.#parts = parts
     this.#queue = new PostingQueue(parts.db, parts.engine)
   }

@@ -8,7 +8,7 @@ import type { Assets } from './assets.ts'
 import type { Closing, Journals, Leg, Movement, NumberedJournal, Outcome, Reversing } from './journals.ts'
 import { claimOf, expiryOf, findExpiredHolds, releaseJournalOf } from './movements.ts'
 
-interface EngineParts {
+interface EngineDependencies {
   readonly db: Database
   readonly clock: DatabaseClock
   readonly assets: Assets
@@ -37,9 +37,9 @@ interface Work {
  * Each movement sees the changes of the earlier ones. A rejected movement leaves no row.
  */
 export class PostingEngine {
-  readonly #parts: EngineParts
+  readonly #parts: EngineDependencies
 
-  constructor(parts: EngineParts) {
+  constructor(parts: EngineDependencies) {
     this.#parts = parts
   }
 

@@ -14,7 +14,7 @@ import { businessError } from './failures.ts'
 import { orderView } from './payment-routes.ts'
 import { permissionCodes } from './permissions.ts'
 
-interface ActionRouteParts {
+interface ActionRouteDependencies {
   readonly payments: Payments
   readonly db: Database
   readonly kernel: Pick<Kernel, 'contributions'>
@@ -65,7 +65,7 @@ const previewView = Type.Object({
   transactionRequired: Type.Boolean({ description: 'True if the hash of the refund transaction is required.' }),
 })
 
-const { route } = routesWith<ActionRouteParts>()
+const { route } = routesWith<ActionRouteDependencies>()
 
 /** A refund is only recorded here. The operator first returns the money at the provider or on the chain. */
 export const actionRoutes = [
@@ -192,7 +192,7 @@ const previewOf = (
 function blockOf(
   { scene, status, amount: paid, refundedAmount }: PaymentOrder,
   amount: number,
-  handlers: ActionRouteParts['handlers'],
+  handlers: ActionRouteDependencies['handlers'],
 ): (typeof blocks)[number] | null {
   if (handlers.get(scene)?.refundsItself) return 'refund-elsewhere'
   if (status !== 'success') return 'order-not-paid'
@@ -213,7 +213,7 @@ function refundNoOf(
 }
 
 const record = (
-  { kernel }: ActionRouteParts,
+  { kernel }: ActionRouteDependencies,
   request: Parameters<typeof auditFieldsOfCaller>[0] & { readonly body: { readonly reason: string } },
   action: string,
   subject: string,

@@ -5,7 +5,7 @@ import { orderOwner, throughOrder } from './contract.ts'
 import { permissionCodes } from './permissions.ts'
 import { refundType } from './terms.ts'
 
-interface FigureParts {
+interface FigureDependencies {
   readonly db: Database
   readonly dayOf: (moment: Date) => string
 }
@@ -15,7 +15,7 @@ const amount = (description: string) =>
 
 const figures = ['orders', 'paidOrders', 'revenue', 'refunded'] as const
 
-const { route } = routesWith<FigureParts>()
+const { route } = routesWith<FigureDependencies>()
 
 export const figureRoutes = [
   route({

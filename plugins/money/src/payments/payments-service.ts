@@ -79,7 +79,7 @@ export class TransactionRepository {
   }
 }
 
-interface PaymentParts {
+interface PaymentDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
@@ -87,10 +87,10 @@ interface PaymentParts {
 }
 
 export class PaymentsService implements Payments {
-  readonly #parts: PaymentParts
+  readonly #parts: PaymentDependencies
   readonly #transactions: TransactionRepository
 
-  constructor(parts: PaymentParts) {
+  constructor(parts: PaymentDependencies) {
     this.#parts = parts
     this.#transactions = new TransactionRepository(parts)
   }

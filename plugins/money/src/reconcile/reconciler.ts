@@ -56,7 +56,7 @@ export const reconcileTask = taskType('money.reconcile', {
 /** Maximum number of stored differences. Many differences usually have one cause, so more are not stored. */
 const maxFindings = 10_000
 
-interface ReconcilerParts {
+interface ReconcilerDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly assets: Assets
@@ -82,9 +82,9 @@ interface RunResult {
  * Postings continue during a run, so an account with a difference is checked again while it is locked.
  */
 export class Reconciler {
-  readonly #parts: ReconcilerParts
+  readonly #parts: ReconcilerDependencies
 
-  constructor(parts: ReconcilerParts) {
+  constructor(parts: ReconcilerDependencies) {
     this.#parts = parts
   }
 

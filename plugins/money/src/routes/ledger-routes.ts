@@ -31,7 +31,7 @@ import {
   type NameOfKind,
 } from './views.ts'
 
-interface LedgerRouteParts {
+interface LedgerRouteDependencies {
   readonly ledger: Ledger
 }
 
@@ -40,7 +40,7 @@ const asset = Type.Optional(line(64, { minLength: 1 }))
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<LedgerRouteParts>()
+const { route } = routesWith<LedgerRouteDependencies>()
 
 export const ledgerRoutes = [
   route({

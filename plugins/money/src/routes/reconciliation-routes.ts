@@ -19,7 +19,7 @@ import { permissionCodes } from '../permissions.ts'
 import { type Reconciler, reconcileTask } from '../reconcile/reconciler.ts'
 import { findingView, reconciliationView } from './views.ts'
 
-interface ReconciliationRouteParts {
+interface ReconciliationRouteDependencies {
   readonly db: Database
   readonly reconciler: Reconciler
   readonly tasks: AsyncTasks
@@ -29,7 +29,7 @@ const path = '/api/v1/admin/money/reconciliations'
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<ReconciliationRouteParts>()
+const { route } = routesWith<ReconciliationRouteDependencies>()
 
 /** Asynchronous tasks run the reconciliations. */
 export const reconciliationRoutes = [

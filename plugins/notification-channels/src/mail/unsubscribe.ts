@@ -10,7 +10,7 @@ const category = 'marketing'
 
 type Key = string | Buffer
 
-interface LinkParts {
+interface LinkDependencies {
   /** Configured keys. The first one signs new links. Links that any of them signed are accepted. */
   readonly configured: () => readonly string[]
   /** Key that the product has generated. It signs if no key is configured. Links that it signed are always accepted. */
@@ -22,9 +22,9 @@ interface LinkParts {
  * Creates and checks links that stop marketing mails. A link is valid as long as its key, because users open old mails.
  */
 export class UnsubscribeLinks {
-  readonly #parts: LinkParts
+  readonly #parts: LinkDependencies
 
-  constructor(parts: LinkParts) {
+  constructor(parts: LinkDependencies) {
     this.#parts = parts
   }
 
@@ -80,7 +80,7 @@ const question = page(
 
 const later = 'Please try again later. · 请稍后再试。'
 
-interface RouteParts {
+interface RouteDependencies {
   readonly links: UnsubscribeLinks
   readonly preferences: Pick<NotificationPreferences, 'switchOff'>
   readonly log: { error(about: object, text: string): void }
@@ -92,7 +92,7 @@ type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, opti
  * Routes of the link: the page that a user opens, and the `POST` request of mail programs (RFC 8058, 3.1: a form,
  * without cookies or sign-in).
  */
-export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Register {
+export function unsubscribeRoutes({ links, preferences, log }: RouteDependencies): Register {
   return async (app) => {
     app.addContentTypeParser(
       ['application/x-www-form-urlencoded', 'multipart/form-data'],

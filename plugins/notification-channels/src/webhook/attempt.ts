@@ -78,7 +78,7 @@ export interface AttemptSettings extends RoutingSettings {
   readonly deadlineMs: number
 }
 
-export interface AttemptParts {
+export interface AttemptDependencies {
   readonly directory: ProviderDirectory
   readonly limits: EndpointLimits
   readonly http: OutgoingHttp
@@ -99,7 +99,7 @@ type Refused = Extract<WebhookVerdict, { delivered: false }>
 
 /** One attempt through one provider. It masks all secrets that it uses. */
 export class Attempt {
-  readonly #parts: AttemptParts
+  readonly #parts: AttemptDependencies
   readonly #message: NotificationMessage
   readonly #asked: CommonAttributes
   readonly #settings: AttemptSettings
@@ -109,7 +109,7 @@ export class Attempt {
   #sent = false
 
   constructor(
-    parts: AttemptParts,
+    parts: AttemptDependencies,
     settings: AttemptSettings,
     message: NotificationMessage,
     requested: CommonAttributes,

@@ -10,7 +10,7 @@ import {
   type SendContext,
 } from '@plinth/kernel'
 import type { ProviderChoice, ProviderStrategy } from '../provider-choice.ts'
-import { Attempt, type AttemptParts, type AttemptSettings } from './attempt.ts'
+import { Attempt, type AttemptDependencies, type AttemptSettings } from './attempt.ts'
 import { type CommonAttributes, commonAttributes } from './attributes.ts'
 import { keys } from './config.ts'
 import type { WebhookProvider } from './contract.ts'
@@ -24,7 +24,7 @@ interface WebhookSettings extends AttemptSettings {
   readonly order: readonly string[]
 }
 
-interface WebhookChannelParts extends AttemptParts {
+interface WebhookChannelDependencies extends AttemptDependencies {
   readonly settings: () => WebhookSettings
   readonly choice: ProviderChoice
 }
@@ -34,9 +34,9 @@ export class WebhookChannel implements NotificationChannel {
   readonly displayName = { en: 'Webhook', 'zh-CN': 'Webhook' }
   readonly recipientKinds = []
   readonly traits = { idempotent: false }
-  readonly #parts: WebhookChannelParts
+  readonly #parts: WebhookChannelDependencies
 
-  constructor(parts: WebhookChannelParts) {
+  constructor(parts: WebhookChannelDependencies) {
     this.#parts = parts
   }
 

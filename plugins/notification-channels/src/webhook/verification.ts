@@ -7,14 +7,14 @@ import {
   type NotificationMessage,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } from '@plinth/outgoing-http'
-import type { AttemptParts, AttemptSettings } from './attempt.ts'
+import type { AttemptDependencies, AttemptSettings } from './attempt.ts'
 import type { ConfiguredWebhookProvider, WebhookHint, WebhookProvider, WebhookResponse } from './contract.ts'
 import { hintOfFailure, messages, responseOf } from './judgement.ts'
 import { maskPatterns, secretParts } from './masking.ts'
 import { buildRequest, withToken } from './requests.ts'
 import { type Route, routeOf, WebhookRouteError } from './routing.ts'
 
-type VerificationParts = Pick<AttemptParts, 'directory' | 'http' | 'clock' | 'redact'>
+type VerificationDependencies = Pick<AttemptDependencies, 'directory' | 'http' | 'clock' | 'redact'>
 
 const plain = {
   provider: undefined,
@@ -46,10 +46,10 @@ const hintText = (hint: WebhookHint): LocalizedText => ({
 
 /** Verifies providers. It never makes a POST request, so no message is sent. */
 export class Verification {
-  readonly #parts: VerificationParts
+  readonly #parts: VerificationDependencies
   readonly #settings: AttemptSettings
 
-  constructor(parts: VerificationParts, settings: AttemptSettings) {
+  constructor(parts: VerificationDependencies, settings: AttemptSettings) {
     this.#parts = parts
     this.#settings = settings
   }

@@ -63,7 +63,7 @@ export interface EndpointSettings {
   readonly maxBuffered: number
 }
 
-interface EndpointParts {
+interface EndpointDependencies {
   readonly settings: EndpointSettings
   readonly upgrades: Upgrades
   readonly table: SocketTable
@@ -83,13 +83,13 @@ type Handshake = Omit<HttpRequest, 'query'> & {
 }
 
 export class Endpoint {
-  readonly #parts: EndpointParts
+  readonly #parts: EndpointDependencies
   readonly #admission: Admission
   /** Number of open and pending connections by user id. */
   readonly #byUser = new Map<number, number>()
   #isGoing = false
 
-  constructor(parts: EndpointParts) {
+  constructor(parts: EndpointDependencies) {
     this.#parts = parts
     this.#admission = new Admission(parts.settings)
   }

@@ -18,7 +18,7 @@ export interface ChannelEntry {
   readonly plugin: string | undefined
 }
 
-interface ChannelEntriesParts {
+interface ChannelDirectoryDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly kernel: Pick<Kernel, 'plugins'>
   readonly log: Logger
@@ -28,10 +28,10 @@ interface ChannelEntriesParts {
 /** Maximum number of channels and providers in the list. More are not listed. */
 export const maxEntries = 500
 
-export class ChannelEntries {
-  readonly #parts: ChannelEntriesParts
+export class ChannelDirectory {
+  readonly #parts: ChannelDirectoryDependencies
 
-  constructor(parts: ChannelEntriesParts) {
+  constructor(parts: ChannelDirectoryDependencies) {
     this.#parts = parts
   }
 

@@ -3,7 +3,7 @@ import { type Clock, localize } from '@plinth/kernel'
 import { SendLogRow, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
+import type { ChannelDirectory, ChannelEntry } from './channel-entries.ts'
 import { testFieldOf } from './channel-tests.ts'
 
 type RecentSend = Pick<SendLogRow, 'id' | 'channel' | 'provider' | 'status' | 'outcome' | 'errorMessage' | 'createdAt'>
@@ -68,8 +68,8 @@ function judgeSends(sends: readonly RecentSend[]): RecentSends {
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
 
-interface OverviewParts {
-  readonly entries: ChannelEntries
+interface OverviewDependencies {
+  readonly entries: ChannelDirectory
   readonly settings: NotificationSettings
   readonly clock: Pick<Clock, 'now'>
   /** Undefined in a product without a database. `recorder` is then undefined too. */
@@ -78,9 +78,9 @@ interface OverviewParts {
 }
 
 export class ChannelOverview {
-  readonly #parts: OverviewParts
+  readonly #parts: OverviewDependencies
 
-  constructor(parts: OverviewParts) {
+  constructor(parts: OverviewDependencies) {
     this.#parts = parts
   }
 

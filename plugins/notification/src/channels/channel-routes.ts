@@ -9,7 +9,7 @@ import type { ChannelTests } from './channel-tests.ts'
 import { testFields } from './channel-tests.ts'
 import { type ChannelVerifier, verifyDeadlineMs } from './channel-verifier.ts'
 
-interface ChannelRouteParts {
+interface ChannelRouteDependencies {
   readonly overview: ChannelOverview
   readonly verifier: ChannelVerifier
   readonly tests: ChannelTests
@@ -101,7 +101,7 @@ const testView = Type.Object({
   logId: nullable(id, { description: 'Id of the row in the send log.' }),
 })
 
-const { route } = routesWith<ChannelRouteParts>()
+const { route } = routesWith<ChannelRouteDependencies>()
 
 /**
  * Removes the last sends from the response unless the caller has the data scope `all`, because these sends concern all

@@ -7,7 +7,7 @@ import { businessError } from '../failures.ts'
 import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { SendEntry } from '../send-log/row.ts'
-import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
+import type { ChannelDirectory, ChannelEntry } from './channel-entries.ts'
 import type { ChannelTexts } from './channel-verifier.ts'
 
 /** Request fields. A channel or provider needs one of them for a test message, or `nothing`. */
@@ -71,8 +71,8 @@ function testTargetOf(entry: ChannelEntry, requested: TestRecipient) {
   }
 }
 
-interface ChannelTestParts {
-  readonly entries: ChannelEntries
+interface ChannelTestDependencies {
+  readonly entries: ChannelDirectory
   readonly texts: ChannelTexts
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
@@ -107,9 +107,9 @@ const isKnown = (code: string | null): code is keyof typeof reasons => code !== 
 
 /** Sends a short fixed text, to show that messages arrive. */
 export class ChannelTests {
-  readonly #parts: ChannelTestParts
+  readonly #parts: ChannelTestDependencies
 
-  constructor(parts: ChannelTestParts) {
+  constructor(parts: ChannelTestDependencies) {
     this.#parts = parts
   }
 

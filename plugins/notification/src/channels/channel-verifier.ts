@@ -16,7 +16,7 @@ import {
 } from '@plinth/kernel'
 import { ChannelCalls, late } from '../facade/channel-calls.ts'
 import en from '../messages/en.json' with { type: 'json' }
-import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
+import type { ChannelDirectory, ChannelEntry } from './channel-entries.ts'
 
 type TextName = keyof (typeof en)['channel-page']
 
@@ -37,8 +37,8 @@ export class ChannelTexts {
 export const verifyDeadlineMs = 10_000
 const maxReasonLength = 500
 
-interface VerifierParts {
-  readonly entries: ChannelEntries
+interface VerifierDependencies {
+  readonly entries: ChannelDirectory
   readonly texts: ChannelTexts
   readonly kernel: Kernel
   readonly clock: Clock
@@ -63,10 +63,10 @@ type Caller = Omit<AuditEntry, 'action' | 'subject' | 'summary'>
 
 /** Verifies channels without sending a message. */
 export class ChannelVerifier {
-  readonly #parts: VerifierParts
+  readonly #parts: VerifierDependencies
   readonly #calls: ChannelCalls
 
-  constructor(parts: VerifierParts) {
+  constructor(parts: VerifierDependencies) {
     this.#parts = parts
     this.#calls = new ChannelCalls(parts.clock)
   }

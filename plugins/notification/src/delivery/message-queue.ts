@@ -17,7 +17,7 @@ import type { Outgoing } from '../facade/outgoing.ts'
 import { businessError } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
-import type { Rendering } from '../rendering.ts'
+import type { MessageRenderer } from '../rendering.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import {
   carried,
@@ -32,11 +32,11 @@ export interface Sender {
   readonly name: string | null
 }
 
-interface QueueParts {
+interface QueueDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'> | undefined
   readonly outgoing: Pick<Outgoing, 'requireChannel'>
-  readonly rendering: Pick<Rendering, 'preview'>
+  readonly rendering: Pick<MessageRenderer, 'preview'>
   readonly subjectOf: (message: NotificationMessage) => string
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
@@ -53,9 +53,9 @@ interface Plan {
 }
 
 export class MessageQueue {
-  readonly #parts: QueueParts
+  readonly #parts: QueueDependencies
 
-  constructor(parts: QueueParts) {
+  constructor(parts: QueueDependencies) {
     this.#parts = parts
   }
 
@@ -164,7 +164,7 @@ function rowOf(
   message: NotificationMessage,
   channels: readonly string[],
   sender: Sender | undefined,
-  redact: QueueParts['redact'],
+  redact: QueueDependencies['redact'],
   createdAt: Date,
 ) {
   const secrets = [...secretsOf(message), ...secretAttributeValues(message.attributes)]

@@ -31,7 +31,7 @@ interface MessageFilter {
 
 type ListedMessage = Omit<NotificationRow, 'payload'>
 
-interface MessageListParts {
+interface MessageListDependencies {
   readonly db: Database
   readonly kernel: Pick<Kernel, 'contributions'>
   readonly clock: Pick<Clock, 'now'>
@@ -41,9 +41,9 @@ interface MessageListParts {
  * Messages that were enqueued or that administrators sent (document 2 of the specification, "Notification management").
  */
 export class MessageList {
-  readonly #parts: MessageListParts
+  readonly #parts: MessageListDependencies
 
-  constructor(parts: MessageListParts) {
+  constructor(parts: MessageListDependencies) {
     this.#parts = parts
   }
 
@@ -89,7 +89,7 @@ export class MessageList {
   }
 }
 
-interface MessageRouteParts {
+interface MessageRouteDependencies {
   readonly recorder: Pick<SendRecorder, 'written'>
   readonly list: MessageList
 }
@@ -151,7 +151,7 @@ const viewOf = (message: ListedMessage) => ({
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<MessageRouteParts>()
+const { route } = routesWith<MessageRouteDependencies>()
 
 /** Routes for the list of messages (document 2 of the specification, "Endpoints"). */
 export const messageRoutes = [

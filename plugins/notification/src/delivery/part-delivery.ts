@@ -11,7 +11,7 @@ import type { SendLogWriter } from '../send-log/send-log-writer.ts'
 import { restored } from '../send-log/snapshot.ts'
 import { carried, messagePart, sentTogether } from './message-part.ts'
 
-interface PartDeliveryParts {
+interface PartDeliveryDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly outgoing: Outgoing
@@ -67,9 +67,9 @@ interface Delivery {
  * repeated. An interrupted one is repeated on an idempotent channel and becomes `unknown` on others.
  */
 export class PartDelivery {
-  readonly #parts: PartDeliveryParts
+  readonly #parts: PartDeliveryDependencies
 
-  constructor(parts: PartDeliveryParts) {
+  constructor(parts: PartDeliveryDependencies) {
     this.#parts = parts
   }
 

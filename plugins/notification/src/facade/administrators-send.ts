@@ -10,7 +10,7 @@ import { requireSuccess } from './results.ts'
 /** A message with more recipients than this is enqueued, if the product has a queue. */
 export const maxConcurrent = 1_000
 
-interface AdministratorsSendParts {
+interface AdministratorsSendDependencies {
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
 }
@@ -29,9 +29,9 @@ type AdministratorsResult = SendResult & { readonly queued?: true }
  * recipients, a start time or recipients in quiet hours. Sends other messages immediately.
  */
 export class AdministratorsSend {
-  readonly #parts: AdministratorsSendParts
+  readonly #parts: AdministratorsSendDependencies
 
-  constructor(parts: AdministratorsSendParts) {
+  constructor(parts: AdministratorsSendDependencies) {
     this.#parts = parts
   }
 

@@ -23,7 +23,7 @@ export interface ChannelAudience {
   readonly quiet: number
 }
 
-interface AudienceParts {
+interface AudienceDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly quiet: QuietUsers
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
@@ -31,9 +31,9 @@ interface AudienceParts {
 
 /** Counts who gets a message before it is sent. */
 export class Audience {
-  readonly #parts: AudienceParts
+  readonly #parts: AudienceDependencies
 
-  constructor(parts: AudienceParts) {
+  constructor(parts: AudienceDependencies) {
     this.#parts = parts
   }
 

@@ -17,7 +17,7 @@ import type { SendEntry, Sending } from '../send-log/row.ts'
 import { type NotificationSettings, type Outgoing, type Ready, sendsPerChannelCall } from './outgoing.ts'
 import { combineSendResults, requireSuccess } from './results.ts'
 
-interface NotificationParts {
+interface NotificationDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: Outgoing
@@ -39,9 +39,9 @@ const maxParallelSends = 10
 
 /** Finds the channels, records the sends and converts every outcome to a result. */
 export class ChannelNotification implements Notification {
-  readonly #parts: NotificationParts
+  readonly #parts: NotificationDependencies
 
-  constructor(parts: NotificationParts) {
+  constructor(parts: NotificationDependencies) {
     this.#parts = parts
   }
 

@@ -14,7 +14,7 @@ import {
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { businessError, notificationError } from '../failures.ts'
-import type { Rendering } from '../rendering.ts'
+import type { MessageRenderer } from '../rendering.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
@@ -35,14 +35,14 @@ export interface SendMeter {
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
-export interface OutgoingParts {
+export interface OutgoingDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly clock: Clock
   readonly log: Logger
   /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly settings: NotificationSettings
-  readonly rendering: Rendering
+  readonly rendering: MessageRenderer
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly meter: SendMeter | undefined
   /** Returns a hint for operators in the language of the site. */
@@ -67,11 +67,11 @@ export type Prepared = Ready | Refused
 
 /** Checks and renders messages, and calls channels with a deadline. */
 export class Outgoing {
-  readonly #parts: OutgoingParts
+  readonly #parts: OutgoingDependencies
   readonly #calls: ChannelCalls
   readonly #inFlight = new Set<Promise<unknown>>()
 
-  constructor(parts: OutgoingParts) {
+  constructor(parts: OutgoingDependencies) {
     this.#parts = parts
     this.#calls = new ChannelCalls(parts.clock)
   }

@@ -4,7 +4,7 @@ import { idempotent } from '@plinth/idempotency'
 import { type ChannelProvider, localize } from '@plinth/kernel'
 import { priorities } from '../entities.ts'
 import { permissionCodes } from '../permissions.ts'
-import type { Rendering } from '../rendering.ts'
+import type { MessageRenderer } from '../rendering.ts'
 import { type AdministratorsSend, maxConcurrent } from './administrators-send.ts'
 import { type Audience, audiences, maxListedUsers } from './audience.ts'
 import { type ChannelNotification, compose } from './channel-notification.ts'
@@ -124,17 +124,17 @@ const channelAudience = Type.Object({
   }),
 })
 
-interface SendRouteParts {
+interface SendRouteDependencies {
   readonly notification: Pick<ChannelNotification, 'channels' | 'codesOf'>
   readonly administrators: AdministratorsSend
   readonly audience: Audience
   readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
-  readonly rendering: Rendering
+  readonly rendering: MessageRenderer
   /** Checks the data scope of the sender. Undefined in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
-const { route } = routesWith<SendRouteParts>()
+const { route } = routesWith<SendRouteDependencies>()
 
 const providerView = ({ code, displayName, messageTypes, attributes }: ChannelProvider, locale: string) => ({
   code,

@@ -4,12 +4,12 @@ import { callerRowsSql } from '@plinth/iam'
 import { permissionCodes } from '../permissions.ts'
 import { recipientOwner } from '../recipients.ts'
 
-interface FigureParts {
+interface FigureDependencies {
   readonly db: Database
   readonly dayOf: (moment: Date) => string
 }
 
-const { route } = routesWith<FigureParts>()
+const { route } = routesWith<FigureDependencies>()
 
 const sends = 'notification_send_log'
 

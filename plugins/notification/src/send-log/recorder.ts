@@ -6,7 +6,7 @@ import type { SendResult } from '../contract.ts'
 import type { SendEntry, Sending, Shown } from './row.ts'
 import type { SendLogWriter } from './send-log-writer.ts'
 
-export interface RecorderParts {
+export interface RecorderDependencies {
   readonly db: Pick<Database, 'dialect' | 'fork' | 'ping'>
   readonly writer: Pick<SendLogWriter, 'conclude' | 'entryOf' | 'write'>
   readonly clock: Pick<Clock, 'sleep'>
@@ -44,7 +44,7 @@ const pingTimeout = 5_000
  * the waiting rows. After a kill, rows in state `sending` become `unknown`.
  */
 export class SendRecorder {
-  readonly #parts: RecorderParts
+  readonly #parts: RecorderDependencies
   /** Runs writes outside the async context of a sender, because they must not join its transaction. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #closing = new AbortController()
@@ -69,7 +69,7 @@ export class SendRecorder {
   /** Resolves when the next write ends, whether it succeeds or fails. */
   #nextEnd = Promise.withResolvers<void>()
 
-  constructor(parts: RecorderParts) {
+  constructor(parts: RecorderDependencies) {
     this.#parts = parts
   }
 

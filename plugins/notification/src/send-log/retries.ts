@@ -33,7 +33,7 @@ interface RetryOutcome {
 
 type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
-interface RetryParts {
+interface RetryDependencies {
   readonly db: Database
   readonly log: Logger
   readonly kernel: Pick<Kernel, 'contributions'>
@@ -61,9 +61,9 @@ const retriedStates: readonly SendLogState[] = ['failed', 'unknown', 'dead']
  * dies later, the new row becomes `unknown`.
  */
 export class SendLogRetries {
-  readonly #parts: RetryParts
+  readonly #parts: RetryDependencies
 
-  constructor(parts: RetryParts) {
+  constructor(parts: RetryDependencies) {
     this.#parts = parts
   }
 

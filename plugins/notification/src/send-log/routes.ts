@@ -26,7 +26,7 @@ import type { SendRecorder } from './recorder.ts'
 import { largestBatch, type SendLogRetries } from './retries.ts'
 import { type ListedSendLog, retryable, type SendLogReader } from './send-log-reader.ts'
 
-interface SendLogRouteParts {
+interface SendLogRouteDependencies {
   readonly recorder: Pick<SendRecorder, 'written'>
   readonly reader: SendLogReader
   readonly retries: SendLogRetries
@@ -117,7 +117,7 @@ const once = 'Each retry creates a new row, and the status of the old row become
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<SendLogRouteParts>()
+const { route } = routesWith<SendLogRouteDependencies>()
 
 /** Routes for the send log (document 2 of the specification, "Send logs"). */
 export const sendLogRoutes = [

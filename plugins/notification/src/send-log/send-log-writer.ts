@@ -63,7 +63,7 @@ export function judge(
 /** Event: a row is due for an automatic retry. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
 
-export interface SendLogWriterParts {
+export interface SendLogWriterDependencies {
   readonly db: Database
   /** Undefined in a product without the plugin `events`. Nothing is then retried automatically. */
   readonly events: Pick<Events, 'publish'> | undefined
@@ -94,9 +94,9 @@ const claimSlackMs = 30_000
  * counts in the same transaction.
  */
 export class SendLogWriter {
-  readonly #parts: SendLogWriterParts
+  readonly #parts: SendLogWriterDependencies
 
-  constructor(parts: SendLogWriterParts) {
+  constructor(parts: SendLogWriterDependencies) {
     this.#parts = parts
   }
 

@@ -26,7 +26,7 @@ import { AppRow, appOwnerColumn } from '../entities.ts'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Applications, AppWithSecret } from './applications.ts'
 
-interface AppRouteParts {
+interface AppRouteDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly applications: Applications
@@ -80,7 +80,7 @@ const rotation = Type.Object({
   version: optionalVersion,
 })
 
-const { route } = routesWith<AppRouteParts>()
+const { route } = routesWith<AppRouteDependencies>()
 
 export const appRoutes = [
   route({
@@ -222,7 +222,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
   })
 }
 
-function listApps(query: Static<typeof appQuery>, rows: object, { db, clock }: AppRouteParts) {
+function listApps(query: Static<typeof appQuery>, rows: object, { db, clock }: AppRouteDependencies) {
   const { keyword, status } = query
   const where = { $and: [status === undefined ? {} : { status }, rows] }
   const search = { text: keyword ?? '', properties: ['name', 'appKey'] }

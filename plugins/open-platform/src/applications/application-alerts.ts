@@ -16,7 +16,7 @@ interface Application {
   readonly name: string
 }
 
-interface AlertParts {
+interface AlertDependencies {
   /** If absent, no alerts are published. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
@@ -30,13 +30,13 @@ interface AlertParts {
  * reveal which applications exist.
  */
 export class ApplicationAlerts {
-  readonly #parts: AlertParts
+  readonly #parts: AlertDependencies
   /** Monotonic time in milliseconds at which the window of each alert ends. */
   readonly #knownUntil = new Map<string, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: RepeatedFailureLog
 
-  constructor(parts: AlertParts) {
+  constructor(parts: AlertDependencies) {
     this.#parts = parts
     this.#failures = new RepeatedFailureLog(parts.log, {
       failing: 'nobody is told of refused applications, because the store or the outbox fails',

@@ -43,7 +43,7 @@ interface RotationTerms {
   readonly force: boolean
 }
 
-interface ApplicationParts {
+interface ApplicationDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>
@@ -54,9 +54,9 @@ interface ApplicationParts {
 
 /** Creates, changes and deletes applications. Every change writes an audit record in its transaction. */
 export class Applications {
-  readonly #parts: ApplicationParts
+  readonly #parts: ApplicationDependencies
 
-  constructor(parts: ApplicationParts) {
+  constructor(parts: ApplicationDependencies) {
     this.#parts = parts
   }
 

@@ -61,7 +61,7 @@ const keyOf = (appKey: string, nonce: string) => `open-platform:nonce:${appKey}:
 
 type Secrets = Pick<AppRow, 'appKey' | 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>
 
-interface AuthenticatorParts {
+interface AuthenticatorDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
@@ -98,9 +98,9 @@ export class Authenticator {
   readonly #clock: Pick<Clock, 'now'>
   readonly #box: AppSecretEncryption
   readonly #decoy: Promise<Decoy>
-  readonly #alerts: AuthenticatorParts['alerts']
+  readonly #alerts: AuthenticatorDependencies['alerts']
 
-  constructor({ db, clock, log, box, alerts }: AuthenticatorParts) {
+  constructor({ db, clock, log, box, alerts }: AuthenticatorDependencies) {
     this.#db = db
     this.#clock = clock
     this.#box = box

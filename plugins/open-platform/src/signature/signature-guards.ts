@@ -51,7 +51,7 @@ export const openRoutes = [
   }),
 ]
 
-interface SignatureParts {
+interface SignatureDependencies {
   readonly authenticator: Authenticator
   readonly nonces: Nonces
   readonly clock: Pick<Clock, 'now'>
@@ -85,7 +85,7 @@ export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
  * It only reads the nonce; `quotaGuard` stores it when the request is served. So a rejected request stores nothing, and
  * a repeated request uses no quota.
  */
-export function signatureGuard({ authenticator, nonces, clock }: SignatureParts): RouteGuard {
+export function signatureGuard({ authenticator, nonces, clock }: SignatureDependencies): RouteGuard {
   return {
     name: 'open-platform.signature',
     stage: 'signature',

@@ -95,7 +95,7 @@ const batchSize = 200
  */
 const largestBacklog = 10_000
 
-interface CallMeterParts {
+interface CallMeterDependencies {
   readonly records: Pick<CallRecords, 'write'>
   readonly clock: Clock
   /** Returns the day of a time in the time zone of the site. */
@@ -119,7 +119,7 @@ interface AcceptedCall {
  * interval and the calls without a response.
  */
 export class CallMeter {
-  readonly #parts: CallMeterParts
+  readonly #parts: CallMeterDependencies
   readonly #stop = new AbortController()
   /** Accepted calls without a response. */
   readonly #open = new Set<CallRecord>()
@@ -128,7 +128,7 @@ export class CallMeter {
   #wake = new AbortController()
   #running: Promise<void> = Promise.resolve()
 
-  constructor(parts: CallMeterParts) {
+  constructor(parts: CallMeterDependencies) {
     this.#parts = parts
   }
 

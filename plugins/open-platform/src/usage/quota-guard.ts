@@ -9,7 +9,7 @@ import type { CallMeter } from './call-meter.ts'
 
 const windowMs = 60_000
 
-interface QuotaParts {
+interface QuotaDependencies {
   readonly nonces: Nonces
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter
@@ -23,7 +23,7 @@ interface QuotaParts {
  * "Open-platform limiter"). Runs after validation, so that invalid input uses no quota. The nonce is marked last. Among
  * concurrent copies of a request, only one is served, and the others store nothing.
  */
-export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: QuotaParts): RouteGuard {
+export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: QuotaDependencies): RouteGuard {
   return {
     name: 'open-platform.quota',
     stage: 'quota',

@@ -8,7 +8,7 @@ import { businessError, permissionCodes } from '../declarations.ts'
 import { usageOwner } from '../entities.ts'
 import type { CallRecords } from './call-meter.ts'
 
-interface UsageRouteParts {
+interface UsageRouteDependencies {
   readonly records: CallRecords
   readonly clock: Pick<Clock, 'now'>
   readonly site: Pick<Site, 'dayOf'>
@@ -40,7 +40,7 @@ const idOf = ({ day, appId, method, route }: Pick<Static<typeof usageView>, 'day
 const earlier = (from: string, days: number) =>
   new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
 
-const { route } = routesWith<UsageRouteParts>()
+const { route } = routesWith<UsageRouteDependencies>()
 
 export const usageRoutes = [
   route({

@@ -4,7 +4,7 @@ import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
   type CodeMeaning,
-  type DriverParts,
+  type DriverDependencies,
   deferred,
   missingTemplateOutcome,
   needsOf,
@@ -103,7 +103,7 @@ const code = 'aliyun'
 const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
 /** Driver for Alibaba Cloud, Short Message Service, operation SendSms of version 2017-05-25. */
-export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
+export function aliyun({ config, http, clock }: DriverDependencies): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.aliyun.access-key-id'),
     secret: config.get('platform.sms.aliyun.access-key-secret'),

@@ -100,7 +100,7 @@ export function textAt(response: unknown, path: string): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
-export interface DriverParts {
+export interface DriverDependencies {
   readonly config: SmsConfig
   readonly http: OutgoingHttp
   readonly clock: Pick<Clock, 'now'>

@@ -4,7 +4,7 @@ import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
   type CodeMeaning,
-  type DriverParts,
+  type DriverDependencies,
   deferred,
   missingTemplateOutcome,
   needsOf,
@@ -86,7 +86,7 @@ const neededKeys = [
 ] as const
 
 /** Driver for Tencent Cloud, SMS, operation SendSms of version 2021-01-11. */
-export function tencent({ config, http, clock }: DriverParts): SmsDriver {
+export function tencent({ config, http, clock }: DriverDependencies): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.tencent.secret-id'),
     key: config.get('platform.sms.tencent.secret-key'),

@@ -5,7 +5,7 @@ import type { SmsDriver } from '../contract.ts'
 import {
   ask,
   type CodeMeaning,
-  type DriverParts,
+  type DriverDependencies,
   deferred,
   needsOf,
   outcomeWithoutErrorCode,
@@ -64,7 +64,7 @@ const contentSid = /^HX[0-9a-fA-F]{32}$/
  * Driver for Twilio, resource Messages of version 2010-04-01. If the template code is a content SID (HX...), it is sent
  * with the parameters as its variables. Otherwise the text is sent.
  */
-export function twilio({ config, http }: DriverParts): SmsDriver {
+export function twilio({ config, http }: DriverDependencies): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')
   const token = () => config.get('platform.sms.twilio.auth-token')
   const from = () => config.get('platform.sms.twilio.from')

@@ -6,7 +6,7 @@ import type { SealedBox } from '@plinth/system-config'
 import type { SocialAccount } from '../config.ts'
 import { readResponse, type WechatResponse } from './messages.ts'
 
-interface TokenParts {
+interface TokenDependencies {
   readonly http: OutgoingHttp
   readonly store: SharedStore
   readonly box: Pick<SealedBox, 'seal' | 'open'>
@@ -46,10 +46,10 @@ const pauseMs = 100
  * encrypted.
  */
 export class AccessTokens {
-  readonly #parts: TokenParts
+  readonly #parts: TokenDependencies
   readonly #fetching = new Map<string, Promise<string>>()
 
-  constructor(parts: TokenParts) {
+  constructor(parts: TokenDependencies) {
     this.#parts = parts
   }
 

@@ -8,7 +8,7 @@ import { entriesAfterChanges, type SettledChange } from './destinations.ts'
 /** Time limit in milliseconds for a plugin to verify a value. */
 const verifyDeadlineMs = 10_000
 
-interface OwnersParts {
+interface OwnersDependencies {
   readonly configAdmin: ConfigAdmin
   readonly clock: Clock
   readonly declarations: () => ReadonlyMap<string, CatalogueEntry>
@@ -16,9 +16,9 @@ interface OwnersParts {
 
 /** Asks the plugins that declare keys whether they accept new values. */
 export class Owners {
-  readonly #parts: OwnersParts
+  readonly #parts: OwnersDependencies
 
-  constructor(parts: OwnersParts) {
+  constructor(parts: OwnersDependencies) {
     this.#parts = parts
   }
 

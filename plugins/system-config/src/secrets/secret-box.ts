@@ -35,7 +35,7 @@ export class SealedBox {
 
 const pluginKeyLength = 32
 
-export interface PluginKeyParts {
+export interface PluginKeyOptions {
   readonly plugin: string
   /** Configuration key that stores the plugin key, declared with `pluginKeySetting`. */
   readonly name: string
@@ -56,10 +56,10 @@ export const pluginKeySetting = (texts: {
  * `plinth secrets rotate` encrypts it again.
  */
 export class PluginKey {
-  readonly #parts: PluginKeyParts
+  readonly #parts: PluginKeyOptions
   #key: { readonly text: string; readonly bytes: Buffer } | undefined
 
-  constructor(parts: PluginKeyParts) {
+  constructor(parts: PluginKeyOptions) {
     this.#parts = parts
   }
 

@@ -82,7 +82,7 @@ export interface CompensationPlan {
   readonly finding: AuditFinding | null
 }
 
-type AuditLogParts = Pick<Parts, 'db' | 'clock' | 'payments' | 'audit'>
+type AuditLogDependencies = Pick<Parts, 'db' | 'clock' | 'payments' | 'audit'>
 
 interface Traits {
   readonly riskLevel: Exclude<RiskLevel, 'none'>
@@ -111,10 +111,10 @@ const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
  * Reads and closes audit logs. The parameter `rows` is the condition `callerLogs(request)`. Logs that it excludes are
  * treated as unknown.
  */
-export class AuditLogs {
-  readonly #parts: AuditLogParts
+export class AuditLogStore {
+  readonly #parts: AuditLogDependencies
 
-  constructor(parts: AuditLogParts) {
+  constructor(parts: AuditLogDependencies) {
     this.#parts = parts
   }
 

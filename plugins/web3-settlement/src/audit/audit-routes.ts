@@ -23,7 +23,7 @@ import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
-import type { AuditLogs } from './audit-logs.ts'
+import type { AuditLogStore } from './audit-logs.ts'
 import {
   auditView,
   compensationView,
@@ -36,7 +36,7 @@ import {
 } from './audit-views.ts'
 import { riskLevels, riskReasons, suggestedActions } from './risk.ts'
 
-type AuditRouteParts = Pick<Parts, 'kernel' | 'clock' | 'payments' | 'chains' | 'tokens' | 'audit' | 'logs'>
+type AuditRouteDependencies = Pick<Parts, 'kernel' | 'clock' | 'payments' | 'chains' | 'tokens' | 'audit' | 'logs'>
 
 const root = '/api/v1/admin/web3'
 const path = `${root}/payment-settlement-audit-logs`
@@ -58,12 +58,12 @@ function optionsOf<Code extends string>(
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<AuditRouteParts>()
+const { route } = routesWith<AuditRouteDependencies>()
 
 async function shown(
   request: Pick<HttpRequest, 'principal'>,
-  found: Awaited<ReturnType<AuditLogs['list']>>,
-  parts: AuditRouteParts,
+  found: Awaited<ReturnType<AuditLogStore['list']>>,
+  parts: AuditRouteDependencies,
 ) {
   const chainNames = await namesOf(
     request,

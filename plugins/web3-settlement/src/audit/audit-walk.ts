@@ -32,7 +32,7 @@ const placeNames = ['all', 'floor', 'top', 'recent'] as const
 type PlaceName = (typeof placeNames)[number]
 type Places = Readonly<Record<PlaceName, Place>>
 
-type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
+type WalkDependencies = Pick<Parts, 'db' | 'clock' | 'payments'>
 
 /** A day in milliseconds. Payments of the last day are audited first. */
 const recentMs = 86_400_000
@@ -45,9 +45,9 @@ const start: Place = { afterId: 0, afterAt: null }
  * At the end, the slow walk starts again behind the position `floor`.
  */
 export class AuditOrderSelection {
-  readonly #parts: WalkParts
+  readonly #parts: WalkDependencies
 
-  constructor(parts: WalkParts) {
+  constructor(parts: WalkDependencies) {
     this.#parts = parts
   }
 

@@ -34,7 +34,7 @@ interface AuditPage {
   readonly nextAfterId: number | null
 }
 
-type AuditParts = Pick<
+type AuditDependencies = Pick<
   Parts,
   'db' | 'clock' | 'events' | 'payments' | 'candidates' | 'auditWalk' | 'finalConfirmations'
 >
@@ -47,9 +47,9 @@ const maxRounds = 10
  * an order or payment.
  */
 export class SettledAudit {
-  readonly #parts: AuditParts
+  readonly #parts: AuditDependencies
 
-  constructor(parts: AuditParts) {
+  constructor(parts: AuditDependencies) {
     this.#parts = parts
   }
 

@@ -16,13 +16,13 @@ export interface Attempt {
   readonly reasons: readonly AttemptReason[]
 }
 
-type AttemptParts = Pick<Parts, 'db' | 'clock'>
+type AttemptDependencies = Pick<Parts, 'db' | 'clock'>
 
 /** Records attempts to settle. */
 export class Attempts {
-  readonly #parts: AttemptParts
+  readonly #parts: AttemptDependencies
 
-  constructor(parts: AttemptParts) {
+  constructor(parts: AttemptDependencies) {
     this.#parts = parts
   }
 

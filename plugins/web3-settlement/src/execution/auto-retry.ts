@@ -6,7 +6,7 @@ import type { AttemptReason } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-type AutoRetryParts = Pick<
+type AutoRetryDependencies = Pick<
   Parts,
   'db' | 'clock' | 'config' | 'approvals' | 'reviews' | 'savers' | 'attempts' | 'executor' | 'retryDelayMs'
 >
@@ -16,9 +16,9 @@ const perRun = 50
 
 /** Repeats attempts that failed for a reason that may disappear with time, up to a limit per order and fingerprint. */
 export class AutoRetry {
-  readonly #parts: AutoRetryParts
+  readonly #parts: AutoRetryDependencies
 
-  constructor(parts: AutoRetryParts) {
+  constructor(parts: AutoRetryDependencies) {
     this.#parts = parts
   }
 

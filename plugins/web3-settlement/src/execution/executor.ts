@@ -37,7 +37,7 @@ interface ExecutionOptions {
   readonly candidate?: Candidate | undefined
 }
 
-type ExecutorParts = Pick<
+type ExecutorDependencies = Pick<
   Parts,
   'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
 >
@@ -61,9 +61,9 @@ const atExecution: Partial<Record<BlockingReason, BlockingReason>> = {
 
 /** Executes settlements. No other class settles orders by transactions on a chain. */
 export class Executor {
-  readonly #parts: ExecutorParts
+  readonly #parts: ExecutorDependencies
 
-  constructor(parts: ExecutorParts) {
+  constructor(parts: ExecutorDependencies) {
     this.#parts = parts
   }
 

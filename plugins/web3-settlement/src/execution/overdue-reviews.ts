@@ -26,16 +26,16 @@ interface OverdueItem {
   readonly result: SettlementResult | null
 }
 
-type OverdueParts = Pick<
+type OverdueDependencies = Pick<
   Parts,
   'db' | 'clock' | 'approvals' | 'reviews' | 'savers' | 'executor' | 'overdueRules' | 'retryDelayMs'
 >
 
 /** Handles reviews that request a settlement and were not settled in time. */
 export class OverdueReviews {
-  readonly #parts: OverdueParts
+  readonly #parts: OverdueDependencies
 
-  constructor(parts: OverdueParts) {
+  constructor(parts: OverdueDependencies) {
     this.#parts = parts
   }
 

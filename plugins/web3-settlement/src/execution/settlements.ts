@@ -27,12 +27,12 @@ interface Acceptance {
   readonly reached: (outTradeNos: readonly string[]) => Promise<ReadonlySet<string> | undefined>
 }
 
-type SettlementParts = Pick<Parts, 'approvals' | 'reviews' | 'savers' | 'executor' | 'log'>
+type SettlementDependencies = Pick<Parts, 'approvals' | 'reviews' | 'savers' | 'executor' | 'log'>
 
 export class Settlements {
-  readonly #parts: SettlementParts
+  readonly #parts: SettlementDependencies
 
-  constructor(parts: SettlementParts) {
+  constructor(parts: SettlementDependencies) {
     this.#parts = parts
   }
 

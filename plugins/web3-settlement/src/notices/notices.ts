@@ -25,7 +25,7 @@ interface NoticeRules {
   readonly recipient?: { readonly type: string; readonly value: string }
 }
 
-interface NoticeParts {
+interface NoticeDependencies {
   readonly events: Pick<Events, 'on'>
   readonly notification: Notification
   readonly log: Pick<Logger, 'warn'>
@@ -55,7 +55,7 @@ const texts = 'messages.web3-settlement'
  * no second notice, because the event id identifies the notice. Notices contain only order, chain, hash, explorer link
  * and reasons (document 3 of the specification, "Events" 4).
  */
-export function addNotices({ events, notification, log, failures, risks }: NoticeParts): void {
+export function addNotices({ events, notification, log, failures, risks }: NoticeDependencies): void {
   const tell = async ({ id, type }: Delivery, notice: Notice) => {
     const { channels, subject, content, variables, recipient } = notice
     const recipients = recipientsOf(recipient)

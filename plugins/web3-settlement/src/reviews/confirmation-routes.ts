@@ -7,7 +7,7 @@ import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import { planView, viewOfPlan } from './review-views.ts'
 
-type ConfirmationRouteParts = Pick<Parts, 'clock' | 'payments' | 'chains' | 'tokens' | 'candidates' | 'audit'>
+type ConfirmationRouteDependencies = Pick<Parts, 'clock' | 'payments' | 'chains' | 'tokens' | 'candidates' | 'audit'>
 
 const path = '/api/v1/admin/web3/payment-confirmations'
 
@@ -41,7 +41,7 @@ const scope = Type.Object({
   afterId: Type.Optional(Type.Integer({ minimum: 0, description: 'Value `nextAfterId` of the previous page.' })),
 })
 
-const { route } = routesWith<ConfirmationRouteParts>()
+const { route } = routesWith<ConfirmationRouteDependencies>()
 
 /** Routes that preview settlements and audits. They change nothing. */
 export const confirmationRoutes = [

@@ -8,12 +8,12 @@ import { fingerprintVersion } from '../planning/fingerprint.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
 import { type AttemptReason, blockingReasons, type CandidateState } from '../planning/reasons.ts'
 
-type SaverParts = Pick<Parts, 'db' | 'accounts' | 'attempts' | 'needsSecondPerson'>
+type SaverDependencies = Pick<Parts, 'db' | 'accounts' | 'attempts' | 'needsSecondPerson'>
 
 export class Savers {
-  readonly #parts: SaverParts
+  readonly #parts: SaverDependencies
 
-  constructor(parts: SaverParts) {
+  constructor(parts: SaverDependencies) {
     this.#parts = parts
   }
 
@@ -79,7 +79,7 @@ interface ReviewEntry {
   readonly reviewer: Reviewer
 }
 
-type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments'>
+type ReviewDependencies = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments'>
 
 type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
@@ -90,10 +90,10 @@ const ordersAtOnce = 200
 export const isSettlingAction = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
 /** Saves and finds reviews (document 3 of the specification, "Settlement review log"). */
-export class ReviewLogs {
-  readonly #parts: ReviewParts
+export class ReviewLogStore {
+  readonly #parts: ReviewDependencies
 
-  constructor(parts: ReviewParts) {
+  constructor(parts: ReviewDependencies) {
     this.#parts = parts
   }
 

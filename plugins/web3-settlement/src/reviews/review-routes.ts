@@ -34,7 +34,7 @@ import {
   viewOfSettlement,
 } from './review-views.ts'
 
-type ReviewRouteParts = Pick<
+type ReviewRouteDependencies = Pick<
   Parts,
   'kernel' | 'payments' | 'chains' | 'tokens' | 'reviews' | 'attempts' | 'settlements' | 'overdue'
 >
@@ -63,7 +63,7 @@ const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size:
 
 const range = rangeQuery('createdAt', 'id')
 
-const { route } = routesWith<ReviewRouteParts>()
+const { route } = routesWith<ReviewRouteDependencies>()
 
 export const reviewRoutes = [
   route({
@@ -282,7 +282,7 @@ function reviewerOf(request: Request): Reviewer {
 
 function recorded(
   request: Request,
-  { kernel }: Pick<ReviewRouteParts, 'kernel'>,
+  { kernel }: Pick<ReviewRouteDependencies, 'kernel'>,
   verb: string,
   subject: number | undefined,
   summary: AuditSummary,

@@ -19,7 +19,7 @@ import { findBlocks, findTransactions, type Observed, observationOf, receiptsOf 
 import {
   type OpenedChain,
   type OpenedProvider,
-  type PoolParts,
+  type PoolDependencies,
   type ProviderCheck,
   ProviderPool,
 } from './provider-pool.ts'
@@ -30,12 +30,12 @@ export interface ChainSource {
   open(name: string): Promise<OpenedChain | undefined>
 }
 
-interface FactsParts {
+interface FactsDependencies {
   readonly source: ChainSource
   readonly http: Pick<OutgoingHttp, 'request'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Logger
-  readonly settings: () => ReturnType<PoolParts['settings']> & {
+  readonly settings: () => ReturnType<PoolDependencies['settings']> & {
     /** Number of providers that must agree. */
     readonly agreement: number
   }
@@ -47,10 +47,10 @@ const maxConcurrent = 1000
 const contractAgreement = 2
 
 export class ChainFactCollector implements Chains {
-  readonly #parts: FactsParts
+  readonly #parts: FactsDependencies
   readonly #pool: ProviderPool
 
-  constructor(parts: FactsParts) {
+  constructor(parts: FactsDependencies) {
     this.#parts = parts
     this.#pool = new ProviderPool(parts)
   }

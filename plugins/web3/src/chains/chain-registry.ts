@@ -34,7 +34,7 @@ interface ChainContent {
   readonly providers: readonly GivenProvider[]
 }
 
-interface RegistryParts {
+interface RegistryDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
@@ -52,9 +52,9 @@ const maxChains = 100
  * its transfers would count twice.
  */
 export class ChainRegistry implements ChainSource {
-  readonly #parts: RegistryParts
+  readonly #parts: RegistryDependencies
 
-  constructor(parts: RegistryParts) {
+  constructor(parts: RegistryDependencies) {
     this.#parts = parts
   }
 

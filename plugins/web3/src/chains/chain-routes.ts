@@ -18,7 +18,7 @@ import type { ChainFactCollector } from './chain-facts.ts'
 import { type ChainRegistry, chainOf } from './chain-registry.ts'
 import type { ChainRow } from './entities.ts'
 
-interface ChainRouteParts {
+interface ChainRouteDependencies {
   readonly registry: ChainRegistry
   readonly collector: ChainFactCollector
 }
@@ -112,7 +112,7 @@ const standard = {
   providers: [],
 } as const
 
-const { route } = routesWith<ChainRouteParts>()
+const { route } = routesWith<ChainRouteDependencies>()
 
 export const chainRoutes = [
   route({

@@ -8,7 +8,7 @@ import type {
   ProviderFault,
 } from '../contract.ts'
 import { type JsonRpc, RpcError } from './json-rpc.ts'
-import { type BlockHead, parseBlockHead, quantity, receipt, transaction } from './rpc-results.ts'
+import { type BlockHead, parseBlockHead, parseQuantity, parseReceipt, parseTransaction } from './rpc-results.ts'
 
 export interface ChainHeads {
   readonly head: number
@@ -29,7 +29,7 @@ export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
 /** Response of a provider that has not been compared with the blocks of the chain yet. */
-interface Found {
+interface UncheckedResponse {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
 }
@@ -45,10 +45,10 @@ const isError = <Value>(one: Value | ProviderFault): one is ProviderFault => typ
 /**
  * Returns the heights that a node reports. @throws RpcError `chain-id-mismatch` if the node belongs to another chain
  */
-export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
+export async function readChainHeads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
   const [id, head, tagged] = await allOf([
-    rpc.call('eth_chainId').then(quantity),
-    rpc.call('eth_blockNumber').then(quantity),
+    rpc.call('eth_chainId').then(parseQuantity),
+    rpc.call('eth_blockNumber').then(parseQuantity),
     finality === 'depth' ? undefined : tagNumber(rpc, finality),
   ])
   if (id !== chainId) throw new RpcError('chain-id-mismatch')
@@ -78,13 +78,13 @@ export async function readBlockPace(rpc: JsonRpc, number: number): Promise<Block
 export async function findTransactions(
   rpc: JsonRpc,
   hashes: readonly Hex[],
-): Promise<ReadonlyMap<Hex, Found | ProviderFault>> {
+): Promise<ReadonlyMap<Hex, UncheckedResponse | ProviderFault>> {
   const found = await Promise.all(
     hashes.map((hash) =>
       orError(async () => {
         const [one, other] = await allOf([
-          rpc.call('eth_getTransactionByHash', [hash]).then((value) => transaction(value, hash)),
-          rpc.call('eth_getTransactionReceipt', [hash]).then((value) => receipt(value, hash)),
+          rpc.call('eth_getTransactionByHash', [hash]).then((value) => parseTransaction(value, hash)),
+          rpc.call('eth_getTransactionReceipt', [hash]).then((value) => parseReceipt(value, hash)),
         ])
         return { transaction: one, receipt: other }
       }),
@@ -100,12 +100,12 @@ export async function findBlocks(rpc: JsonRpc, receipts: readonly ChainReceipt[]
   return new Map(numbers.map((number, at) => [number, blocks[at] ?? null]))
 }
 
-export const receiptsOf = (found: ReadonlyMap<Hex, Found | ProviderFault>): readonly ChainReceipt[] =>
+export const receiptsOf = (found: ReadonlyMap<Hex, UncheckedResponse | ProviderFault>): readonly ChainReceipt[] =>
   [...found.values()].flatMap((one) => (isError(one) || one.receipt === null ? [] : [one.receipt]))
 
 /** Returns an error if the facts contradict each other. */
 export function observationOf(
-  one: Found | ProviderFault,
+  one: UncheckedResponse | ProviderFault,
   chain: ChainHeads & Pick<Chain, 'chainId'>,
   blocks: Blocks,
 ): Observation | ProviderFault {

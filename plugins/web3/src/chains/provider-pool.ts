@@ -2,7 +2,7 @@ import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Chain, ProviderFault } from '../contract.ts'
 import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
-import { type BlockPace, type ChainHeads, heads, readBlockPace } from './observation.ts'
+import { type BlockPace, type ChainHeads, readBlockPace, readChainHeads } from './observation.ts'
 
 export interface BreakerSettings {
   /** Consecutive failures after which a provider is paused. */
@@ -96,7 +96,7 @@ export interface OpenedChain extends Omit<Chain, 'providers'> {
   readonly providers: readonly OpenedProvider[]
 }
 
-export interface PoolParts {
+export interface PoolDependencies {
   readonly http: Pick<OutgoingHttp, 'request'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Logger
@@ -155,11 +155,11 @@ const paceTolerance = 2
  * Callers influence all other queries, so those never pause a provider.
  */
 export class ProviderPool {
-  readonly #parts: PoolParts
+  readonly #parts: PoolDependencies
   readonly #providers = new Map<string, Provider>()
   readonly #othersAsked = new Map<string, number>()
 
-  constructor(parts: PoolParts) {
+  constructor(parts: PoolDependencies) {
     this.#parts = parts
   }
 
@@ -193,7 +193,7 @@ export class ProviderPool {
   /** Queries the heights and reports the result to the circuit breaker. */
   async heads(chain: OpenedChain, provider: Provider): Promise<ChainHeads | ProviderFault> {
     try {
-      const found = await heads(provider.chainRpc, chain)
+      const found = await readChainHeads(provider.chainRpc, chain)
       const fault = await this.#problemOfHead(chain, provider, found.head)
       if (fault !== undefined) throw new RpcError(fault)
       this.#succeeded(chain, provider)

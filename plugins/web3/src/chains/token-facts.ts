@@ -5,7 +5,7 @@ import type { TokenInfo, Tokens } from '../contract.ts'
 import type { ContractChains } from '../signatures/contract-wallets.ts'
 import { decodeSymbol, encodeTokenCalls } from './contract-abi.ts'
 
-interface TokenParts {
+interface TokenDependencies {
   readonly chains: Pick<ContractChains, 'call'>
   readonly clock: Pick<Clock, 'monotonic'>
 }
@@ -23,11 +23,11 @@ const pauseMs = 60_000
 const unknown: TokenInfo = { decimals: null, symbol: null }
 
 export class TokenFacts implements Tokens {
-  readonly #parts: TokenParts
+  readonly #parts: TokenDependencies
   readonly #known = new LRUCache<string, Known>({ max: maxKnown })
   readonly #running = new Map<string, Promise<TokenInfo>>()
 
-  constructor(parts: TokenParts) {
+  constructor(parts: TokenDependencies) {
     this.#parts = parts
   }
 

@@ -24,7 +24,7 @@ export interface ContractChains {
   call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure>
 }
 
-interface ContractWalletParts {
+interface ContractWalletDependencies {
   readonly chains: ContractChains
   /** Returns the name of the chain whose contract wallets are accepted; empty if none are. */
   readonly chainName: () => string
@@ -42,10 +42,10 @@ const maxConcurrent = 16
 
 /** Asks the contract at the address whether a signature is valid (EIP-1271). */
 export class ContractWallets {
-  readonly #parts: ContractWalletParts
+  readonly #parts: ContractWalletDependencies
   #underWay = 0
 
-  constructor(parts: ContractWalletParts) {
+  constructor(parts: ContractWalletDependencies) {
     this.#parts = parts
   }
 

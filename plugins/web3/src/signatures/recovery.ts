@@ -60,13 +60,13 @@ const maxMessageLength = 16 * 1024
  * a message that is too long, has an unpaired surrogate or invalid hexadecimal text.
  */
 export function personalMessageDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
-  const bytes = bytesOf(message, encoding)
+  const bytes = messageBytes(message, encoding)
   if (bytes === undefined || bytes.length > maxMessageLength) return undefined
   const prefix = utf8(`\x19Ethereum Signed Message:\n${bytes.length}`)
   return keccak256(Buffer.concat([prefix, bytes]))
 }
 
-function bytesOf(message: string, encoding: MessageEncoding): Uint8Array | undefined {
+function messageBytes(message: string, encoding: MessageEncoding): Uint8Array | undefined {
   if (typeof message !== 'string' || message.length > 2 + 2 * maxMessageLength) return undefined
   if (encoding === 'hex') return isHexBytes(message) ? fromHex(message) : undefined
   return message.isWellFormed() ? utf8(message) : undefined

@@ -7,7 +7,7 @@ export interface EventStream {
   close(): void
 }
 
-interface HintSourceParts {
+interface HintSourceOptions {
   open(): EventStream
   /** Calls `work` after a number of milliseconds. The returned function cancels the call. */
   later(work: () => void, ms: number): () => void
@@ -26,12 +26,12 @@ const maxPauseMs = 60_000
 
 /** Receives change messages from the server. After a disconnection it reconnects, with increasing pauses. */
 export class HintSource {
-  readonly #parts: HintSourceParts
+  readonly #parts: HintSourceOptions
   #stream: EventStream | undefined
   #stopWaiting: (() => void) | undefined
   #failures = 0
 
-  constructor(parts: HintSourceParts) {
+  constructor(parts: HintSourceOptions) {
     this.#parts = parts
   }
 

@@ -120,7 +120,7 @@ export interface Action extends Write {
 }
 
 /** Unit of an amount. */
-export interface Unit {
+export interface AmountUnit {
   readonly displayName: string
   /** Number of decimal places between the minor unit and the main unit. */
   readonly scale: number
@@ -293,7 +293,7 @@ export interface Navigation {
   readonly siteTitle: string
   readonly timeZone: string
   /** Units of amounts, by asset. */
-  readonly units: Readonly<Record<string, Unit>>
+  readonly units: Readonly<Record<string, AmountUnit>>
   readonly groups: readonly {
     readonly id: string
     readonly title: string

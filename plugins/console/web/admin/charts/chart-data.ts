@@ -1,4 +1,4 @@
-import { type Chart, type Row, type Rows, rowsOf, type Tone, type Unit, valueAt } from '../api/page-types.ts'
+import { type AmountUnit, type Chart, type Row, type Rows, rowsOf, type Tone, valueAt } from '../api/page-types.ts'
 import { unitOf } from '../pages/amounts.ts'
 
 /** Maximum number of lines in one plot. Only the lines with the largest sums are drawn. */
@@ -14,7 +14,7 @@ interface ChartLine {
   /** One value for each time; null if the value is unknown. */
   readonly values: readonly (number | null)[]
   /** For amounts: the unit of the values. */
-  readonly amount: Unit | undefined
+  readonly amount: AmountUnit | undefined
   readonly sum: number
   readonly last: number
 }
@@ -35,7 +35,7 @@ const tones: readonly Tone[] = ['info', 'good', 'warn', 'bad', 'quiet']
 export function chartData(
   chart: Chart,
   response: Rows | readonly Row[],
-  units: Readonly<Record<string, Unit>> = {},
+  units: Readonly<Record<string, AmountUnit>> = {},
 ): ChartData {
   const rows = rowsOf(response).items
   const isDaily = rows.some((row) => /^\d{4}-\d{2}-\d{2}$/.test(String(valueAt(row, chart.at))))

@@ -1,9 +1,9 @@
-import { type Column, type Row, type Unit, valueAt, type Write } from '../api/page-types.ts'
+import { type AmountUnit, type Column, type Row, valueAt, type Write } from '../api/page-types.ts'
 
 /* Amounts are integers in minor units of any size. Forms pass them as text and never convert them to numbers. */
 
 /** Returns the unit of an asset or a currency; `undefined` if it is unknown. */
-export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Unit | undefined {
+export function unitOf(units: Readonly<Record<string, AmountUnit>>, code: unknown): AmountUnit | undefined {
   if (typeof code !== 'string' || code === '') return undefined
   return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
 }
@@ -11,9 +11,9 @@ export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Un
 /** Returns the unit of an amount column. If the unit is unknown, returns the code. */
 export function unitOfColumn(
   { currency, asset, decimals, symbol }: Column,
-  units: Readonly<Record<string, Unit>>,
+  units: Readonly<Record<string, AmountUnit>>,
   row: Row,
-): { readonly unit: Unit | undefined; readonly code: string } {
+): { readonly unit: AmountUnit | undefined; readonly code: string } {
   const named = symbol === undefined ? (asset ?? valueAt(row, currency ?? '')) : valueAt(row, symbol)
   const code = typeof named === 'string' ? named : ''
   const scale = decimals === undefined ? undefined : valueAt(row, decimals)
@@ -24,7 +24,7 @@ export function unitOfColumn(
 const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
 
 /** Returns the unit of a currency. Names of ledger assets are in lower case, but ISO 4217 codes are in upper case. */
-function currencyUnit(name: string): Unit | undefined {
+function currencyUnit(name: string): AmountUnit | undefined {
   const code = name.toUpperCase()
   if (!isCurrency(code)) return undefined
   const { maximumFractionDigits } = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
@@ -32,7 +32,7 @@ function currencyUnit(name: string): Unit | undefined {
 }
 
 /** Returns the ISO 4217 code of a unit, if it is a currency. */
-const currencyOf = ({ symbol = '' }: Unit): string | undefined => (isCurrency(symbol) ? symbol : undefined)
+const currencyOf = ({ symbol = '' }: AmountUnit): string | undefined => (isCurrency(symbol) ? symbol : undefined)
 
 /**
  * Converts minor units to decimal text: `1234` with scale 2 becomes `12.34`. Returns `undefined` if the text is not an
@@ -54,7 +54,7 @@ const minDecimals = 2
 /**
  * Formats an amount in the language of the user, for example `1,234.50 g`. Without a unit, the number is not scaled.
  */
-export function amountText(minor: string, unit: Unit | undefined, language: string): string {
+export function amountText(minor: string, unit: AmountUnit | undefined, language: string): string {
   const text = decimalOf(minor, unit?.scale ?? 0)
   if (text === undefined) return minor
   const scale = unit?.scale ?? 0
@@ -72,7 +72,7 @@ const decimal = /^(-?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d*))?$/
  * Converts a typed amount such as `12.34` or `1,234.5` to minor units. Returns `undefined` if the text is not a number
  * or has too many decimal places.
  */
-export function minorOf(text: string, scale: number): string | undefined {
+export function parseMinorUnits(text: string, scale: number): string | undefined {
   const [, sign, whole, part = ''] = decimal.exec(text.trim()) ?? []
   const kept = part.replace(/0+$/, '')
   if (whole === undefined || kept.length > scale) return undefined
@@ -85,10 +85,10 @@ export function minorOf(text: string, scale: number): string | undefined {
  */
 export function unitTyped(
   amount: NonNullable<Write['amounts']>[string] | undefined,
-  units: Readonly<Record<string, Unit>>,
+  units: Readonly<Record<string, AmountUnit>>,
   values: Readonly<Record<string, unknown>>,
   row: Row,
-): Unit | undefined {
+): AmountUnit | undefined {
   if (amount === undefined) return undefined
   return unitOf(units, 'unit' in amount ? amount.unit : (values[amount.field] ?? valueAt(row, amount.field)))
 }

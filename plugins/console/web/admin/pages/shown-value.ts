@@ -1,5 +1,5 @@
 import { useSpeech } from '../../app/app.tsx'
-import { type Column, type Row, type Unit, valueAt } from '../api/page-types.ts'
+import { type AmountUnit, type Column, type Row, valueAt } from '../api/page-types.ts'
 import { useZone } from '../shell/zone.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
 
@@ -24,12 +24,12 @@ export interface Formats {
   change(percent: number): string
   count(value: number, unit?: Column['unit']): string
   /** Formats a number of a chart. @param amount unit of the number, for an amount */
-  chart(value: number, unit: Column['unit'], amount: Unit | undefined): string
+  chart(value: number, unit: Column['unit'], amount: AmountUnit | undefined): string
   /**
    * Formats an amount.
    * @param minor minor units as text; not scaled if there is no unit
    */
-  amount(minor: string, unit: Unit | undefined): string
+  amount(minor: string, unit: AmountUnit | undefined): string
 }
 
 const known = new Map<string, Formats>()
@@ -139,7 +139,12 @@ export function plainText(value: unknown, titles: Readonly<Record<string, string
 }
 
 /** Formats an amount in its unit. If the unit is unknown, returns the number in minor units with the code. */
-export function amountOf(formats: Formats, units: Readonly<Record<string, Unit>>, column: Column, row: Row): string {
+export function amountOf(
+  formats: Formats,
+  units: Readonly<Record<string, AmountUnit>>,
+  column: Column,
+  row: Row,
+): string {
   const { unit, code } = unitOfColumn(column, units, row)
   const text = formats.amount(String(valueAt(row, column.field)), unit)
   return unit === undefined && code !== '' ? `${text} ${plainText(code)}` : text
@@ -150,7 +155,7 @@ export function columnText(
   column: Column | undefined,
   name: string,
   row: Row,
-  { formats, units }: { readonly formats: Formats; readonly units: Readonly<Record<string, Unit>> },
+  { formats, units }: { readonly formats: Formats; readonly units: Readonly<Record<string, AmountUnit>> },
 ): string {
   const value = valueAt(row, name)
   if (column === undefined || value === null || value === undefined) return plainText(value)

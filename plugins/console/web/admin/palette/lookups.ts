@@ -38,7 +38,7 @@ export interface Lookup extends Operation {
 }
 
 /** Rows that were found through one parameter. */
-export interface Found {
+export interface FoundRows {
   readonly rows: readonly Row[]
   /** True if the list has more matching rows. */
   readonly hasMore: boolean
@@ -79,7 +79,13 @@ const isWithin = (number: number, least = 0, most = Number.MAX_SAFE_INTEGER) => 
  *
  * @throws CallFailure also when the list takes too long
  */
-export async function find(api: Asker, lookup: Lookup, way: Way, text: string, signal: AbortSignal): Promise<Found> {
+export async function find(
+  api: Asker,
+  lookup: Lookup,
+  way: Way,
+  text: string,
+  signal: AbortSignal,
+): Promise<FoundRows> {
   const input = { signal: AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]) }
   if (way.labels !== undefined) {
     const query = { kind: way.labels, search: text }
@@ -91,7 +97,7 @@ export async function find(api: Asker, lookup: Lookup, way: Way, text: string, s
   return firstOf(rowsOf(await api.call<Rows | readonly Row[]>(lookup, { ...input, query })))
 }
 
-const firstOf = ({ items, next }: Rows): Found => ({
+const firstOf = ({ items, next }: Rows): FoundRows => ({
   rows: items.slice(0, maxRows),
   hasMore: items.length > maxRows || typeof next === 'string',
 })

@@ -7,7 +7,7 @@ import { type Row, valueAt } from '../api/page-types.ts'
 import type { PaletteEntry } from '../own/own-pages.tsx'
 import { searchName } from '../pages/list-state.ts'
 import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
-import { type Found, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
+import { type FoundRows, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
 
 /** A group of entries from one page or one list. */
 export interface PaletteGroup {
@@ -85,7 +85,7 @@ export function useRecords(text: string): Records {
   }
 }
 
-function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: Found, formats: Formats): PaletteGroup {
+function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: FoundRows, formats: Formats): PaletteGroup {
   const { id, title } = lookup
   return {
     id: `${id} ${way.parameter}`,

@@ -26,7 +26,7 @@ import { FormGroup } from './form-group.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
 
 /** An error at a form field, with the message of the server. */
-export interface Found {
+export interface ServerFieldError {
   readonly field: string
   readonly message: string
 }
@@ -36,7 +36,7 @@ interface ConfigurationStepProps {
   /** Input of an earlier visit to this step; `undefined` on the first visit. */
   readonly values: Values | undefined
   /** Error that an attempt to install has reported for a field. */
-  readonly found: Found | undefined
+  readonly found: ServerFieldError | undefined
   onValues(values: Values): void
   onBack(): void
   onInstall(form: InstallForm): void
@@ -223,7 +223,7 @@ const formId = 'configuration'
 const fieldId = (path: string) => `field-${path}`
 
 /** Returns the reason why the configured database cannot be used. Older servers do not report it. */
-const problemOf = ({ database }: FormDefaults): Found => ({
+const problemOf = ({ database }: FormDefaults): ServerFieldError => ({
   field: String(database?.['faultField'] ?? ''),
   message: String(database?.['fault'] ?? ''),
 })

@@ -4,7 +4,7 @@ import { deliveriesOf, deliveriesOfFailure } from './smtp-outcome.ts'
 import { SmtpPool } from './smtp-pool.ts'
 import { type SmtpError, SmtpFailure, type SmtpSettings, smtpKeys } from './smtp-session.ts'
 
-interface SmtpParts {
+interface SmtpOptions {
   readonly settings: () => SmtpSettings
   readonly mask: (text: string) => string
 }
@@ -16,7 +16,7 @@ interface SmtpDriver extends MailDriver {
 }
 
 /** Driver that sends mails to an SMTP server (RFC 5321). */
-export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
+export function smtp({ settings, mask }: SmtpOptions): SmtpDriver {
   let pool: SmtpPool | undefined
   const opened = () => {
     pool ??= new SmtpPool(settings())

@@ -8,7 +8,7 @@ const maxJoining = 8
 
 const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
 
-interface ClientMessageParts {
+interface ClientMessageDependencies {
   readonly table: SocketTable
   readonly guards: ReadonlyMap<string, WebsocketGroupGuard>
   readonly publicGroups: () => readonly string[]
@@ -22,9 +22,9 @@ interface ClientMessageParts {
  * Each gets one reply. An invalid message has no effect, and its reply is `{"type":"error","code":...}`.
  */
 export class ClientMessages {
-  readonly #parts: ClientMessageParts
+  readonly #parts: ClientMessageDependencies
 
-  constructor(parts: ClientMessageParts) {
+  constructor(parts: ClientMessageDependencies) {
     this.#parts = parts
   }
 

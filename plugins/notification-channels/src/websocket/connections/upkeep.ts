@@ -7,7 +7,7 @@ import type { ClientSocket, SocketTable } from './socket-table.ts'
 /** Number of connections that are processed in one tick of the event loop. */
 const step = 250
 
-interface UpkeepParts {
+interface UpkeepDependencies {
   readonly table: SocketTable
   readonly identity: Pick<Identity, 'standingSessions'>
   /** Milliseconds. */
@@ -23,12 +23,12 @@ interface UpkeepParts {
  * there are no connections.
  */
 export class Upkeep {
-  readonly #parts: UpkeepParts
+  readonly #parts: UpkeepDependencies
   readonly #stop = new AbortController()
   readonly #running = new Set<string>()
   #couldCheck = true
 
-  constructor(parts: UpkeepParts) {
+  constructor(parts: UpkeepDependencies) {
     this.#parts = parts
   }
 

@@ -20,7 +20,7 @@ const maxContentLength = 65_536
 /** Maximum length of the variables as JSON, in characters. */
 const largestVariables = 16_384
 
-interface ChannelParts {
+interface ChannelDependencies {
   readonly deliverer: Deliverer
   readonly fanOut: FanOut
   /**
@@ -48,9 +48,9 @@ export class WebsocketChannel implements NotificationChannel {
     'websocket-guest',
   ] as const
   readonly traits = { idempotent: false }
-  readonly #parts: ChannelParts
+  readonly #parts: ChannelDependencies
 
-  constructor(parts: ChannelParts) {
+  constructor(parts: ChannelDependencies) {
     this.#parts = parts
   }
 

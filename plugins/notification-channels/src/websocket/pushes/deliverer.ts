@@ -35,7 +35,7 @@ const step = 500
 const deadlineMs = 5_000
 const maxWaiting = 1_000
 
-interface DelivererParts {
+interface DelivererDependencies {
   readonly table: SocketTable
   readonly enabled: () => boolean
   readonly present: Inbox['present']
@@ -56,11 +56,11 @@ interface DeliveryWatch {
  * group (document 2 of the specification, "Preferences"). If preferences cannot be read, nothing is sent.
  */
 export class Deliverer {
-  readonly #parts: DelivererParts
+  readonly #parts: DelivererDependencies
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
 
-  constructor(parts: DelivererParts) {
+  constructor(parts: DelivererDependencies) {
     this.#parts = parts
   }
 

@@ -34,7 +34,7 @@ const channel = 'notification.websocket'
  */
 const largestMessage = 1_048_576
 
-interface FanOutParts {
+interface FanOutDependencies {
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
   readonly deliverer: Deliverer
   readonly sockets: () => readonly ClientSocket[]
@@ -48,12 +48,12 @@ interface Travelling {
 
 /** Sends each push to the other instances, as one message for all of them. */
 export class FanOut {
-  readonly #parts: FanOutParts
+  readonly #parts: FanOutDependencies
   readonly #id = randomUUID()
   #listening: Promise<() => Promise<void>> | undefined
   #couldPublish = true
 
-  constructor(parts: FanOutParts) {
+  constructor(parts: FanOutDependencies) {
     this.#parts = parts
   }
 

@@ -4,7 +4,7 @@ import { useSpeech } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { type BrokenSchemaRule, timePattern } from '../../../field/schema-rules.ts'
 import { ValueField } from '../../../field/value-field.tsx'
-import type { Field, Unit } from '../../api/page-types.ts'
+import type { AmountUnit, Field } from '../../api/page-types.ts'
 import { useZone } from '../../shell/zone.ts'
 import classes from './field-input.module.css'
 import { choicesOf, isList, isNumeric, isStructure, type Typed } from './field-values.ts'
@@ -33,7 +33,7 @@ interface FieldInputProps {
   readonly isSecret: boolean
   readonly isLong: boolean
   /** Unit of a typed amount. */
-  readonly unit: Unit | undefined
+  readonly unit: AmountUnit | undefined
   onChange(value: Typed): void
   /** Called when the user leaves the field. */
   onLeave(): void

@@ -26,7 +26,7 @@ const isSwitch = ({ schema, required }: Field) =>
   schema['type'] === 'boolean' && (required || schema['default'] !== undefined)
 
 /** Returns the initial content of a field. */
-export function typedOf(value: unknown, field: Field): Typed {
+export function initialFieldContent(value: unknown, field: Field): Typed {
   const { schema } = field
   if (typeof value === 'boolean') return isSwitch(field) ? value : String(value)
   if (isSwitch(field)) return schema['default'] === true

@@ -3,9 +3,9 @@ import { useSpeech } from '../../../app/app.tsx'
 import { formText } from '../../../field/rule-text.ts'
 import { type BrokenSchemaRule, brokenSchemaRules } from '../../../field/schema-rules.ts'
 import { CallFailure } from '../../api/call.ts'
-import type { Field, Unit } from '../../api/page-types.ts'
-import { decimalOf, minorOf } from '../amounts.ts'
-import { isEmpty, sentOf, type Typed, typedOf } from './field-values.ts'
+import type { AmountUnit, Field } from '../../api/page-types.ts'
+import { decimalOf, parseMinorUnits } from '../amounts.ts'
+import { initialFieldContent, isEmpty, sentOf, type Typed } from './field-values.ts'
 
 /** A field with an error, for the list of errors above the form. */
 interface WrongField {
@@ -70,7 +70,7 @@ export function nested(members: Readonly<Record<string, unknown>>): Record<strin
  * Returns the unit of a typed member, given the values of the other members. Returns `undefined` if the member is sent
  * as typed.
  */
-export type UnitOf = (name: string, values: Readonly<Record<string, unknown>>) => Unit | undefined
+export type UnitOf = (name: string, values: Readonly<Record<string, unknown>>) => AmountUnit | undefined
 
 export interface FormOptions {
   readonly fields: readonly Field[]
@@ -86,7 +86,7 @@ export interface FormOptions {
 
 /** Returns the content of the fields before the user changes it. */
 export function firstValues({ fields, initial, unitOf }: Pick<FormOptions, 'fields' | 'initial' | 'unitOf'>) {
-  const typed = Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)]))
+  const typed = Object.fromEntries(fields.map((field) => [field.name, initialFieldContent(initial(field.name), field)]))
   const inUnits = fields.flatMap(({ name }) => {
     const unit = unitOf(name, typed)
     return unit === undefined
@@ -120,7 +120,7 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
     const { name, required, schema } = field
     const unit = unitOf(name, values)
     const typed = values[name]
-    const minor = unit === undefined || isEmpty(typed) ? typed : minorOf(String(typed), unit.scale)
+    const minor = unit === undefined || isEmpty(typed) ? typed : parseMinorUnits(String(typed), unit.scale)
     if (minor === undefined && unit !== undefined && !isEmpty(typed))
       return { sent: undefined, rules: [{ keyword: 'amount', limit: unit.scale, path: '' }] }
     const sent = sentOf(minor, field)
