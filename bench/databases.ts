@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import {
-  type OwnServer,
-  ownMariadb,
-  ownPostgres,
-  skipOwnMariadb,
-  skipOwnPostgres,
+  type StartedServer,
+  skipWithoutMariadbPrograms,
+  skipWithoutPostgresPrograms,
+  startMariadb,
+  startPostgres,
   type TestDatabase,
   type TestDialect,
 } from '@plinth/database/testing'
@@ -31,19 +31,19 @@ export interface BenchDatabase extends TestDatabase {
 }
 
 /**
- * Settings of the Debian packages. They replace settings of `ownPostgres` and `ownMariadb`, which do not sync to disk.
+ * Settings of the Debian packages. They replace settings of `startPostgres` and `startMariadb`, which do not sync to disk.
  */
 const servers = {
   postgresql: {
     user: 'postgres',
-    skip: skipOwnPostgres,
-    start: () => ownPostgres({ fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }),
+    skip: skipWithoutPostgresPrograms,
+    start: () => startPostgres({ fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }),
   },
   mariadb: {
     user: 'root',
-    skip: skipOwnMariadb,
+    skip: skipWithoutMariadbPrograms,
     start: () =>
-      ownMariadb({
+      startMariadb({
         'innodb-flush-log-at-trx-commit': 1,
         'innodb-flush-method': 'O_DIRECT',
         'innodb-doublewrite': 'ON',
@@ -98,7 +98,7 @@ export async function onDatabases<T>(
 }
 
 async function opener(dialect: TestDialect): Promise<OpenDatabase> {
-  let server: OwnServer | undefined
+  let server: StartedServer | undefined
   if (dialect !== 'sqlite') {
     server = await servers[dialect].start()
     ends.push(server.drop)
@@ -202,7 +202,7 @@ export const settingsText = (settings: ReadonlyMap<string, string>) =>
  * Copies the write-ahead log of SQLite into its file, so that no candidate has to copy the pages of another one. Has no
  * effect on a database server.
  */
-export async function settle(db: Database, dialect: TestDialect): Promise<void> {
+export async function checkpointSqlite(db: Database, dialect: TestDialect): Promise<void> {
   if (dialect !== 'sqlite') return
   await db.checkpointed()
   await db.query('pragma wal_checkpoint(PASSIVE)')

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { leftOutIn, tableText } from './kernel/report.ts'
+import { findOmissionsIn, tableText } from './kernel/report.ts'
 
 interface Program {
   readonly name: string
@@ -111,7 +111,7 @@ async function runChosen(): Promise<void> {
     const command = ['--disable-warning=ExperimentalWarning', ...nodeWords, path, ...words]
     console.log(`# ${name}: ${relative(process.cwd(), path)} ${words.join(' ')}, about ${minutes} min\n`)
     const { code, output } = await run(process.execPath, command)
-    omitted.push(...leftOutIn(output).map((part) => `${name}, ${part}`))
+    omitted.push(...findOmissionsIn(output).map((part) => `${name}, ${part}`))
     if (code === 0) continue
     process.exitCode = 1
     omitted.push(`${name}: failed with exit code ${code}`)

@@ -46,6 +46,6 @@ export const cliExamples: Readonly<Record<string, string>> = {
 }
 
 /** Examples that `test/cli-page.test.ts` does not run, each with the reason. */
-export const notRun: Readonly<Record<string, string>> = {
+export const commandsNotRun: Readonly<Record<string, string>> = {
   'plinth plugins verify': 'needs minutes; `test/verify/verify.test.ts` runs the command on other plugins',
 }

@@ -1,6 +1,6 @@
 import type { CommandDescription } from '../kernel/src/cli/completion-command.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
-import { cliExamples, notRun } from './cli-examples.ts'
+import { cliExamples, commandsNotRun } from './cli-examples.ts'
 import type { PageLocale } from './plugin-pages.ts'
 import { translatorOf } from './translated-texts.ts'
 
@@ -138,7 +138,7 @@ export async function cliPage(root: string, locale: PageLocale): Promise<string>
       ),
       ...optionTable(command),
       `\n${example}\n`,
-      `<!-- ${path in notRun ? `not run: ${notRun[path]}` : 'run by test/cli-page.test.ts'} -->`,
+      `<!-- ${path in commandsNotRun ? `not run: ${commandsNotRun[path]}` : 'run by test/cli-page.test.ts'} -->`,
       `\`\`\`sh\n${line}\n\`\`\``,
     ]
   }

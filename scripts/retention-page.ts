@@ -19,7 +19,7 @@ interface Removal {
 type Run = (context: never) => unknown
 type Values = Readonly<Record<string, unknown>>
 
-/** Tables whose rows are removed in another way than by a task of `purgeTask`. */
+/** Tables whose rows are removed in another way than by a task of `createPurgeTask`. */
 const otherRemovals: Readonly<Record<string, Readonly<Record<PageLocale, string>>>> = {
   async_task: {
     en: 'with files: by `async-task.purge` after the same time, when its files are removed',

@@ -1,23 +1,23 @@
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import { messagePoints, otherPoints } from './author-mistakes/contributions.ts'
-import { keys, permissionsAndTexts, references } from './author-mistakes/declarations.ts'
+import { messagePointMistakes, otherPointMistakes } from './author-mistakes/contributions.ts'
+import { keyMistakes, permissionAndTextMistakes, referenceMistakes } from './author-mistakes/declarations.ts'
 import { faultyPluginId, type Mistake, reportsOf } from './author-mistakes/mistake.ts'
-import { crashes, eventsOfPlugins, routes, setups } from './author-mistakes/running.ts'
-import { tables, tasks } from './author-mistakes/tables-and-tasks.ts'
+import { crashMistakes, eventMistakes, routeMistakes, setupMistakes } from './author-mistakes/running.ts'
+import { tableMistakes, taskMistakes } from './author-mistakes/tables-and-tasks.ts'
 
 const mistakes: readonly Mistake[] = [
-  references,
-  keys,
-  permissionsAndTexts,
-  tables,
-  tasks,
-  messagePoints,
-  otherPoints,
-  setups,
-  crashes,
-  routes,
-  eventsOfPlugins,
+  referenceMistakes,
+  keyMistakes,
+  permissionAndTextMistakes,
+  tableMistakes,
+  taskMistakes,
+  messagePointMistakes,
+  otherPointMistakes,
+  setupMistakes,
+  crashMistakes,
+  routeMistakes,
+  eventMistakes,
 ].flat()
 
 t.test('C-002 a typical mistake of an author is reported with plugin, place, cause and fix', async (t) => {

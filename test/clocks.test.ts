@@ -4,7 +4,13 @@
  */
 import { onEachServer, onSqlite } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
-import { type Facts, factsOf, type Instance, seed, startInstance } from './fixtures/clock-world.ts'
+import {
+  type ClockRowCounts,
+  type Instance,
+  readRowCounts,
+  seedDueRows,
+  startInstance,
+} from './fixtures/clock-world.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -27,17 +33,17 @@ const tested = isProof ? shifts : shifts.filter(({ name }) => sample.has(name))
  */
 const isTrusted = (ms: number, isServer: boolean) => !isServer && ms >= 0 && ms <= dayMs
 
-const print = (t: Test, dialect: string, name: string, facts: Facts, seen: string) => {
+const print = (t: Test, dialect: string, name: string, facts: ClockRowCounts, seen: string) => {
   const values = Object.entries(facts).map(([fact, value]) => `${fact} ${value}`)
   t.comment(`${dialect.padEnd(10)} | ${name.padEnd(12)} | ${values.join(' | ')} | ${seen}`)
 }
 
-async function assertHarmless(t: Test, one: Instance, before: Facts, shift: (typeof shifts)[number]) {
+async function assertHarmless(t: Test, one: Instance, before: ClockRowCounts, shift: (typeof shifts)[number]) {
   const { dialect } = one.db
   const isServer = dialect !== 'sqlite'
   one.host.shiftMs = shift.ms
   await one.destroy()
-  const facts = await factsOf(one)
+  const facts = await readRowCounts(one)
   t.same(facts, before, `${shift.name}: nothing is destroyed`)
   await one.db.clock.check()
   const { held, all } = await one.heldBack()
@@ -58,16 +64,19 @@ async function assertHarmless(t: Test, one: Instance, before: Facts, shift: (typ
 }
 
 /** Control test: it shows that the data would change if the product used the clock of the host. */
-async function assertControl(t: Test, one: Instance, before: Facts) {
+async function assertControl(t: Test, one: Instance, before: ClockRowCounts) {
   one.host.shiftMs = sizes.year
   await one.destroy()
-  const facts = await factsOf(one)
+  const facts = await readRowCounts(one)
   // With a database server, a SQL statement expires the entries of the shared store by the time of the database, so the
   // clock of the host has no effect.
   const byStatement = one.db.dialect === 'sqlite' ? [] : ['entries']
   for (const [name, value] of Object.entries(before)) {
     if (byStatement.includes(name)) continue
-    t.ok(facts[name as keyof Facts] < value, `control: ${name} are destroyed where the clock of the host decides`)
+    t.ok(
+      facts[name as keyof ClockRowCounts] < value,
+      `control: ${name} are destroyed where the clock of the host decides`,
+    )
   }
   print(t, one.db.dialect, 'control', facts, 'the clock of the host decides, a year ahead')
 }
@@ -75,10 +84,10 @@ async function assertControl(t: Test, one: Instance, before: Facts) {
 onEachServer(t, 'two instances on one database, and the clock of one of them is wrong', async (t, at) => {
   const reserveMs = hourMs / 2
   const right = await startInstance(t, at, { reserveMs })
-  await seed(right, reserveMs)
+  await seedDueRows(right, reserveMs)
   const wrong = await startInstance(t, at, { reserveMs })
   await wrong.destroy()
-  const before = await factsOf(right)
+  const before = await readRowCounts(right)
   t.match(before, { points: 39_980, holds: 20, logs: 20, claims: 10, entries: 5, settlements: 2 })
   print(t, at.dialect, 'clocks agree', before, '')
   for (const shift of tested) {
@@ -93,9 +102,9 @@ onSqlite(t, 'the clock of the host of an SQLite database is wrong', async (t, at
   // expires later.
   const reserveMs = 3 * dayMs
   const one = await startInstance(t, at, { reserveMs })
-  await seed(one, reserveMs)
+  await seedDueRows(one, reserveMs)
   await one.destroy()
-  const before = await factsOf(one)
+  const before = await readRowCounts(one)
   t.match(before, { points: 39_980, holds: 20, logs: 20, claims: 10, entries: 5, settlements: 2 })
   print(t, at.dialect, 'clocks agree', before, '')
   for (const shift of tested) await assertHarmless(t, one, before, shift)

@@ -5,7 +5,7 @@
 import { http } from '@plinth/http'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import { fullProduct, inMemory } from './effects/product.ts'
+import { fullProduct, inMemoryConfig } from './effects/product.ts'
 
 interface Schema {
   readonly $ref?: string
@@ -45,7 +45,7 @@ function textMembers(schema: Schema, schemas: Readonly<Record<string, Schema>>, 
 }
 
 t.test('a response with a secret is not compressed', async (t) => {
-  const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
+  const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemoryConfig })
   t.teardown(() => running.stop('test ended'))
   const server = running.service(http)
   const document = (await server.openapi()) as unknown as {

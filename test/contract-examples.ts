@@ -104,6 +104,7 @@ const smsChannel: NotificationChannel = {
   enabled: () => true,
   providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }],
   send: async ({ content }, { signal }) => ((await isPosted(content, signal)) ? { outcome: 'accepted' } : rejected),
+  reachable: async (userIds) => new Set(userIds),
   verify: async (signal) => assert(await account(signal), 'The account is closed.'),
   condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] }),
 }

@@ -11,12 +11,18 @@ import {
   fillMarked,
   type MarkedRows,
   markedUser,
-  marker,
   operatorsOrg,
-  ownMarker,
+  ownOrgRowMarker,
+  rowMarker,
   stateOf,
 } from './data-scope/marked-rows.ts'
-import { harmless, type Names, type Operation, permissionOperations, requestsFor } from './data-scope/requests.ts'
+import {
+  harmlessOperations,
+  type Names,
+  type Operation,
+  permissionOperations,
+  requestsFor,
+} from './data-scope/requests.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
@@ -45,7 +51,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   const people = running.service(accounts)
   const tokenOf = async (id: number) => (await running.service(identity).openSession(id, attempt)).accessToken
   const administrator = await people.createSuperAdministrator(
-    { username: `${marker}-root`, password: 'Correct-horse-7' },
+    { username: `${rowMarker}-root`, password: 'Correct-horse-7' },
     origin,
   )
   const rootToken = await tokenOf(administrator.id)
@@ -73,10 +79,10 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   }
   const roleId = await roleOf('foreign', 'self', [])
   const { id: userId } = await people.create({ ...markedUser, roleIds: [roleId] }, origin)
-  const mate = { username: `${ownMarker}-user`, password: 'Correct-horse-8', orgId: operatorsOrg }
+  const mate = { username: `${ownOrgRowMarker}-user`, password: 'Correct-horse-8', orgId: operatorsOrg }
   const { id: mateId } = await people.create(mate, origin)
-  const rows = await fillMarked(db, { userId, mark: marker })
-  const ownRows = await fillMarked(db, { userId: mateId, mark: ownMarker })
+  const rows = await fillMarked(db, { userId, mark: rowMarker })
+  const ownRows = await fillMarked(db, { userId: mateId, mark: ownOrgRowMarker })
   // An operator with the data scope `none` changes rows that belong to no organisation.
   const template = { code: 'changed.abroad', channel: 'inbox', locale: 'en', subject: 's', content: 'c' }
   await ask('POST', '/api/v1/admin/templates', template)
@@ -95,9 +101,9 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
     { entity: 'IamRole', table: 'iam_role', key: { column: 'id', value: roleId } },
   ]
   const state = () => stateOf(db, [...rows.values(), ...users])
-  const names: Names = { userId, roleId, mark: marker, idOf: idIn(rows) }
-  const ownNames: Names = { userId: mateId, roleId, mark: ownMarker, idOf: idIn(ownRows) }
-  const ids = [...rows.values()].map(({ key }) => String(key.value)).filter((id) => !id.includes(marker))
+  const names: Names = { userId, roleId, mark: rowMarker, idOf: idIn(rows) }
+  const ownNames: Names = { userId: mateId, roleId, mark: ownOrgRowMarker, idOf: idIn(ownRows) }
+  const ids = [...rows.values()].map(({ key }) => String(key.value)).filter((id) => !id.includes(rowMarker))
   return {
     rootId: administrator.id,
     running,
@@ -145,7 +151,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const leaks: string[] = []
     const wrong: string[] = []
     let requests = 0
-    const marks = [marker, String(names.userId), String(rootId), ...ids]
+    const marks = [rowMarker, String(names.userId), String(rootId), ...ids]
     const tokens = { org: await operator('org'), self: await operator('self') }
     for (const scope of ['org', 'self'] as const) {
       const token = tokens[scope]
@@ -154,12 +160,12 @@ for (const { dialect, skip } of dialectsUnderTest) {
           requests++
           const { code, text } = await send(operation.method, url, token, payload)
           const about = `${scope}: ${operation.method} ${url} -> ${code}`
-          const shows = marks.some((mark) => text.includes(mark)) && !harmless.includes(nameOf(operation))
-          if ((code === '200' && shows) || (text.includes(marker) && !isEcho(text, payload)))
+          const shows = marks.some((mark) => text.includes(mark)) && !harmlessOperations.includes(nameOf(operation))
+          if ((code === '200' && shows) || (text.includes(rowMarker) && !isEcho(text, payload)))
             leaks.push(`${about} ${text.slice(0, 300)}`)
           if (code === '500') wrong.push(about)
           const isRejected = code === '403' || code === '404'
-          const isNaming = operation.method !== 'GET' && !harmless.includes(nameOf(operation))
+          const isNaming = operation.method !== 'GET' && !harmlessOperations.includes(nameOf(operation))
           if (operation['x-data-scope'] === 'all' && code !== '403') wrong.push(about)
           if (operation['x-data-scope'] === 'caller' && isNaming && !isRejected)
             wrong.push(`${about} ${text.slice(0, 200)}`)
@@ -167,19 +173,19 @@ for (const { dialect, skip } of dialectsUnderTest) {
       }
       for (const [kind] of running.contributions(labelSources)) {
         const named = [...ids, `user:${names.userId}`].map((id) => ['ids', id] as [string, string])
-        for (const query of [named, [['search', marker]], [['search', '']]] as [string, string][][]) {
+        for (const query of [named, [['search', rowMarker]], [['search', '']]] as [string, string][][]) {
           requests++
           const url = `/api/v1/admin/console/labels?${new URLSearchParams([['kind', kind], ...query])}`
           const { text } = await send('GET', url, token)
           // A response may repeat the search text, which contains the marker.
           const echoes = kind === 'iam.actor' && query[0]?.[0] === 'search'
-          if (text.includes(marker) && !echoes) leaks.push(`${scope}: labels of ${kind} ${text.slice(0, 300)}`)
+          if (text.includes(rowMarker) && !echoes) leaks.push(`${scope}: labels of ${kind} ${text.slice(0, 300)}`)
         }
       }
       for (const path of ['', `/${names.idOf('AsyncTask')}`, `/${names.idOf('AsyncTask')}/download-url`]) {
         requests++
         const { text } = await send('GET', `/api/v1/async-tasks${path}`, token)
-        if (text.includes(marker)) leaks.push(`${scope}: async-tasks${path} ${text.slice(0, 300)}`)
+        if (text.includes(rowMarker)) leaks.push(`${scope}: async-tasks${path} ${text.slice(0, 300)}`)
       }
     }
     const after = await state()
@@ -204,7 +210,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     }
     const unseen = await unseenBy(await operator('all'), names, marks)
     t.same(unseen, [], 'each operation that reads rows of the caller has a marked row to show to scope "all"')
-    const ownMarks = [ownMarker, String(ownNames.userId), String(ownNames.idOf('MoneyAccount'))]
+    const ownMarks = [ownOrgRowMarker, String(ownNames.userId), String(ownNames.idOf('MoneyAccount'))]
     const unseenMate = await unseenBy(tokens.org, ownNames, ownMarks)
     t.same(unseenMate, [], 'an operator sees the rows of a user of the same organisation')
   })
@@ -213,5 +219,5 @@ for (const { dialect, skip } of dialectsUnderTest) {
 /** True if the response only repeats a value of the request. This reveals nothing. */
 function isEcho(text: string, payload: object | undefined): boolean {
   if (payload === undefined) return /"code":"40[0-9]"/.test(text)
-  return JSON.stringify(payload).includes(marker) && /"code":"4/.test(text)
+  return JSON.stringify(payload).includes(rowMarker) && /"code":"4/.test(text)
 }

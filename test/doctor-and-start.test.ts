@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { type PlantedFault, plantedFaults, pluginFile, writeFile } from './planted-faults/faults.ts'
-import { type CommandEnd, runHere, runOnNode } from './planted-faults/run-here.ts'
+import { type CommandEnd, runCommandsIn, runOnNode } from './planted-faults/run-here.ts'
 
 const productFile = `// @ts-nocheck
 import consolePages from '@plinth/console'
@@ -44,7 +44,7 @@ async function planted(t: Test, { plugin = { members: '' }, settings = '', plant
   await plant?.({
     directory,
     write: writeFile(directory),
-    run: (...commands) => void runHere(directory, ...commands),
+    run: (...commands) => void runCommandsIn(directory, ...commands),
     afterwards: (end) => t.teardown(end),
   })
   return directory
@@ -53,10 +53,10 @@ async function planted(t: Test, { plugin = { members: '' }, settings = '', plant
 t.test('doctor accepts a correct product and creates no database, and the product starts', async (t) => {
   const directory = await planted(t, {})
   const seen = (end: CommandEnd | undefined) => [end?.exitCode, end?.errors, end?.warnings, end?.isReady]
-  const [first] = runHere(directory, 'doctor')
+  const [first] = runCommandsIn(directory, 'doctor')
   t.strictSame(seen(first), [0, [], [], false], first?.output ?? '')
   t.notOk(existsSync(join(directory, 'shop.sqlite')))
-  const [start, second] = runHere(directory, 'start', 'doctor')
+  const [start, second] = runCommandsIn(directory, 'start', 'doctor')
   t.strictSame(seen(start), [0, [], [], true], start?.output ?? '')
   t.strictSame(seen(second), [0, [], [], false], second?.output ?? '')
 })
@@ -76,7 +76,7 @@ t.test('doctor creates no file and no directory', async (t) => {
   })
   const filesIn = () => readdirSync(directory, { recursive: true }).toSorted()
   const before = filesIn()
-  const [doctor] = runHere(directory, 'doctor')
+  const [doctor] = runCommandsIn(directory, 'doctor')
   t.equal(doctor?.exitCode, 0, doctor?.output ?? '')
   t.strictSame(filesIn(), before)
 })
@@ -88,7 +88,7 @@ t.test('doctor reports in one sentence that the database does not respond, and t
     ),
   ].join('\n')
   const directory = await planted(t, { plant: plantInstall, settings })
-  const [doctor] = runHere(directory, 'doctor')
+  const [doctor] = runCommandsIn(directory, 'doctor')
   const { output = '' } = doctor ?? {}
   t.equal(doctor?.exitCode, 1)
   t.ok(doctor?.errors.includes('PLINTH_DATABASE_UNREACHABLE'))
@@ -110,7 +110,7 @@ t.test('doctor recognises that the product itself uses the port', async (t) => {
   const running = spawn(process.execPath, [program, 'start', '--no-supervisor'], { cwd: directory, env })
   const { output, until } = watchProcess(t, running)
   await until(() => output().includes('"msg":"started"'), 'it has started')
-  const [doctor] = runHere(directory, 'doctor')
+  const [doctor] = runCommandsIn(directory, 'doctor')
   t.equal(doctor?.exitCode, 0, doctor?.output ?? '')
   const warning = `A product already serves at http://127.0.0.1:${port}. Stop it before you start another one with this port.`
   t.match(doctor?.output, warning)
@@ -127,7 +127,7 @@ t.test('doctor and start agree on planted faults', async (t) => {
       const commands = ['doctor', 'start'] as const
       const [doctor, start] =
         nodeVersion === undefined
-          ? runHere(directory, ...commands)
+          ? runCommandsIn(directory, ...commands)
           : commands.map((command) => runOnNode(directory, nodeVersion, command))
       const kind = isWarning ? 'warnings' : 'errors'
       t.ok(doctor?.[kind].includes(code), `doctor reports ${code}: ${doctor?.output}`)

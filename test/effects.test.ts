@@ -8,7 +8,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
 import { filesByKey, provenKeys, provingTest } from './effects/key-proofs.ts'
-import { configuredTasks, fullProduct, inMemory } from './effects/product.ts'
+import { configuredTasks, fullProduct, inMemoryConfig } from './effects/product.ts'
 
 const root = join(import.meta.dirname, '..')
 const proofs = filesByKey(root)
@@ -17,7 +17,7 @@ const tasks = configuredTasks()
 
 /** Returns the intervals in milliseconds of the tasks above, and whether they start automatically. */
 async function taskStates(t: Test, set: Readonly<Record<string, string>>) {
-  const running = await startForTest(fullProduct, { roles: ['web'], set: { ...inMemory, ...set } })
+  const running = await startForTest(fullProduct, { roles: ['web'], set: { ...inMemoryConfig, ...set } })
   t.teardown(() => running.stop('test ended'))
   const states = []
   for (const { name } of tasks) states.push(await running.service(scheduler).get(name))
@@ -43,7 +43,7 @@ t.test('the keys of scheduled tasks set their interval and their automatic start
 })
 
 t.test('each key of the product has an effect that a test proves', async (t) => {
-  const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
+  const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemoryConfig })
   t.teardown(() => running.stop('test ended'))
   const keys = running.config.catalogue.map(({ key }) => key)
   t.same(

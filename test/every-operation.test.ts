@@ -13,7 +13,7 @@ import {
   callScheduler,
   callTemplates,
 } from './every-operation/back-office.ts'
-import { Successes, success } from './every-operation/clients.ts'
+import { assertSuccess, Successes } from './every-operation/clients.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
 import { callUserOperations } from './every-operation/people.ts'
@@ -81,7 +81,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   ]
   for (const call of calls) await t.resolves(call(scene), call.name)
   t.equal(await narrowed(scene), 'template.unknown')
-  await t.rejects(success(scene.user.GET('/api/v1/admin/iam/users')), /403/, 'a failure is no success')
+  await t.rejects(assertSuccess(scene.user.GET('/api/v1/admin/iam/users')), /403/, 'a failure is no success')
 
   const settings = { 'platform.install.installed': 'false', 'platform.install.token': installToken }
   await t.resolves(callInstaller(await startScene(t, successes, settings)), callInstaller.name)

@@ -5,7 +5,7 @@ import type { Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
-import { watchTurns } from './fixtures/event-loop-turns.ts'
+import { watchEventLoopTicks } from './fixtures/event-loop-turns.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
 const many = 20_000
@@ -106,7 +106,7 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
         await old(table, columns)
         t.equal(await left(table), many, `${table} is filled`)
       }
-      const turns = watchTurns()
+      const turns = watchEventLoopTicks()
       await running.scheduledTasks.find((task) => task.name === name)?.run(new AbortController().signal)
       const longest = turns.longest()
       turns.end()

@@ -4,7 +4,7 @@ import databasePlugin, { type Database, database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest, until } from '@plinth/kernel/testing'
-import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { type ProductProcess, startProcess } from './fixtures/product-process.ts'
 
@@ -152,7 +152,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
     async (t) => {
       const db = await createDatabase(dialect)
       t.teardown(() => db.drop())
-      const redis = redisSpace()
+      const redis = createRedisNamespace()
       t.teardown(() => redis.drop())
       await survivesKill(t, db, { ...redis.config, 'platform.scheduler.engine': 'bullmq' })
     },
@@ -160,9 +160,9 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
 
   t.test(
     `R-001 Redis is frozen, killed and started again empty under load, on ${dialect}`,
-    { skip: skip || skipOwnRedis },
+    { skip: skip || skipWithoutRedisProgram },
     async (t) => {
-      const server = await ownRedis()
+      const server = await startRedis()
       t.teardown(() => server.drop())
       const db = await createDatabase(dialect)
       t.teardown(() => db.drop())

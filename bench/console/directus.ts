@@ -7,7 +7,7 @@
  */
 import { omitUndefined } from '@plinth/kernel'
 import { chromium, type Page } from 'playwright-core'
-import { Hand } from '../../test/back-office/operator-hand.ts'
+import { OperatorActions } from '../../test/back-office/operator-hand.ts'
 
 const [base = '', email = '', password = ''] = process.argv.slice(2)
 const json = { 'content-type': 'application/json' }
@@ -50,14 +50,14 @@ async function seed() {
     await root('POST', '/users', { first_name: name, email: `${name}@example.com`, password })
 }
 
-type Work = (hand: Hand, page: Page) => Promise<unknown>
+type Work = (hand: OperatorActions, page: Page) => Promise<unknown>
 const row = (page: Page, text: string) => page.locator('tbody tr', { hasText: text }).first()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).last()
 /** The page and its drawer may each have a button "Save". The last one is in front, so it is the one to click. */
 const saves = (page: Page) => page.getByRole('button', { name: 'Save', exact: true, disabled: false }).last()
 const area = (page: Page, path: string) => page.locator(`a[href$="/admin/${path}"]`).first()
 
-async function setStatus(hand: Hand, page: Page, status: string) {
+async function setStatus(hand: OperatorActions, page: Page, status: string) {
   await hand.click(row(page, 'bela'))
   await page.getByText('Admin Options').waitFor()
   await hand.click(page.locator('[field=status] .input'))
@@ -125,7 +125,7 @@ try {
   for (const [name, work] of Object.entries(tasks)) {
     await area(page, 'content').click()
     await area(page, 'content/keys').waitFor()
-    const hand = new Hand(page)
+    const hand = new OperatorActions(page)
     await work(hand, page)
     process.stdout.write(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} letters\n`)
   }

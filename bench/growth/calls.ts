@@ -158,14 +158,14 @@ const singles = [
 ]
 
 /** Adds a query parameter to a path. */
-export const pageOf = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
+export const pathWithQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
 const named = (path: string) => decodeURIComponent(path.replace(/^\/api\/v1\/(admin\/)?/, ''))
 
 export const calls: readonly GrowthCall[] = [
   ...Object.entries(lists).flatMap(([path, queries]) =>
     queries.map((query) => {
-      const requested = query === '' ? path : pageOf(path, query)
+      const requested = query === '' ? path : pathWithQuery(path, query)
       return { name: named(requested), path: requested, kind: 'list' as const }
     }),
   ),

@@ -26,13 +26,13 @@ export type Call =
   | { readonly call: 'settings' }
 
 /** Resources that the process has used since its start. */
-export interface Used {
+export interface ProductUsage {
   readonly cpuMs: number
   readonly statements: number
 }
 
 /** Maximum times in milliseconds for which a purge blocks other work. */
-export interface Held {
+export interface PurgeBlockingTimes {
   /** Longest tick of the event loop, in elapsed time and in CPU time of the thread. */
   readonly turnMs: number
   readonly turnCpuMs: number
@@ -82,7 +82,7 @@ async function rowsOf(tables: readonly string[]): Promise<number> {
   return rows
 }
 
-async function purge(name: string): Promise<Held> {
+async function purge(name: string): Promise<PurgeBlockingTimes> {
   const task = running.scheduledTasks.find((candidate) => candidate.name === name)
   if (task === undefined) throw new Error(`There is no task ${name}`)
   takeLongestWriteMs()
@@ -129,7 +129,7 @@ async function answer(message: Call): Promise<unknown> {
       return settingsText(await settingsOf(db, db.dialect === 'postgresql' ? 'postgresql' : 'sqlite'))
     case 'used': {
       const { user, system } = process.cpuUsage()
-      return { cpuMs: (user + system) / 1_000, statements: statementCount() } satisfies Used
+      return { cpuMs: (user + system) / 1_000, statements: statementCount() } satisfies ProductUsage
     }
   }
 }

@@ -13,10 +13,10 @@ import type { TestDialect } from '@plinth/database/testing'
 import { type OpenDatabase, onDatabases } from '../databases.ts'
 import { sectionText } from '../kernel/report.ts'
 import { quantile } from '../kernel/statistics.ts'
-import { calls, pageOf } from './calls.ts'
-import type { Held, Used } from './product.ts'
+import { calls, pathWithQuery } from './calls.ts'
+import type { ProductUsage, PurgeBlockingTimes } from './product.ts'
 import { type ProductProcess, startProductProcess } from './product-process.ts'
-import { grown, type Sizes, small } from './sizes.ts'
+import { type Sizes, sizesForRows, smallSizes } from './sizes.ts'
 
 const { values } = parseArgs({
   options: {
@@ -35,7 +35,7 @@ const maxRounds = 25
 const muchLonger = 2.5
 const settleMs = 5_000
 const idleMs = Number(values.idle) * 1000
-const sizes = { small, big: grown(Number(values.rows)) }
+const sizes = { small: smallSizes, big: sizesForRows(Number(values.rows)) }
 
 /** Each list is called without a total count, with a count up to a cap, and with an exact count. */
 const countings = ['none', 'capped', 'exact'] as const
@@ -73,9 +73,9 @@ async function compared(products: Products, path: (product: ProductProcess) => P
 
 /** Returns the path of the second page. */
 async function nextPage(product: ProductProcess, path: string): Promise<string> {
-  const { text } = await get(product, pageOf(path, 'count=none'))
+  const { text } = await get(product, pathWithQuery(path, 'count=none'))
   const { next } = JSON.parse(text).data as { next: string | null }
-  return next === null ? pageOf(path, 'count=none') : pageOf(path, `cursor=${next}`)
+  return next === null ? pathWithQuery(path, 'count=none') : pathWithQuery(path, `cursor=${next}`)
 }
 
 interface Products {
@@ -91,7 +91,7 @@ async function measureCalls(products: Products): Promise<string[][]> {
       continue
     }
     const row = [name]
-    for (const count of countings) row.push(await compared(products, async () => pageOf(path, `count=${count}`)))
+    for (const count of countings) row.push(await compared(products, async () => pathWithQuery(path, `count=${count}`)))
     table.push([...row, await compared(products, (product) => nextPage(product, path))])
   }
   return table
@@ -128,7 +128,7 @@ async function measurePurges(product: ProductProcess): Promise<string[][]> {
     const probes: Promise<number>[] = []
     const probing = setInterval(() => probes.push(live(product)), 20)
     const start = performance.now()
-    const { turnMs, turnCpuMs, writeMs } = (await product.ask({ call: 'purge', task })) as Held
+    const { turnMs, turnCpuMs, writeMs } = (await product.ask({ call: 'purge', task })) as PurgeBlockingTimes
     const seconds = (performance.now() - start) / 1000
     clearInterval(probing)
     probes.push(live(product))
@@ -159,7 +159,7 @@ async function live(product: ProductProcess): Promise<number> {
 }
 
 async function measureIdle(products: Products): Promise<string[][]> {
-  const used = async (product: ProductProcess) => (await product.ask({ call: 'used' })) as Used
+  const used = async (product: ProductProcess) => (await product.ask({ call: 'used' })) as ProductUsage
   const table = [['product', 'statements/s', '% of a core']]
   const before = { small: await used(products.small), big: await used(products.big) }
   await pause(idleMs)

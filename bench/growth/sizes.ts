@@ -22,7 +22,7 @@ export interface Sizes {
 }
 
 /** Sizes with a thousand rows per table. The inbox of the user who calls the API also has a thousand rows. */
-export const small: Sizes = {
+export const smallSizes: Sizes = {
   sendLog: 1_000,
   inbox: 10_000,
   audits: 1_000,
@@ -41,7 +41,7 @@ export const small: Sizes = {
  * Returns the sizes of a large product.
  * @param rows number of rows of the send log, at least 100,000; other tables are in proportion to it
  */
-export const grown = (rows: number): Sizes => ({
+export const sizesForRows = (rows: number): Sizes => ({
   sendLog: rows,
   inbox: rows,
   audits: rows,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { argon2Sync } from 'node:crypto'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Child } from '../kernel/child-process.ts'
+import { BenchChildProcess } from '../kernel/child-process.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { median, ratio, rotated } from '../kernel/statistics.ts'
 import { paths, type RouteName } from './paths.ts'
@@ -50,8 +50,8 @@ const names = Object.keys(kinds) as readonly Name[]
 const basesOf = (name: Name): readonly Name[] =>
   kinds[name].method === 'GET' ? ['public', 'public again'] : ['public write']
 const legs = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Leg[]>
-const server = new Child(join(import.meta.dirname, 'server.ts'))
-const load = new Child(join(import.meta.dirname, 'load.mjs'))
+const server = new BenchChildProcess(join(import.meta.dirname, 'server.ts'))
+const load = new BenchChildProcess(join(import.meta.dirname, 'load.mjs'))
 
 async function measure(job: object): Promise<Leg> {
   const cpu = async () => (await server.ask<{ cpuMicroseconds: number }>({})).cpuMicroseconds

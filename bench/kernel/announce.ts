@@ -5,7 +5,7 @@ export interface Usage {
 }
 
 /** Called when a measured server listens. Sends the URL to the benchmark, then responds to its questions. */
-export function announce(url: string): void {
+export function announceServerUrl(url: string): void {
   process.on('message', () => {
     const { user, system } = process.cpuUsage()
     process.send?.({ cpuMicroseconds: user + system, rssBytes: process.memoryUsage.rss() } satisfies Usage)

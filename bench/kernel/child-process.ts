@@ -6,7 +6,7 @@ import { relativePathOf } from './javascript-copy.ts'
 export const { NODE_COMPILE_CACHE, NODE_OPTIONS, ...environment } = process.env
 
 /** A child process that answers each message with one message. */
-export class Child {
+export class BenchChildProcess {
   /** Time at which the process was started, as `performance.now()` in milliseconds. */
   readonly spawnedAt = performance.now()
   readonly #program: string

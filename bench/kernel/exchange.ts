@@ -44,7 +44,7 @@ export function orderOf({ sku, quantity, recipient, tags }: OrderRequest): Order
 }
 
 /** Returns the envelope of a success, for servers that do not create envelopes. */
-export const succeeded = <T>(data: T) => ({ code: '200', message: 'success', data })
+export const successEnvelope = <T>(data: T) => ({ code: '200', message: 'success', data })
 
 const integer = { type: 'integer' }
 const text = { type: 'string' }
@@ -106,7 +106,7 @@ export const exchanges: readonly Exchange[] = [
     name: 'GET',
     method: 'GET',
     path: articlePath.replace(':id', '42'),
-    answer: succeeded(articleOf(42)),
+    answer: successEnvelope(articleOf(42)),
     refused: { path: articlePath.replace(':id', 'forty-two') },
   },
   {
@@ -114,7 +114,7 @@ export const exchanges: readonly Exchange[] = [
     method: 'POST',
     path: orderPath,
     body: JSON.stringify(order),
-    answer: succeeded(orderOf(order)),
+    answer: successEnvelope(orderOf(order)),
     refused: { path: orderPath, body: JSON.stringify({ ...order, recipient: { ...order.recipient, phone: 'none' } }) },
   },
 ]

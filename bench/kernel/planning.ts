@@ -1,4 +1,4 @@
-import { Child } from './child-process.ts'
+import { BenchChildProcess } from './child-process.ts'
 import { javascriptProgram } from './javascript-copy.ts'
 import type { PlanTimes } from './plan-200.ts'
 import type { Section } from './report.ts'
@@ -12,7 +12,7 @@ export async function measurePlanning(processes: number): Promise<Section> {
   const times: Record<Kind, PlanTimes[]> = { plain: [], objects: [] }
   for (let round = 0; round < processes; round++) {
     for (const kind of rotated(Object.keys(kinds) as Kind[], round)) {
-      const child = new Child(javascriptProgram('plan-200'), [kind])
+      const child = new BenchChildProcess(javascriptProgram('plan-200'), [kind])
       times[kind].push(await child.next<PlanTimes>())
       await child.end()
     }

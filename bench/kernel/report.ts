@@ -17,7 +17,7 @@ export function reportOmission(part: string, reason: string): void {
 }
 
 /** Returns the parts that a program has reported with `reportOmission`, from its output. */
-export const leftOutIn = (output: string): readonly string[] =>
+export const findOmissionsIn = (output: string): readonly string[] =>
   output.split('\n').flatMap((line) => (line.startsWith(leftOutMark) ? [line.slice(leftOutMark.length)] : []))
 
 /** Format of a figure for each unit. Microseconds are printed in milliseconds, like all other times. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Usage } from './announce.ts'
-import { Child } from './child-process.ts'
+import { BenchChildProcess } from './child-process.ts'
 import { type Exchange, exchanges } from './exchange.ts'
 import { javascriptProgram, sourceProgram } from './javascript-copy.ts'
 import { type Bar, ratioText, type Section } from './report.ts'
@@ -55,7 +55,7 @@ interface Observations {
 
 interface RunningServer {
   readonly name: string
-  readonly child: Child
+  readonly child: BenchChildProcess
   readonly url: string
   readonly seen: Observations
 }
@@ -65,7 +65,7 @@ interface RunningServer {
  * alternate.
  */
 export async function measureThroughput(options: ThroughputOptions): Promise<Section> {
-  const load = new Child(sourceProgram('load'))
+  const load = new BenchChildProcess(sourceProgram('load'))
   const observations = Object.fromEntries(
     names.map((name): [string, Observations] => [
       name,
@@ -85,7 +85,7 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Sec
 
 async function measureRound(
   round: number,
-  load: Child,
+  load: BenchChildProcess,
   observations: Readonly<Record<string, Observations>>,
   { samples, sampleSeconds, warmUpSeconds, connections }: ThroughputOptions,
 ): Promise<void> {
@@ -109,7 +109,7 @@ async function measureRound(
 
 async function startServer(name: string, seen: Observations): Promise<RunningServer> {
   const [program = '', ...arguments_] = servers[name] ?? []
-  const child = new Child(javascriptProgram(program), arguments_)
+  const child = new BenchChildProcess(javascriptProgram(program), arguments_)
   try {
     const { url } = await child.next<{ url: string }>()
     await checkResponse(url, exchanges[0] as Exchange)
@@ -137,7 +137,7 @@ interface LoadResult {
 async function sample(
   { name, child, url }: RunningServer,
   { method, path, body }: Exchange,
-  load: Child,
+  load: BenchChildProcess,
   amount: { readonly connections: number; readonly seconds: number },
 ): Promise<Sample> {
   const before = await child.ask<Usage>({})

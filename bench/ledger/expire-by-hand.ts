@@ -98,7 +98,7 @@ const sql = {
  * Expires sources with hand-written SQL, row by row.
  * @param together number of sources per transaction
  */
-export function byHand(peer: RawConnection, systemId: number, together = 1): Expire {
+export function expireWithSql(peer: RawConnection, systemId: number, together = 1): Expire {
   return async (sourceIds) => {
     for (const [index, sourceId] of sourceIds.entries()) {
       if (index % together === 0) await peer.begin()

@@ -16,12 +16,19 @@ import { manualClock, startForTest } from '@plinth/kernel/testing'
 import memberPointsPlugin, { memberPoints } from '@plinth/member-points'
 import money, { ledger } from '@plinth/money'
 import site from '@plinth/site'
-import { type BenchDatabase, type OpenDatabase, onDatabases, settingsOf, settingsText, settle } from '../databases.ts'
+import {
+  type BenchDatabase,
+  checkpointSqlite,
+  type OpenDatabase,
+  onDatabases,
+  settingsOf,
+  settingsText,
+} from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { spread } from '../kernel/statistics.ts'
 import { measureTurns, type TurnCandidate } from '../kernel/turns.ts'
 import { openPeer } from '../peer-connection.ts'
-import { byHand, type Expire, expireWithEntities, expireWithSetStatements } from './expire-by-hand.ts'
+import { type Expire, expireWithEntities, expireWithSetStatements, expireWithSql } from './expire-by-hand.ts'
 import { asset, fillLedger } from './filled-books.ts'
 
 const { values } = parseArgs({
@@ -170,12 +177,12 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<Bar> {
   })
   const peers = [
     sets,
-    byRow('row by row, by hand, 500 in a transaction', byHand(peer, systemId, 500)),
-    byRow('row by row, by hand', byHand(peer, systemId)),
+    byRow('row by row, by hand, 500 in a transaction', expireWithSql(peer, systemId, 500)),
+    byRow('row by row, by hand', expireWithSql(peer, systemId)),
     byRow('row by row, by the entity manager', expireWithEntities(db, systemId)),
   ]
   try {
-    const turns = await measureTurns([job, ...peers], rounds, () => settle(db, dialect))
+    const turns = await measureTurns([job, ...peers], rounds, () => checkpointSqlite(db, dialect))
     await assertBalanced(db, expiring)
     const table = [
       ['candidate', 'lots/s', 'ms each', 'ms CPU of the process'],

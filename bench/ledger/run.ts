@@ -9,7 +9,14 @@ import type { TestDialect } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import money, { type Ledger, ledger, ledgerAssets } from '@plinth/money'
-import { type BenchDatabase, type OpenDatabase, onDatabases, settingsOf, settingsText, settle } from '../databases.ts'
+import {
+  type BenchDatabase,
+  checkpointSqlite,
+  type OpenDatabase,
+  onDatabases,
+  settingsOf,
+  settingsText,
+} from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { spread } from '../kernel/statistics.ts'
 import { type Measure, measureTurns } from '../kernel/turns.ts'
@@ -190,7 +197,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readon
         return postings
       },
     }))
-    const turns = await measureTurns(candidates, rounds, () => settle(db, dialect))
+    const turns = await measureTurns(candidates, rounds, () => checkpointSqlite(db, dialect))
     await assertBalanced(db)
     const named = ({ name }: Candidate) => ({ name, turn: async () => 0 })
     const times = ({ candidate, base }: Comparison, measure: Measure) =>

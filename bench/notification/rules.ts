@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
-import { decide, type NotificationRule, notificationRules } from '@plinth/notification-rules'
+import { decideAlert, type NotificationRule, notificationRules } from '@plinth/notification-rules'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { sectionText } from '../kernel/report.ts'
 import { ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
@@ -64,7 +64,7 @@ try {
     'bare decision': (times) => {
       // The result is used, because otherwise the compiler would remove the call.
       for (let time = 0; time < 1000 * times; time++) {
-        if (decide(rule, event, { lastSentAt: time * 1000 }).shouldSend) sent += 1
+        if (decideAlert(rule, event, { lastSentAt: time * 1000 }).shouldSend) sent += 1
       }
     },
     'raise, no rule': async (times) => {

@@ -36,7 +36,7 @@ export interface Exchange {
   readonly endedAt: number
 }
 
-export interface Done {
+export interface CallersResult {
   readonly exchanges: readonly Exchange[]
   /** CPU time of the callers in milliseconds. */
   readonly cpuMs: number
@@ -81,7 +81,7 @@ const answerOn = (socket: Socket) =>
     socket.on('data', read).once('close', cut)
   })
 
-async function run(job: Job): Promise<Done> {
+async function run(job: Job): Promise<CallersResult> {
   const { port, callers, isKept, seconds } = job
   const sockets = isKept ? await Promise.all(Array.from({ length: callers }, () => open(port))) : []
   const exchanges: Exchange[] = []

@@ -4,12 +4,12 @@
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Used } from '../growth/product.ts'
+import type { ProductUsage } from '../growth/product.ts'
 import { startProductProcess } from '../growth/product-process.ts'
-import { Child } from '../kernel/child-process.ts'
+import { BenchChildProcess } from '../kernel/child-process.ts'
 import { type Bar, barsText, sectionText } from '../kernel/report.ts'
 import { quantile, ratio, type Spread, spread } from '../kernel/statistics.ts'
-import type { Done, Exchange, Job } from './callers.ts'
+import type { CallersResult, Exchange, Job } from './callers.ts'
 
 const { values } = parseArgs({
   options: { callers: { type: 'string', default: '2000' }, rounds: { type: 'string', default: '5' } },
@@ -39,26 +39,26 @@ interface Round {
   readonly acceptedPerSecond: number
   readonly liveness: readonly number[]
   readonly serverCpuMs: number
-  readonly done: Done
+  readonly done: CallersResult
 }
 
 const product = await startProductProcess({})
-const bareServer = new Child(join(import.meta.dirname, 'bare-server.ts'))
+const bareServer = new BenchChildProcess(join(import.meta.dirname, 'bare-server.ts'))
 const ports = { product: Number(new URL(product.url).port), bare: await bareServer.next<number>() }
-const client = new Child(join(import.meta.dirname, 'callers.ts'))
+const client = new BenchChildProcess(join(import.meta.dirname, 'callers.ts'))
 const probers = {
-  product: new Child(join(import.meta.dirname, 'prober.ts'), [String(ports.product)]),
-  bare: new Child(join(import.meta.dirname, 'prober.ts'), [String(ports.bare)]),
+  product: new BenchChildProcess(join(import.meta.dirname, 'prober.ts'), [String(ports.product)]),
+  bare: new BenchChildProcess(join(import.meta.dirname, 'prober.ts'), [String(ports.bare)]),
 }
 let jobs = 0
 
 async function play({ callers, isKept, seconds, isBare }: Kind): Promise<Round> {
   const target = isBare ? 'bare' : 'product'
   await probers[target].ask({})
-  const used = async () => ((await product.ask({ call: 'used' })) as Used).cpuMs
+  const used = async () => ((await product.ask({ call: 'used' })) as ProductUsage).cpuMs
   const before = await used()
   const job: Job = { port: ports[target], token: product.token, name: `job-${++jobs}`, callers, isKept, seconds }
-  const done = await client.ask<Done>(job)
+  const done = await client.ask<CallersResult>(job)
   const serverCpuMs = (await used()) - before
   const of = (status: number) => done.exchanges.filter((exchange) => exchange.status === status)
   const [accepted, refused] = [of(200), of(503).filter(({ retryAfter }) => Number(retryAfter) >= 1)]

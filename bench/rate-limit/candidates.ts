@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { Child } from '../kernel/child-process.ts'
+import { BenchChildProcess } from '../kernel/child-process.ts'
 import { inverse, quantile, ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
-import type { Measured, Question } from './meter.ts'
+import type { Measured, MeterRequest } from './meter.ts'
 
 /** A program, and one of the calls that it can measure. */
 export interface Candidate {
@@ -28,11 +28,11 @@ export async function measureInTurns(
   { rounds, cpuMs, warmUpCpuMs }: Rounds,
   around: (candidate: Candidate, measure: () => Promise<Measured>) => Promise<Measured> = (_, measure) => measure(),
 ): Promise<Series> {
-  const running = new Map<Candidate, Child>()
+  const running = new Map<Candidate, BenchChildProcess>()
   const series: Record<string, Measured[]> = {}
   try {
     for (const candidate of candidates) {
-      const child = new Child(join(import.meta.dirname, 'callers', candidate.program), [`${port}`])
+      const child = new BenchChildProcess(join(import.meta.dirname, 'callers', candidate.program), [`${port}`])
       running.set(candidate, child)
       await child.next()
       await ask(child, { call: candidate.call, callers, cpuMs: warmUpCpuMs })
@@ -50,28 +50,28 @@ export async function measureInTurns(
   return series
 }
 
-const ask = (child: Child, question: Question) => child.ask<Measured>(question)
+const ask = (child: BenchChildProcess, question: MeterRequest) => child.ask<Measured>(question)
 
 /**
  * Returns a second copy of the candidate. Both copies do the same work, so the difference between their ratio and 1.00
  * is the noise.
  */
-export const again = (candidate: Candidate): Candidate => ({ ...candidate, name: `${candidate.name} again` })
+export const repeatCandidate = (candidate: Candidate): Candidate => ({ ...candidate, name: `${candidate.name} again` })
 
 /** Returns one figure of a candidate for all rounds. */
-export const figures = (series: Series, name: string, figure: keyof Measured): number[] =>
+export const figuresOf = (series: Series, name: string, figure: keyof Measured): number[] =>
   (series[name] ?? []).map((measured) => measured[figure])
 
 /** Returns the ratio of a figure of two candidates, turn by turn. */
-export const against = (series: Series, candidate: Candidate, base: Candidate, figure: keyof Measured): Spread =>
-  ratio(figures(series, candidate.name, figure), figures(series, base.name, figure))
+export const compareToBase = (series: Series, candidate: Candidate, base: Candidate, figure: keyof Measured): Spread =>
+  ratio(figuresOf(series, candidate.name, figure), figuresOf(series, base.name, figure))
 
 /**
  * Returns the speed of the candidate relative to the base, by CPU time. 2 means that the candidate needs half the CPU
  * time.
  */
 export const comparePerCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
-  inverse(against(series, candidate, base, 'cpuMicroseconds'))
+  inverse(compareToBase(series, candidate, base, 'cpuMicroseconds'))
 
 /**
  * Returns the median, the range and the fastest twentieth of the turns. The fastest turns are shown because other

@@ -6,7 +6,7 @@ import rateLimit, { type RateLimiter, rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
-import { ownRedis } from '@plinth/shared-store/testing'
+import { startRedis } from '@plinth/shared-store/testing'
 import type { Section } from '../kernel/report.ts'
 import { median, spread } from '../kernel/statistics.ts'
 
@@ -78,7 +78,7 @@ export async function measureFrozen(rounds: number): Promise<Section> {
 }
 
 async function freezeOnce(failurePolicy: FailurePolicy): Promise<Freeze> {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   const product = defineProduct({
     name: 'bench',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Usage } from '../kernel/announce.ts'
-import { Child } from '../kernel/child-process.ts'
+import { BenchChildProcess } from '../kernel/child-process.ts'
 import { type Bar, ratioText, type Section } from '../kernel/report.ts'
 import { inverse, median, ratio, rotated } from '../kernel/statistics.ts'
 
@@ -44,7 +44,7 @@ interface LoadResult {
  * because the speed of compiled code differs by up to a quarter between starts of the same program.
  */
 export async function measureHttp(port: number, options: HttpOptions): Promise<Section> {
-  const load = new Child(join(import.meta.dirname, '../kernel/load.mjs'))
+  const load = new BenchChildProcess(join(import.meta.dirname, '../kernel/load.mjs'))
   const samples = Object.fromEntries(names.map((name) => [name, [] as Sample[]])) as Record<Name, Sample[]>
   try {
     for (let round = 0; round < options.rounds; round++) {
@@ -61,13 +61,13 @@ export async function measureHttp(port: number, options: HttpOptions): Promise<S
 async function measureRound(
   order: readonly Name[],
   port: number,
-  load: Child,
+  load: BenchChildProcess,
   { samples, sampleSeconds, warmUpSeconds, connections }: HttpOptions,
 ): Promise<Record<Name, Sample[]>> {
-  const running = new Map<Name, { readonly child: Child; readonly url: string }>()
+  const running = new Map<Name, { readonly child: BenchChildProcess; readonly url: string }>()
   const taken = Object.fromEntries(names.map((name) => [name, [] as Sample[]])) as Record<Name, Sample[]>
   const sample = async (name: Name, seconds: number): Promise<Sample> => {
-    const { child, url } = running.get(name) as { child: Child; url: string }
+    const { child, url } = running.get(name) as { child: BenchChildProcess; url: string }
     const cpu = async () => (await child.ask<Usage>({})).cpuMicroseconds
     const before = await cpu()
     const job = { url: `${url}/api/v1/bench/articles/7`, method: 'GET', connections, seconds }
@@ -82,7 +82,7 @@ async function measureRound(
   try {
     for (const name of order) {
       const [program, limit] = servers[name]
-      const child = new Child(join(import.meta.dirname, program), [limit, `${port}`])
+      const child = new BenchChildProcess(join(import.meta.dirname, program), [limit, `${port}`])
       const { url } = await child.next<{ url: string }>()
       running.set(name, { child, url })
       await checkResponse(name, url, limit !== 'none')

@@ -1,5 +1,13 @@
 import { type Bar, ratioText, type Section } from '../kernel/report.ts'
-import { again, type Candidate, comparePerCpu, costText, figures, measureInTurns, type Rounds } from './candidates.ts'
+import {
+  type Candidate,
+  comparePerCpu,
+  costText,
+  figuresOf,
+  measureInTurns,
+  type Rounds,
+  repeatCandidate,
+} from './candidates.ts'
 
 const flexible = 'rate-limiter-flexible'
 const flexibleStore = `${flexible}, its storage`
@@ -21,7 +29,7 @@ export async function measureMemory(port: number, rounds: Rounds): Promise<Secti
     const bare: Candidate = { name: flexibleStore, program: 'peers.mjs', call: `sync ${outcome}` }
     const candidates: Candidate[] = [
       peer,
-      again(peer),
+      repeatCandidate(peer),
       bare,
       { name: declared, program: 'plinth.ts', call: `declared ${outcome}` },
       { name: limiter, program: 'plinth.ts', call: outcome },
@@ -34,7 +42,7 @@ export async function measureMemory(port: number, rounds: Rounds): Promise<Secti
         candidate.name,
         ratioText(comparePerCpu(series, candidate, peer)),
         ratioText(comparePerCpu(series, candidate, bare)),
-        costText(figures(series, candidate.name, 'cpuMicroseconds'), 3),
+        costText(figuresOf(series, candidate.name, 'cpuMicroseconds'), 3),
       ]),
     ])
     bars.push({

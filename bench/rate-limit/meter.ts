@@ -1,5 +1,5 @@
 /** A request to a measured program: repeat one call with this many concurrent callers until the CPU time is used up. */
-export interface Question {
+export interface MeterRequest {
   readonly call: string
   readonly callers: number
   /**
@@ -25,8 +25,8 @@ type Call = () => unknown
  * Measures the given calls on request until the parent process ends. If the name of a call begins with "sync", the call
  * is not awaited.
  */
-export function response(calls: Readonly<Record<string, Call>>): void {
-  process.on('message', async ({ call, callers, cpuMs }: Question) => {
+export function serveMeasurements(calls: Readonly<Record<string, Call>>): void {
+  process.on('message', async ({ call, callers, cpuMs }: MeterRequest) => {
     const measured = calls[call]
     if (measured === undefined) throw new RangeError(`no call ${call}`)
     const turn = new Turn(cpuMs)
@@ -130,7 +130,7 @@ async function isSlow(call: Call): Promise<boolean> {
  * Runs every call for a while. If a process used only one store, V8 would optimise its code for this store. A product
  * has several stores, so each measured process uses several too.
  */
-export async function warm(calls: readonly Call[]): Promise<void> {
+export async function warmUp(calls: readonly Call[]): Promise<void> {
   for (let round = 0; round < 2; round++) {
     for (const call of calls) {
       for (let batch = 0; batch < 100; batch++) await Promise.all(Array.from({ length: 50 }, call))

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /** Times in milliseconds. */
-export interface Million {
+export interface MillionKeysTimes {
   readonly bytesPerKey: number
   /** CPU time of an insert in microseconds, user and system time together. */
   readonly insertCpuMicroseconds: number
@@ -80,7 +80,7 @@ export async function measureKeys(make: (windowMs: number) => (key: string) => u
     at = now
   }
   const sortedTurns = Float64Array.from(turns).sort()
-  const reported: Million = {
+  const reported: MillionKeysTimes = {
     bytesPerKey,
     insertCpuMicroseconds: (user + system) / count,
     fewP999: quantile(fewTimes, 0.999),

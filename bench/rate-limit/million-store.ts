@@ -7,7 +7,7 @@ import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
-import { warm } from './meter.ts'
+import { warmUp } from './meter.ts'
 import { measureKeys } from './million-keys.ts'
 
 // Argument: `store` measures the memory store alone, and `limiter` measures the whole limiter with a rule that is
@@ -31,7 +31,7 @@ if (process.argv[2] === 'store') {
   const all = ['memory', 'local-token-bucket', 'shared-window', 'shared-bucket'].map((store) =>
     limiter.declare({ store, maxAttempts: 1e9, windowMs: 1000 }),
   )
-  await warm(all.map((limit) => () => limit.consume('warm')))
+  await warmUp(all.map((limit) => () => limit.consume('warm')))
   await measureKeys((windowMs) => {
     const limit = limiter.declare({ store: 'memory', maxAttempts: 1e9, windowMs })
     return (key) => limit.consume(key)

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { Child } from '../kernel/child-process.ts'
+import { BenchChildProcess } from '../kernel/child-process.ts'
 import type { Section } from '../kernel/report.ts'
 import { ratio, rotated, spread } from '../kernel/statistics.ts'
-import type { Million } from './million-keys.ts'
+import type { MillionKeysTimes } from './million-keys.ts'
 
 const peer = 'rate-limiter-flexible'
 const peerStore = `${peer}, its storage`
@@ -20,22 +20,25 @@ const names = Object.keys(programs) as Name[]
 
 /** Measures limiters with a million keys: memory, single calls, and how the expiry of keys affects other calls. */
 export async function measureMillion(rounds: number): Promise<Section> {
-  const seen = Object.fromEntries(names.map((name) => [name, [] as Million[]])) as Record<Name, Million[]>
+  const seen = Object.fromEntries(names.map((name) => [name, [] as MillionKeysTimes[]])) as Record<
+    Name,
+    MillionKeysTimes[]
+  >
   for (let round = 0; round < rounds; round++) {
     for (const name of rotated(names, round)) {
       const [program, part] = programs[name]
       process.stderr.write(`a million keys: ${name}, round ${round + 1} of ${rounds}\n`)
-      const child = new Child(join(import.meta.dirname, program), [part])
+      const child = new BenchChildProcess(join(import.meta.dirname, program), [part])
       try {
-        seen[name].push(await child.next<Million>())
+        seen[name].push(await child.next<MillionKeysTimes>())
       } finally {
         await child.end()
       }
     }
   }
-  const of = (name: Name, figure: keyof Million) => seen[name].map((one) => one[figure])
+  const of = (name: Name, figure: keyof MillionKeysTimes) => seen[name].map((one) => one[figure])
   const micro = (ms: number) => `${(1000 * ms).toFixed(1)} us`
-  const rows: [string, keyof Million, (value: number) => string][] = [
+  const rows: [string, keyof MillionKeysTimes, (value: number) => string][] = [
     ['heap and buffers per key, bytes', 'bytesPerKey', (value) => value.toFixed(0)],
     ['insert, us CPU', 'insertCpuMicroseconds', (value) => value.toFixed(2)],
     ['consume at 1k keys, p99.9', 'fewP999', micro],
@@ -44,7 +47,7 @@ export async function measureMillion(rounds: number): Promise<Section> {
     ['turn of the event loop while they expire, p99.9', 'turnP999', (value) => `${value.toFixed(2)} ms`],
     ['the longest such turn', 'turnMost', (value) => `${value.toFixed(1)} ms`],
   ]
-  const show = (name: Name, figure: keyof Million, text: (value: number) => string) => {
+  const show = (name: Name, figure: keyof MillionKeysTimes, text: (value: number) => string) => {
     const { median, min, max } = spread(of(name, figure))
     return `${text(median)} (${text(min)}..${text(max)})`
   }

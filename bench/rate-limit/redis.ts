@@ -2,14 +2,14 @@ import { Redis } from 'ioredis'
 import { type Bar, ratioText, type Section } from '../kernel/report.ts'
 import { ratio, type Spread } from '../kernel/statistics.ts'
 import {
-  again,
-  against,
   type Candidate,
   comparePerCpu,
+  compareToBase,
   costText,
-  figures,
+  figuresOf,
   measureInTurns,
   type Rounds,
+  repeatCandidate,
   type Series,
 } from './candidates.ts'
 
@@ -20,7 +20,7 @@ const window: Candidate = { name: 'Plinth shared-window', program: 'plinth.ts', 
 const bucket: Candidate = { name: 'Plinth shared-bucket', program: 'plinth.ts', call: 'declared bucket' }
 const candidates: readonly Candidate[] = [
   incr,
-  again(incr),
+  repeatCandidate(incr),
   pipelined,
   flexible,
   { name: 'rate-limiter-flexible, auto-pipelined', program: 'peers.mjs', call: 'window, pipelined' },
@@ -103,7 +103,7 @@ async function cpuOf(redis: Redis): Promise<number> {
 
 /** Returns the CPU time per call of the caller and Redis together, turn by turn, in microseconds. */
 const bothCpu = (series: Series, redisCpu: Readonly<Record<string, number[]>>, { name }: Candidate): number[] =>
-  figures(series, name, 'cpuMicroseconds').map((own, turn) => own + (redisCpu[name]?.[turn] ?? Number.NaN))
+  figuresOf(series, name, 'cpuMicroseconds').map((own, turn) => own + (redisCpu[name]?.[turn] ?? Number.NaN))
 
 function tableOf(callers: number, series: Series, redisCpu: Readonly<Record<string, number[]>>): string[][] {
   const perBoth = (candidate: Candidate, base: Candidate) =>
@@ -123,14 +123,14 @@ function tableOf(callers: number, series: Series, redisCpu: Readonly<Record<stri
       candidate.name,
       ratioText(perBoth(candidate, incr)),
       ratioText(perBoth(candidate, pipelined)),
-      costText(figures(series, candidate.name, 'cpuMicroseconds'), 1),
+      costText(figuresOf(series, candidate.name, 'cpuMicroseconds'), 1),
       costText(redisCpu[candidate.name] ?? [], 1),
       costText(
-        figures(series, candidate.name, 'perSecond').map((rate) => rate / 1000),
+        figuresOf(series, candidate.name, 'perSecond').map((rate) => rate / 1000),
         0,
       ).replace(/, best.*/, ''),
-      costText(figures(series, candidate.name, 'p50'), 3),
-      costText(figures(series, candidate.name, 'p99'), 3),
+      costText(figuresOf(series, candidate.name, 'p50'), 3),
+      costText(figuresOf(series, candidate.name, 'p99'), 3),
     ]),
   ]
 }
@@ -166,8 +166,8 @@ export async function measureDenied(port: number, rounds: Rounds): Promise<Secti
         ...[memory, shared].map((candidate) => [
           candidate.name,
           ratioText(comparePerCpu(series, candidate, memory)),
-          ratioText(against(series, candidate, memory, 'perSecond')),
-          costText(figures(series, candidate.name, 'cpuMicroseconds'), 3),
+          ratioText(compareToBase(series, candidate, memory, 'perSecond')),
+          costText(figuresOf(series, candidate.name, 'cpuMicroseconds'), 3),
         ]),
       ],
     ],

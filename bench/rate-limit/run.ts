@@ -1,7 +1,7 @@
 // Compares the limiter with rate-limiter-flexible, @fastify/rate-limit and plain INCR: node bench/rate-limit/run.ts
 // [--only memory|million|redis|denied|http|frozen] [--rounds 9]
 import { parseArgs } from 'node:util'
-import { ownRedis } from '@plinth/shared-store/testing'
+import { startRedis } from '@plinth/shared-store/testing'
 import { type Bar, barsText, type Section, sectionText } from '../kernel/report.ts'
 import { measureFrozen } from './frozen.ts'
 import { measureHttp } from './http.ts'
@@ -32,7 +32,7 @@ const chosen = (values.only ?? Object.keys(sections)).map((name) => {
 })
 
 // The benchmark has its own Redis server, which no other program uses.
-const redis = await ownRedis()
+const redis = await startRedis()
 if (redis === undefined) throw new Error('redis-server cannot be started')
 const bars: Bar[] = []
 try {

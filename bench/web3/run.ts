@@ -14,7 +14,7 @@ import * as viem from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { javascriptBackend, nativeBackend } from '../../plugins/web3/src/signatures/recovery.ts'
 import { createWalletVerifier } from '../../plugins/web3/src/signatures/wallet-verifier.ts'
-import { Child } from '../kernel/child-process.ts'
+import { BenchChildProcess } from '../kernel/child-process.ts'
 import { barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { median, quantile, ratio, rotated } from '../kernel/statistics.ts'
 
@@ -150,7 +150,7 @@ function verification(at: number, way: Way): Promise<number> {
   return timed('POST', target, { 'content-type': 'application/json', ...signed }, body)
 }
 
-const prober = new Child(join(import.meta.dirname, '..', 'overload', 'prober.ts'), [port])
+const prober = new BenchChildProcess(join(import.meta.dirname, '..', 'overload', 'prober.ts'), [port])
 
 /**
  * Sends health requests for some seconds, with or without verifications at the same time. Verifications are sent

@@ -1,4 +1,4 @@
-import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { createResponseJudge, valueAtPath, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 
 /** Provider for the ACME alert robot, which returns `accepted` or the reason of a rejection. */
 export default webhookProviderPlugin(
@@ -23,8 +23,8 @@ export default webhookProviderPlugin(
       },
     },
     rateLimits: [{ max: 10, windowMs: 1000 }],
-    judge: judgement({
-      delivered: ({ json }) => memberAt(json, 'state') === 'accepted',
+    judge: createResponseJudge({
+      delivered: ({ json }) => valueAtPath(json, 'state') === 'accepted',
       code: 'error.code',
       message: 'error.message',
       id: 'alert',

@@ -30,7 +30,7 @@ export const createCheckout = defineChangeSet({
 /**
  * Ensures that two open sales never have the same amount of the same token, so that each payment belongs to one sale.
  */
-export const tellSalesApart = defineChangeSet({
+export const addSaleKeys = defineChangeSet({
   id: '0002-tell-sales-apart',
   up: ({ schema, type }) => [
     schema.alterTable('checkout_sale').addColumn('open_terms', type.text(255)),

@@ -9,7 +9,7 @@ import { type Checkout, checkout } from './contract.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
-import { createCheckout, storeClosing, tellSalesApart } from './migrations.ts'
+import { addSaleKeys, createCheckout, storeClosing } from './migrations.ts'
 import { checkoutTables } from './personal-data.ts'
 import { routes } from './routes.ts'
 import { paymentScene, Sales } from './sales.ts'
@@ -50,7 +50,7 @@ export default definePlugin({
   contributes: [personalData, quickstartCleanup, paymentSuccess],
   config: keys,
   entities,
-  migrations: [createCheckout, tellSalesApart, storeClosing],
+  migrations: [createCheckout, addSaleKeys, storeClosing],
   messages,
   scheduledTasks: [closeUnpaid],
   commands: [

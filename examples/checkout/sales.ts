@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { type Database, findPage, insertMissingRows, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { PaymentOrder, Payments } from '@plinth/money/payments'
 import { type Chains, web3Addresses } from '@plinth/web3'
@@ -119,7 +119,7 @@ export class Sales {
     const id = db.newId()
     const orderNo = `C${id.toString(36).toUpperCase()}`
     const sale = { id, orderNo, userId, offerId, openTerms, createdAt: new Date(clock.now()) }
-    await insertMissing(db, Sale, 'openTerms', [sale])
+    await insertMissingRows(db, Sale, 'openTerms', [sale])
     const [added] = await db.query('select id from checkout_sale where id = ?', [id])
     return added === undefined ? undefined : orderNo
   }

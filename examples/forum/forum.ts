@@ -1,4 +1,4 @@
-import { type Database, insertMissing } from '@plinth/database'
+import { type Database, insertMissingRows } from '@plinth/database'
 import {
   type EventRef,
   type Events,
@@ -150,7 +150,7 @@ export class Forum {
   #mark(markKey: string, work: () => Promise<void>): Promise<void> {
     return this.#db.transactional(async (em) => {
       const id = this.#db.newId()
-      await insertMissing(this.#db, Mark, 'markKey', [{ id, markKey }])
+      await insertMissingRows(this.#db, Mark, 'markKey', [{ id, markKey }])
       const made = await em.findOneOrFail(Mark, { markKey })
       if (made.id === id) await work()
     })

@@ -1,11 +1,11 @@
-import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { type Database, findPage, insertMissingRows, type PageWindow } from '@plinth/database'
 import { type EventRef, type Events, virtualStockLow, virtualStockOut } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { Coupon, CouponUse, Goods } from './entities.ts'
 import { businessError } from './failures.ts'
 
 /** A requested quantity of one product. */
-export interface Wish {
+export interface WantedGoods {
   readonly goodsId: number
   /** 1 or more. */
   readonly quantity: number
@@ -45,7 +45,7 @@ export class Catalogue {
    * @returns the goods with their quantities, ordered by id
    * @throws BusinessError "404" `mall.goods-unknown`, "409" `mall.stock-short`, "400" `mall.goods-repeated`
    */
-  async take(wishes: readonly Wish[]): Promise<readonly (Goods & { readonly quantity: number })[]> {
+  async take(wishes: readonly WantedGoods[]): Promise<readonly (Goods & { readonly quantity: number })[]> {
     const { db } = this.#parts
     if (new Set(wishes.map(({ goodsId }) => goodsId)).size < wishes.length)
       throw businessError('goods-repeated', { data: { field: 'lines' } })
@@ -67,7 +67,7 @@ export class Catalogue {
     return taken
   }
 
-  async putBack(lines: readonly Wish[]): Promise<void> {
+  async putBack(lines: readonly WantedGoods[]): Promise<void> {
     for (const { goodsId, quantity } of [...lines].sort((a, b) => a.goodsId - b.goodsId)) {
       await this.#parts.db.execute('update mall_goods set stock = stock + ? where id = ?', [quantity, goodsId])
     }
@@ -90,7 +90,7 @@ export class Catalogue {
     if (found === 0) throw businessError('coupon-unusable', { data: { field: 'couponCode' } })
     const coupon = await db.fork().findOneOrFail(Coupon, { code })
     const taken = { id: db.newId(), couponId: coupon.id, userId: order.userId, orderId: order.id }
-    await insertMissing(db, CouponUse, ['couponId', 'userId'], [taken])
+    await insertMissingRows(db, CouponUse, ['couponId', 'userId'], [taken])
     const use = await db.fork().findOneOrFail(CouponUse, { couponId: coupon.id, userId: order.userId })
     if (use.orderId !== order.id) throw businessError('coupon-used', { data: { field: 'couponCode' } })
     return Math.min(coupon.amount, order.amount)

@@ -1,4 +1,4 @@
-import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { type Database, findPage, insertMissingRows, type PageWindow } from '@plinth/database'
 import {
   type EventRef,
   type Events,
@@ -10,7 +10,7 @@ import {
 import { type Clock, isBusinessError } from '@plinth/kernel'
 import type { PaymentOrder, Payments } from '@plinth/money/payments'
 import type { Site } from '@plinth/site'
-import type { Catalogue, Wish } from './catalogue.ts'
+import type { Catalogue, WantedGoods } from './catalogue.ts'
 import type { Credit } from './credit.ts'
 import { FirstOrder, Order, OrderLine } from './entities.ts'
 import { businessError } from './failures.ts'
@@ -28,7 +28,7 @@ interface OrderDependencies {
 
 /** The content of an order before it is placed. */
 interface Basket {
-  readonly lines: readonly Wish[]
+  readonly lines: readonly WantedGoods[]
   readonly couponCode?: string
   /** Units of credit with which the customer pays a part of the order. */
   readonly credit?: number
@@ -251,7 +251,7 @@ export class Orders {
    */
   async #isFirst({ userId, orderNo }: Order): Promise<boolean> {
     const { db } = this.#parts
-    await insertMissing(db, FirstOrder, 'userId', [{ id: db.newId(), userId, orderNo }])
+    await insertMissingRows(db, FirstOrder, 'userId', [{ id: db.newId(), userId, orderNo }])
     return (await db.fork().findOneOrFail(FirstOrder, { userId })).orderNo === orderNo
   }
 

@@ -1,4 +1,4 @@
-import { type Database, insertMissing } from '@plinth/database'
+import { type Database, insertMissingRows } from '@plinth/database'
 import { type Events, reviewReward } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { Review } from './entities.ts'
@@ -49,7 +49,7 @@ export class Reviews {
       if (line === undefined) throw businessError('line-unknown')
       const { goodsId } = line
       const first = { lineId, goodsId, userId, rating, body, rewarded: false, createdAt: now, updatedAt: now }
-      await insertMissing(db, Review, 'lineId', [{ ...first, id: db.newId() }])
+      await insertMissingRows(db, Review, 'lineId', [{ ...first, id: db.newId() }])
       await db.execute('update mall_review set rating = ?, body = ?, updated_at = ? where line_id = ?', [
         rating,
         body,

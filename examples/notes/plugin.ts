@@ -1,4 +1,4 @@
-import { olderThan, purgeKeys, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, purgeKeys, rowsBefore } from '@plinth/coordination'
 import { database, personalTable } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
@@ -18,10 +18,10 @@ const config = {
   ...purgeKeys('platform.example.notes', { en: 'Interval for removing old notes.', 'zh-CN': '清除旧笔记的间隔。' }),
 }
 
-const purge = purgeTask<{ requires: typeof requires; config: typeof config }>('platform.example.notes', {
+const purge = createPurgeTask<{ requires: typeof requires; config: typeof config }>('platform.example.notes', {
   displayName: { en: 'Remove old notes', 'zh-CN': '清理旧笔记' },
   old: ({ config, clock }) => [
-    olderThan('example_note', 'created_at', new Date(clock.now() - config.get('platform.example.notes.retention'))),
+    rowsBefore('example_note', 'created_at', new Date(clock.now() - config.get('platform.example.notes.retention'))),
   ],
 })
 

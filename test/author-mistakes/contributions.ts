@@ -17,7 +17,7 @@ import { webhookProvider } from '@plinth/notification-channels/webhook'
 import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
 import { smsDriver } from '@plinth/sms'
 import { storageDisk } from '@plinth/storage'
-import { acme, contributed, declared, type Mistake } from './mistake.ts'
+import { contributeTo, createAcmePlugin, declareMembers, type Mistake } from './mistake.ts'
 
 const title = { en: 'Acme', 'zh-CN': '顶点' }
 const run = async () => {}
@@ -39,7 +39,7 @@ const broken = (
   place,
   cause,
   fix,
-  product: contributed(point as Point, name, implementation),
+  product: contributeTo(point as Point, name, implementation),
   code: 'PLINTH_CONTRIBUTION_INVALID',
 })
 
@@ -76,7 +76,7 @@ const cleanup = { displayName: title, dataType: 'demo-orders', preview: run, exe
 const disk = { visibility: 'private', write: run, open: run, stat: run, delete: run, list: run, verify: run }
 
 /** Mistakes in contributions to the extension points of the kernel and of messages. */
-export const messagePoints: readonly Mistake[] = [
+export const messagePointMistakes: readonly Mistake[] = [
   broken('channel-name', 'A channel is contributed under a title', notificationChannel, 'Acme Chat', channel, {
     place: 'the name',
     cause: '"Acme Chat"',
@@ -264,7 +264,7 @@ export const messagePoints: readonly Mistake[] = [
 ]
 
 /** Mistakes in contributions to the back office and to all other extension points. */
-export const otherPoints: readonly Mistake[] = [
+export const otherPointMistakes: readonly Mistake[] = [
   broken(
     'page-kind',
     'A page has an unknown kind',
@@ -498,7 +498,7 @@ export const otherPoints: readonly Mistake[] = [
   {
     id: 'point-shape',
     mistake: 'The shape of a point has an unknown keyword',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       extensionPoints: [extensionPoint('acme.courier', { shape: { tipe: 'object' } } as never)],
     })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
@@ -510,7 +510,7 @@ export const otherPoints: readonly Mistake[] = [
     id: 'contribution-undeclared',
     mistake: 'A plugin contributes to a point that is not in contributes',
     product: () => [
-      acme({
+      createAcmePlugin({
         setup: ({ contribute }: { contribute: (...of: unknown[]) => void }) => contribute(healthCheck, 'a', run),
       }),
     ],

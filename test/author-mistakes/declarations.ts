@@ -1,12 +1,12 @@
 import { key, service } from '@plinth/kernel'
-import { declared, faultyPluginId, type Mistake } from './mistake.ts'
+import { declareMembers, faultyPluginId, type Mistake } from './mistake.ts'
 
 const orders = service<object>('acme.orders', { from: '@acme/orders' })
 const title = { en: 'Shop', 'zh-CN': '商店' }
 const run = () => {}
 
 /** Mistakes in the plugin list of a product and in declaration members that contain references. */
-export const references: readonly Mistake[] = [
+export const referenceMistakes: readonly Mistake[] = [
   {
     id: 'listed-reference',
     mistake: 'The product lists the reference of a service instead of the plugin',
@@ -30,7 +30,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'listed-module',
     mistake: 'The product lists a module (import * as shop) instead of its default export',
-    product: () => [{ default: declared(() => ({}))()[0] }],
+    product: () => [{ default: declareMembers(() => ({}))()[0] }],
     code: 'PLINTH_PLAN_NOT_A_PLUGIN',
     place: 'plugins[0]',
     cause: 'is a module',
@@ -58,7 +58,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'requires-list',
     mistake: 'requires is a list',
-    product: declared(() => ({ requires: [orders] })),
+    product: declareMembers(() => ({ requires: [orders] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'requires',
     cause: 'must be an object, but is a list',
@@ -67,7 +67,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'requires-text',
     mistake: 'requires names a service by its text',
-    product: declared(() => ({ requires: { orders: 'acme.orders' } })),
+    product: declareMembers(() => ({ requires: { orders: 'acme.orders' } })),
     code: 'PLINTH_PLAN_INVALID_REFERENCE',
     place: 'requires.orders',
     cause: 'is the text "acme.orders"',
@@ -76,7 +76,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'requires-undefined',
     mistake: 'Two plugin files import each other, so a reference is undefined',
-    product: declared(() => ({ requires: { orders: undefined } })),
+    product: declareMembers(() => ({ requires: { orders: undefined } })),
     code: 'PLINTH_PLAN_INVALID_REFERENCE',
     place: 'requires.orders',
     cause: 'is undefined',
@@ -85,7 +85,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'requires-plugin',
     mistake: 'requires holds the plugin instead of its reference',
-    product: declared(() => ({ requires: { other: declared(() => ({ provides: [orders] }))()[0] } })),
+    product: declareMembers(() => ({ requires: { other: declareMembers(() => ({ provides: [orders] }))()[0] } })),
     code: 'PLINTH_PLAN_PLUGIN_AS_REFERENCE',
     place: 'requires.other',
     cause: 'itself, not a reference',
@@ -94,7 +94,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'provides-object',
     mistake: 'provides is an object',
-    product: declared(() => ({ provides: { orders } })),
+    product: declareMembers(() => ({ provides: { orders } })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'provides',
     cause: 'must be a list, but is an object',
@@ -103,7 +103,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'service-without-id',
     mistake: 'A service is made without an id',
-    product: declared(() => ({ provides: [service(undefined as never)] })),
+    product: declareMembers(() => ({ provides: [service(undefined as never)] })),
     code: 'PLINTH_PLAN_INVALID_REFERENCE',
     place: 'provides[0]',
     cause: 'has the id undefined',
@@ -112,7 +112,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'title-one-language',
     mistake: 'The title of the plugin has no Chinese text',
-    product: declared(() => ({ title: { en: 'Shop' } })),
+    product: declareMembers(() => ({ title: { en: 'Shop' } })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'title["zh-CN"]',
     cause: 'must be text, but is missing',
@@ -121,7 +121,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'roles-unknown',
     mistake: 'roles names a role that does not exist',
-    product: declared(() => ({ roles: ['wrker'] })),
+    product: declareMembers(() => ({ roles: ['wrker'] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'roles[0]',
     cause: '"worker"',
@@ -130,7 +130,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'setup-object',
     mistake: 'setup is an object of hooks',
-    product: declared(() => ({ setup: { onReady: run } })),
+    product: declareMembers(() => ({ setup: { onReady: run } })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'setup',
     cause: 'must be a function, but is an object',
@@ -139,7 +139,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'deadline-text',
     mistake: 'setupDeadlineMs is a text with a unit',
-    product: declared(() => ({ setupDeadlineMs: '20s' })),
+    product: declareMembers(() => ({ setupDeadlineMs: '20s' })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'setupDeadlineMs',
     cause: 'must be a whole number',
@@ -148,7 +148,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'member-misspelt',
     mistake: 'A member of the declaration is misspelt',
-    product: declared(() => ({ permisions: [] })),
+    product: declareMembers(() => ({ permisions: [] })),
     code: 'PLINTH_PLAN_UNKNOWN_MEMBER',
     place: 'permisions',
     cause: 'Did you mean "permissions"?',
@@ -157,7 +157,7 @@ export const references: readonly Mistake[] = [
   {
     id: 'carries-out-unknown',
     mistake: 'implements names a member that does not exist',
-    product: declared(() => ({ implements: ['message'] })),
+    product: declareMembers(() => ({ implements: ['message'] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'implements[0]',
     cause: 'did you mean "messages"?',
@@ -166,11 +166,11 @@ export const references: readonly Mistake[] = [
 ]
 
 /** Mistakes in configuration keys and their groups. */
-export const keys: readonly Mistake[] = [
+export const keyMistakes: readonly Mistake[] = [
   {
     id: 'duration-default-number',
     mistake: 'The default of a duration is a number',
-    product: declared(() => ({ config: { 'platform.shop.poll': key.duration({ title, default: 5 as never }) } })),
+    product: declareMembers(() => ({ config: { 'platform.shop.poll': key.duration({ title, default: 5 as never }) } })),
     code: 'PLINTH_PLAN_INVALID_DEFAULT',
     place: 'config["platform.shop.poll"]',
     cause: 'a duration with units (w, d, h, m, s, ms) or in ISO 8601 form, for example "1h30m"; it is 5',
@@ -179,7 +179,7 @@ export const keys: readonly Mistake[] = [
   {
     id: 'key-plain-value',
     mistake: 'A key is its value instead of a declaration',
-    product: declared(() => ({ config: { 'platform.shop.limit': 5 } })),
+    product: declareMembers(() => ({ config: { 'platform.shop.limit': 5 } })),
     code: 'PLINTH_PLAN_INVALID_KEY',
     place: 'config["platform.shop.limit"]',
     cause: 'needs a declaration',
@@ -188,7 +188,7 @@ export const keys: readonly Mistake[] = [
   {
     id: 'keys-list',
     mistake: 'config is a list',
-    product: declared(() => ({ config: [key.string({ title })] })),
+    product: declareMembers(() => ({ config: [key.string({ title })] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'config',
     cause: 'must be an object, but is a list',
@@ -197,7 +197,9 @@ export const keys: readonly Mistake[] = [
   {
     id: 'key-default-out-of-range',
     mistake: 'The default is below the minimum',
-    product: declared(() => ({ config: { 'platform.shop.limit': key.integer({ title, minimum: 1, default: 0 }) } })),
+    product: declareMembers(() => ({
+      config: { 'platform.shop.limit': key.integer({ title, minimum: 1, default: 0 }) },
+    })),
     code: 'PLINTH_PLAN_INVALID_DEFAULT',
     place: 'config["platform.shop.limit"]',
     cause: 'at least 1',
@@ -206,7 +208,7 @@ export const keys: readonly Mistake[] = [
   {
     id: 'key-without-prefix',
     mistake: 'A key does not start with "platform."',
-    product: declared(() => ({ config: { 'shop.limit': key.integer({ title }) } })),
+    product: declareMembers(() => ({ config: { 'shop.limit': key.integer({ title }) } })),
     code: 'PLINTH_PLAN_KEY_PREFIX',
     place: 'config["shop.limit"]',
     cause: 'platform.',
@@ -215,7 +217,7 @@ export const keys: readonly Mistake[] = [
   {
     id: 'key-option-misspelt',
     mistake: 'An option of a key is misspelt',
-    product: declared(() => ({ config: { 'platform.shop.name': key.string({ title, defualt: 'x' } as never) } })),
+    product: declareMembers(() => ({ config: { 'platform.shop.name': key.string({ title, defualt: 'x' } as never) } })),
     code: 'PLINTH_PLAN_INVALID_KEY',
     place: 'config["platform.shop.name"]',
     cause: 'Did you mean "default"?',
@@ -224,7 +226,7 @@ export const keys: readonly Mistake[] = [
   {
     id: 'key-without-title',
     mistake: 'A key has no title',
-    product: declared(() => ({ config: { 'platform.shop.name': key.string({} as never) } })),
+    product: declareMembers(() => ({ config: { 'platform.shop.name': key.string({} as never) } })),
     code: 'PLINTH_PLAN_INVALID_KEY',
     place: 'config["platform.shop.name"]',
     cause: 'title must be text',
@@ -233,7 +235,7 @@ export const keys: readonly Mistake[] = [
   {
     id: 'group-title-number',
     mistake: 'The title of a group is not a text',
-    product: declared(() => ({ configGroups: { shop: 7 } })),
+    product: declareMembers(() => ({ configGroups: { shop: 7 } })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'configGroups.shop',
     cause: 'must be text',
@@ -242,11 +244,11 @@ export const keys: readonly Mistake[] = [
 ]
 
 /** Mistakes in permissions and texts. */
-export const permissionsAndTexts: readonly Mistake[] = [
+export const permissionAndTextMistakes: readonly Mistake[] = [
   {
     id: 'permission-code',
     mistake: 'The code of a permission is a phrase',
-    product: declared(() => ({ permissions: [{ code: 'Do It', displayName: title }] })),
+    product: declareMembers(() => ({ permissions: [{ code: 'Do It', displayName: title }] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'permissions[0].code',
     cause: '"Do It"',
@@ -255,7 +257,7 @@ export const permissionsAndTexts: readonly Mistake[] = [
   {
     id: 'permission-english-only',
     mistake: 'The name of a permission is in English only',
-    product: declared(() => ({ permissions: [{ code: 'shop:view', displayName: 'View' }] })),
+    product: declareMembers(() => ({ permissions: [{ code: 'shop:view', displayName: 'View' }] })),
     code: 'PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE',
     place: 'permissions[0].displayName',
     cause: 'English',
@@ -264,7 +266,7 @@ export const permissionsAndTexts: readonly Mistake[] = [
   {
     id: 'permission-text',
     mistake: 'A permission is its code alone',
-    product: declared(() => ({ permissions: ['shop:view'] })),
+    product: declareMembers(() => ({ permissions: ['shop:view'] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'permissions[0]',
     cause: 'must be an object, but is "shop:view"',
@@ -273,7 +275,7 @@ export const permissionsAndTexts: readonly Mistake[] = [
   {
     id: 'permission-member-misspelt',
     mistake: 'A member of a permission is misspelt',
-    product: declared(() => ({ permissions: [{ code: 'shop:view', displayname: title }] })),
+    product: declareMembers(() => ({ permissions: [{ code: 'shop:view', displayname: title }] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'permissions[0].displayName',
     cause: 'did you write "displayname"?',
@@ -282,7 +284,7 @@ export const permissionsAndTexts: readonly Mistake[] = [
   {
     id: 'permission-twice',
     mistake: 'Two permissions have the same code',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       permissions: [
         { code: 'shop:view', displayName: title },
         { code: 'shop:view', displayName: title },
@@ -296,7 +298,7 @@ export const permissionsAndTexts: readonly Mistake[] = [
   {
     id: 'messages-locale',
     mistake: 'The Chinese texts are under "zh"',
-    product: declared(() => ({ messages: { en: { a: 'x' }, zh: { a: 'x' } } })),
+    product: declareMembers(() => ({ messages: { en: { a: 'x' }, zh: { a: 'x' } } })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'messages.zh',
     cause: 'is not a known member',
@@ -305,7 +307,7 @@ export const permissionsAndTexts: readonly Mistake[] = [
   {
     id: 'messages-number',
     mistake: 'A text of the catalogue is a number',
-    product: declared(() => ({ messages: { en: { shop: { sold: 5 } }, 'zh-CN': { shop: { sold: '5' } } } })),
+    product: declareMembers(() => ({ messages: { en: { shop: { sold: 5 } }, 'zh-CN': { shop: { sold: '5' } } } })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'messages.en.shop.sold',
     cause: 'but is 5',

@@ -52,16 +52,16 @@ interface Report {
 }
 
 /** Returns a plugin declared as in plain JavaScript, without types. */
-export const acme = (members: object): Plugin =>
+export const createAcmePlugin = (members: object): Plugin =>
   definePlugin({ id: faultyPluginId, version: '1.0.0', kernel: '^1.0.0', ...members } as never)
 
 /** Returns a product with a mistake in a member of the declaration. */
-export const declared = (members: () => object) => () => [acme(members())]
+export const declareMembers = (members: () => object) => () => [createAcmePlugin(members())]
 
 /** Returns a product with a mistake in a contribution to an extension point of a loaded plugin. */
-export const contributed = (point: ExtensionPoint<never>, name: unknown, implementation: unknown) => () => {
+export const contributeTo = (point: ExtensionPoint<never>, name: unknown, implementation: unknown) => () => {
   const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [point] } as never)
-  const contributor = acme({
+  const contributor = createAcmePlugin({
     contributes: [point],
     setup: (context: { contribute: (...parts: readonly unknown[]) => void }) => {
       context.contribute(point, name, implementation)
@@ -127,7 +127,7 @@ function chainOf(error: unknown): unknown[] {
 }
 
 /** Calls a route. If the response is an error, the function throws the report of the server. */
-export const request = (url: string) => async (running: RunningProduct) => {
+export const sendRequest = (url: string) => async (running: RunningProduct) => {
   const { code, message, data } = (await running.service(http).inject({ url })).json()
   if (code !== '200') throw Object.assign(new Error(message), { code: data.reason, fix: message })
 }

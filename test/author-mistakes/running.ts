@@ -2,7 +2,7 @@ import databasePlugin from '@plinth/database'
 import eventsPlugin, { event, events } from '@plinth/events'
 import httpPlugin, { http, routesWith, Type } from '@plinth/http'
 import { errorTable, healthCheck, key, service } from '@plinth/kernel'
-import { acme, declared, type Mistake, request } from './mistake.ts'
+import { createAcmePlugin, declareMembers, type Mistake, sendRequest } from './mistake.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: plain JavaScript has no types
 type Anything = any
@@ -12,7 +12,7 @@ const { route } = routesWith() as { readonly route: (declaration: Anything) => A
 /** Returns a product with one route, which the plugin with the mistake declares. */
 const routed = (declaration: object) => () => [
   httpPlugin,
-  acme({
+  createAcmePlugin({
     requires: { http },
     setup: ({ services }: Anything) =>
       services.http.addRoutes([
@@ -35,18 +35,18 @@ const withEvents = (setup: (events: Anything) => unknown) => () => [
   databasePlugin,
   eventsPlugin,
   httpPlugin,
-  acme({ requires: { events }, setup: ({ services }: Anything) => setup(services.events) }),
+  createAcmePlugin({ requires: { events }, setup: ({ services }: Anything) => setup(services.events) }),
 ]
 const paid = event('acme.order.paid', Type.Object({ orderNo: Type.String() }))
 
 const shop = service<object>('acme.shop')
 
 /** Mistakes in `setup`, and in the declarations that a plugin registers there. */
-export const setups: readonly Mistake[] = [
+export const setupMistakes: readonly Mistake[] = [
   {
     id: 'setup-returns-stop',
     mistake: 'setup returns an object with stop, which nobody calls',
-    product: declared(() => ({ setup: () => ({ stop() {} }) })),
+    product: declareMembers(() => ({ setup: () => ({ stop() {} }) })),
     code: 'PLINTH_SETUP_RESULT',
     place: 'setup',
     cause: 'an object with stop',
@@ -55,7 +55,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'setup-throws-text',
     mistake: 'setup throws a text',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       setup() {
         throw 'no account'
       },
@@ -68,7 +68,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'setup-rejects-undefined',
     mistake: 'A promise of setup is rejected without a reason',
-    product: declared(() => ({ setup: () => Promise.reject() })),
+    product: declareMembers(() => ({ setup: () => Promise.reject() })),
     code: 'PLINTH_NOT_AN_ERROR',
     place: 'setup',
     cause: 'threw undefined instead of an Error',
@@ -77,7 +77,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'stop-hook-promise',
     mistake: 'onStop receives the promise of a call instead of a function',
-    product: declared(() => ({ setup: ({ onStop }: Anything) => onStop(Promise.resolve()) })),
+    product: declareMembers(() => ({ setup: ({ onStop }: Anything) => onStop(Promise.resolve()) })),
     code: 'PLINTH_CONTEXT_ARGUMENT',
     place: 'onStop',
     cause: 'a promise instead of a function',
@@ -86,7 +86,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'service-not-provided',
     mistake: 'A declared service is not provided',
-    product: declared(() => ({ provides: [shop], setup() {} })),
+    product: declareMembers(() => ({ provides: [shop], setup() {} })),
     code: 'PLINTH_SERVICE_NOT_PROVIDED',
     place: 'setup',
     cause: '"acme.shop"',
@@ -95,7 +95,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'service-undefined',
     mistake: 'A service is provided without an implementation',
-    product: declared(() => ({ provides: [shop], setup: ({ provide }: Anything) => provide(shop) })),
+    product: declareMembers(() => ({ provides: [shop], setup: ({ provide }: Anything) => provide(shop) })),
     code: 'PLINTH_CONTEXT_ARGUMENT',
     place: 'provide',
     cause: 'undefined instead of',
@@ -104,7 +104,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'service-undeclared',
     mistake: 'A service is provided that is not in provides',
-    product: declared(() => ({ setup: ({ provide }: Anything) => provide(shop, {}) })),
+    product: declareMembers(() => ({ setup: ({ provide }: Anything) => provide(shop, {}) })),
     code: 'PLINTH_SERVICE_UNDECLARED',
     place: 'setup',
     cause: '"acme.shop"',
@@ -113,7 +113,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'key-undeclared',
     mistake: 'The plugin reads a key that it does not declare',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       config: { 'platform.shop.limit': key.integer({ title: { en: 'a', 'zh-CN': 'b' }, default: 1 }) },
       setup: ({ config }: Anything) => void config.get('platform.shop.limits'),
     })),
@@ -125,7 +125,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'service-used-undeclared',
     mistake: 'The plugin uses a service that is not in requires',
-    product: () => [httpPlugin, acme({ setup: ({ services }: Anything) => services.http.addRoutes([]) })],
+    product: () => [httpPlugin, createAcmePlugin({ setup: ({ services }: Anything) => services.http.addRoutes([]) })],
     config: anyPort,
     code: 'PLINTH_START_FAILED',
     place: 'setup',
@@ -135,7 +135,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'contribution-twice',
     mistake: 'Two contributions have one name',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       contributes: [healthCheck],
       setup({ contribute }: Anything) {
         contribute(healthCheck, 'acme', () => {})
@@ -150,7 +150,7 @@ export const setups: readonly Mistake[] = [
   {
     id: 'error-without-fix',
     mistake: 'An error of the plugin has no line with the fix',
-    product: declared(() => ({ setup: () => void errorTable({ ACME_CLOSED: 'The shop is closed.' }) })),
+    product: declareMembers(() => ({ setup: () => void errorTable({ ACME_CLOSED: 'The shop is closed.' }) })),
     code: 'PLINTH_START_FAILED',
     place: 'ACME_CLOSED',
     cause: 'one line',
@@ -187,7 +187,7 @@ const product = (plugins: string) => `import { defineProduct } from '@plinth/ker
   export default defineProduct({ name: 'mistake', plugins: [shop] })`
 
 /** Mistakes that end the process. */
-export const crashes: readonly Mistake[] = [
+export const crashMistakes: readonly Mistake[] = [
   {
     id: 'promise-rejected',
     mistake: 'setup starts work without await, and its promise is rejected with a text',
@@ -229,7 +229,7 @@ export const crashes: readonly Mistake[] = [
 ]
 
 /** Mistakes in routes. */
-export const routes: readonly Mistake[] = [
+export const routeMistakes: readonly Mistake[] = [
   {
     id: 'route-parameter',
     mistake: 'The path has :id and the schema of the parameters has di',
@@ -325,7 +325,7 @@ export const routes: readonly Mistake[] = [
     mistake: 'A handler leaves out a member that its schema requires',
     product: routed({ handler: () => ({ name: 'x' }) }),
     config: anyPort,
-    use: request('/api/v1/acme/orders'),
+    use: sendRequest('/api/v1/acme/orders'),
     code: 'http.response-invalid',
     place: 'GET /api/v1/acme/orders',
     cause: 'data.id is missing',
@@ -336,7 +336,7 @@ export const routes: readonly Mistake[] = [
     mistake: 'A handler returns a text where its schema has a number',
     product: routed({ handler: () => ({ id: 'one' }) }),
     config: anyPort,
-    use: request('/api/v1/acme/orders'),
+    use: sendRequest('/api/v1/acme/orders'),
     code: 'http.response-invalid',
     place: 'GET /api/v1/acme/orders',
     cause: 'data.id',
@@ -347,7 +347,7 @@ export const routes: readonly Mistake[] = [
     mistake: 'A handler returns a member that its schema does not have',
     product: routed({ handler: () => ({ id: 1, total: 3 }) }),
     config: anyPort,
-    use: request('/api/v1/acme/orders'),
+    use: sendRequest('/api/v1/acme/orders'),
     code: 'http.response-undeclared',
     place: 'GET /api/v1/acme/orders',
     cause: 'data.total',
@@ -356,7 +356,7 @@ export const routes: readonly Mistake[] = [
 ]
 
 /** Mistakes in events. */
-export const eventsOfPlugins: readonly Mistake[] = [
+export const eventMistakes: readonly Mistake[] = [
   {
     id: 'event-id',
     mistake: 'The id of an event is a phrase',

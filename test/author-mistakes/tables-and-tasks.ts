@@ -2,7 +2,7 @@ import { defineEntity } from '@mikro-orm/core'
 import databasePlugin, { column } from '@plinth/database'
 import { key } from '@plinth/kernel'
 import { defineChangeSet } from '@plinth/migrations'
-import { acme, declared, type Mistake } from './mistake.ts'
+import { createAcmePlugin, declareMembers, type Mistake } from './mistake.ts'
 
 const title = { en: 'Orders', 'zh-CN': '订单' }
 const run = () => {}
@@ -37,17 +37,17 @@ const createOrder = (columns: Partial<Columns>, table = 'acme_order') =>
   })
 
 /** Returns a product with a database, and with a plugin whose members contain the mistake. */
-const onDatabase = (members: () => object) => () => [databasePlugin, acme(members())]
+const onDatabase = (members: () => object) => () => [databasePlugin, createAcmePlugin(members())]
 
 const withTable = (...parts: Parameters<typeof createOrder>) =>
   onDatabase(() => ({ entities: [order], migrations: [createOrder(...parts)] }))
 
 /** Mistakes in change sets and entities. */
-export const tables: readonly Mistake[] = [
+export const tableMistakes: readonly Mistake[] = [
   {
     id: 'migrations-sql',
     mistake: 'A change set is SQL text',
-    product: declared(() => ({ migrations: ['create table acme_order (id integer)'] })),
+    product: declareMembers(() => ({ migrations: ['create table acme_order (id integer)'] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'migrations[0]',
     cause: 'must be a change set made by defineChangeSet()',
@@ -56,7 +56,7 @@ export const tables: readonly Mistake[] = [
   {
     id: 'change-set-id',
     mistake: 'The id of a change set has no number of four digits',
-    product: declared(() => ({ migrations: [defineChangeSet({ id: '1-create', up: () => [] })] })),
+    product: declareMembers(() => ({ migrations: [defineChangeSet({ id: '1-create', up: () => [] })] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'migrations[0].id',
     cause: '"1-create"',
@@ -74,7 +74,7 @@ export const tables: readonly Mistake[] = [
   {
     id: 'change-set-up-text',
     mistake: 'up is SQL text',
-    product: declared(() => ({ migrations: [defineChangeSet({ id: '0001-create', up: 'create table x' as never })] })),
+    product: declareMembers(() => ({ migrations: [defineChangeSet({ id: '0001-create', up: 'select 1' as never })] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'migrations[0].up',
     cause: 'must be a function',
@@ -129,7 +129,7 @@ export const tables: readonly Mistake[] = [
   {
     id: 'entity-text',
     mistake: 'An entity is the name of its table',
-    product: declared(() => ({ entities: ['acme_order'] })),
+    product: declareMembers(() => ({ entities: ['acme_order'] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
     place: 'entities[0]',
     cause: 'but is "acme_order"',
@@ -182,16 +182,16 @@ const task = {
   isCompleted: run,
   run,
 }
-const installTask = (members: object) => declared(() => ({ installTasks: [{ ...task, ...members }] }))
+const installTask = (members: object) => declareMembers(() => ({ installTasks: [{ ...task, ...members }] }))
 
 const repeated = { name: 'acme.poll', displayName: title, fixedDelay: 60_000, autoStartup: true, run }
-const scheduledTask = (members: object) => declared(() => ({ scheduledTasks: [{ ...repeated, ...members }] }))
+const scheduledTask = (members: object) => declareMembers(() => ({ scheduledTasks: [{ ...repeated, ...members }] }))
 
 const command = (members: object) =>
-  declared(() => ({ commands: [{ name: 'shop list', summary: 'x', run, ...members }] }))
+  declareMembers(() => ({ commands: [{ name: 'shop list', summary: 'x', run, ...members }] }))
 
 /** Mistakes in install tasks, scheduled tasks and commands. */
-export const tasks: readonly Mistake[] = [
+export const taskMistakes: readonly Mistake[] = [
   {
     id: 'install-task-code',
     mistake: 'The code of an install task is in camelCase',
@@ -231,7 +231,7 @@ export const tasks: readonly Mistake[] = [
   {
     id: 'scheduled-task-id',
     mistake: 'Two scheduled tasks have an id instead of a name',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       scheduledTasks: ['one', 'two'].map((id) => ({ ...repeated, name: undefined, id })),
     })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
@@ -260,7 +260,7 @@ export const tasks: readonly Mistake[] = [
   {
     id: 'scheduled-task-delay-key',
     mistake: 'The key of the delay is not a duration',
-    product: declared(() => ({
+    product: declareMembers(() => ({
       config: { 'platform.shop.poll': key.string({ title, default: 'often' }) },
       scheduledTasks: [{ ...repeated, fixedDelay: 'platform.shop.poll' }],
     })),

@@ -18,11 +18,11 @@ import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { itemOf, memberAt, operationsOf } from '../../plugins/console/src/admin/operations.ts'
-import { attentionProblems, chartProblems } from '../../plugins/console/src/admin/overview.ts'
-import { customPageProblems, ownPages } from '../../plugins/console/src/admin/own-pages.ts'
-import { pageProblems } from '../../plugins/console/src/admin/page-faults.ts'
+import { findAttentionProblems, findChartProblems } from '../../plugins/console/src/admin/overview.ts'
+import { builtInPages, findCustomPageProblems } from '../../plugins/console/src/admin/own-pages.ts'
+import { findPageProblems } from '../../plugins/console/src/admin/page-faults.ts'
 import { pageView } from '../../plugins/console/src/admin/page-views.ts'
-import { signInProblems, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
+import { findSignInProblems, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
 import { tileProblems } from '../../plugins/console/src/admin/tiles.ts'
 
 const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
@@ -61,7 +61,7 @@ const asRoot = await login('root')
 
 t.test('every page of the product names members that its routes have', async (t) => {
   t.ok(pages.length >= 6)
-  t.strictSame(pageProblems(pages, await operationsOf(server), kinds), [])
+  t.strictSame(findPageProblems(pages, await operationsOf(server), kinds), [])
 })
 
 /** Operations for operators that have no page, each with the reason. */
@@ -78,7 +78,7 @@ const withoutPage: Readonly<Record<string, string>> = {
 }
 
 t.test('operators can do everything in the back office that the API allows', async (t) => {
-  const shown = JSON.stringify([pages, needs, drawn, ownPages, [...running.contributions(tiles).values()]])
+  const shown = JSON.stringify([pages, needs, drawn, builtInPages, [...running.contributions(tiles).values()]])
   const missing = [...(await operationsOf(server)).values()]
     .filter(({ path, id }) => /^\/api\/v1\/(admin|notification)/.test(path) && !id.startsWith('getConsole'))
     .map(({ id }) => id)
@@ -160,14 +160,14 @@ t.test('a state is shown by a text, not by its API value', (t) => {
 
 t.test('every table on a page exists, and every operation after another one belongs to its page', async (t) => {
   const declared = pages.flatMap(({ id, live }) => (Array.isArray(live) ? live.map((table) => [id, table]) : []))
-  const own = ownPages.flatMap(({ id, live = {} }) =>
+  const own = builtInPages.flatMap(({ id, live = {} }) =>
     Object.values(live).flatMap((tables) => tables.map((one) => [id, one])),
   )
   t.ok(declared.length >= 20)
   const db = running.service(database)
   for (const [id, table] of [...declared, ...own])
     await t.resolves(db.query(`select 1 from ${table} where 1 = 0`), `${id}: ${table}`)
-  for (const { id, source, operations, live = {} } of ownPages)
+  for (const { id, source, operations, live = {} } of builtInPages)
     for (const operation of Object.keys(live)) t.ok([source, ...operations].includes(operation), `${id}: ${operation}`)
 })
 
@@ -175,7 +175,7 @@ t.test('entries that need attention are counted in the response of their operati
   const operations = await operationsOf(server)
   const declared = new Map(pages.map((page) => [page.id, page]))
   t.ok(needs.length >= 5)
-  t.strictSame(attentionProblems(needs, operations, declared), [])
+  t.strictSame(findAttentionProblems(needs, operations, declared), [])
   const { data } = await asRoot('/api/v1/admin/console/attention', 'zh-CN')
   t.equal(data.items.length, needs.length)
   for (const { id, path, query } of data.items)
@@ -197,9 +197,9 @@ t.test('entries that need attention are counted in the response of their operati
     tone: 'bad',
     source: 'getAdminIamUsers',
   } as const
-  t.strictSame(attentionProblems([sound], operations, declared), [])
+  t.strictSame(findAttentionProblems([sound], operations, declared), [])
   for (const [change, problem] of wrong) {
-    const [found = ''] = attentionProblems([{ ...sound, ...change }], operations, declared)
+    const [found = ''] = findAttentionProblems([{ ...sound, ...change }], operations, declared)
     t.match(found, problem)
   }
 })
@@ -213,7 +213,7 @@ t.test('every chart shows members of its operation or a metric of the product, o
     hasMetric: (name: string) => registry.getSingleMetric(name) !== undefined,
   }
   t.ok(drawn.length >= 6)
-  t.strictSame(chartProblems(drawn, around), [])
+  t.strictSame(findChartProblems(drawn, around), [])
   const onPages = new Set(drawn.flatMap(({ page }) => page ?? []))
   const shown = [
     ...(await asRoot('/api/v1/admin/console/charts')).data.items,
@@ -234,7 +234,7 @@ t.test('every chart shows members of its operation or a metric of the product, o
     at: 'occurredAt',
     lines: [{ field: 'attempts' }],
   }
-  t.strictSame(chartProblems([sound], around), [])
+  t.strictSame(findChartProblems([sound], around), [])
   const counted = { kind: 'measured', metric: 'http_request_duration_seconds', lines: [{ name: 'a' }] }
   const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
     [{ source: 'getNothing' }, /no loaded plugin provides the operation "getNothing"/],
@@ -255,7 +255,7 @@ t.test('every chart shows members of its operation or a metric of the product, o
     [{ ...counted, lines: [{ name: 'a' }, { name: 'a' }] }, /two lines have the same name/],
   ]
   for (const [change, problem] of wrong) {
-    const problems = chartProblems([{ ...sound, ...change } as ChartDeclaration], around)
+    const problems = findChartProblems([{ ...sound, ...change } as ChartDeclaration], around)
     t.equal(problems.length, 1, String(problem))
     t.match(problems[0], problem)
   }
@@ -310,7 +310,7 @@ t.test('every tile shows a number of its operation, and opens a page with its fi
 t.test('every sign-in method names public operations, and the page gets their paths', async (t) => {
   const operations = await operationsOf(server)
   const ways = [...running.contributions(signInWays).values()]
-  t.strictSame(signInProblems(ways, operations), [])
+  t.strictSame(findSignInProblems(ways, operations), [])
   const post = 'POST'
   t.strictSame(signInViews(ways, operations), [
     {
@@ -321,7 +321,7 @@ t.test('every sign-in method names public operations, and the page gets their pa
     },
   ])
   const wrong = { id: 'probe', kind: 'wallet', challenge: 'postNothing', login: 'getAdminIamUsers' } as const
-  const problems = signInProblems([wrong], operations)
+  const problems = findSignInProblems([wrong], operations)
   t.match(problems, [
     /"probe": no loaded plugin provides the operation "postNothing"/,
     /getAdminIamUsers is not a public POST operation/,
@@ -377,7 +377,7 @@ t.test(
     const { data } = await asRoot('/api/v1/admin/console/pages')
     const shown = data.groups.flatMap(({ pages }: { pages: { id: string }[] }) => pages.map(({ id }) => id))
     const placed = pages.filter(({ place }) => place !== undefined).map(({ id }) => id)
-    t.strictSame(shown.toSorted(), [...placed, ...ownPages.map(({ id }) => id)].toSorted())
+    t.strictSame(shown.toSorted(), [...placed, ...builtInPages.map(({ id }) => id)].toSorted())
 
     await running.service(accounts).create({ username: 'nobody', password }, actor)
     const asNobody = await login('nobody')
@@ -440,8 +440,8 @@ t.test(
 t.test('a custom page is told which of its operations exist and which the user may call', async (t) => {
   const operations = await operationsOf(server)
   const declared = new Set(pages.map(({ id }) => id))
-  t.strictSame(customPageProblems(operations, declared), [])
-  for (const { id, source, operations: others } of ownPages) {
+  t.strictSame(findCustomPageProblems(operations, declared), [])
+  for (const { id, source, operations: others } of builtInPages) {
     const { data } = await asRoot(`/api/v1/admin/console/pages/${id}`)
     t.match(data, { id, kind: 'own' })
     t.strictSame(Object.keys(data.operations).toSorted(), [source, ...others].toSorted(), id)
@@ -451,14 +451,14 @@ t.test('a custom page is told which of its operations exist and which the user m
     t.hasStrict(await (await login('nobody'))(`/api/v1/admin/console/pages/${id}`), { code: '403' }, id)
     const left = new Map([...operations].filter(([name]) => name !== others[0]))
     t.equal(
-      customPageProblems(left, new Set([id])).length,
+      findCustomPageProblems(left, new Set([id])).length,
       others.length === 0 ? 1 : 2,
       `${id}: one missing, one twice`,
     )
     left.delete(source)
     // Another page may call the same operation and also report that it is missing, so only the problems of this page
     // are compared.
-    const own = customPageProblems(left, new Set([id])).filter((problem) => problem.startsWith(`page "${id}"`))
+    const own = findCustomPageProblems(left, new Set([id])).filter((problem) => problem.startsWith(`page "${id}"`))
     t.strictSame(own, [], `${id}: its plugin is left out`)
   }
 })
@@ -640,7 +640,7 @@ t.test('each error in the declaration of a page is found', async (t) => {
   const plain = { ...users, actions: [], create: undefined }
   for (const [change, problem] of wrong) {
     const page = JSON.parse(JSON.stringify({ ...plain, ...change, id: 'x.y' })) as PageDeclaration
-    t.match(pageProblems([...pages, page], operations, kinds), [problem], String(problem))
+    t.match(findPageProblems([...pages, page], operations, kinds), [problem], String(problem))
   }
 })
 

@@ -3,7 +3,12 @@ import { dialectsUnderTest } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { barriers, openPage, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  openPage,
+  skip,
+} from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
 /** Matches Chinese text, and names that are the same in every language. */
@@ -46,8 +51,8 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   /** Checks the displayed page. The colour scheme changes with each call. */
   const look = async (name: string, part: string) => {
     isDark = !isDark
-    await prefer(page, isDark ? 'dark' : 'light')
-    t.strictSame(await barriers(page, part), [], `${name} ${isDark ? 'dark' : 'light'}`)
+    await emulateColorScheme(page, isDark ? 'dark' : 'light')
+    t.strictSame(await findAccessibilityProblems(page, part), [], `${name} ${isDark ? 'dark' : 'light'}`)
     const keys = (await page.locator('body').innerText()).match(keyShown) ?? []
     t.strictSame(
       keys.filter((key) => texts.has(key)),

@@ -3,7 +3,12 @@ import { http } from '@plinth/http'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
-import { barriers, openPage, overhang, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import {
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  skip,
+} from '../../plugins/console/test/fixtures/browser.ts'
 import { dataDirectory } from '../fixtures/product-process.ts'
 
 const maxFirstLoadBytes = 200_000
@@ -73,8 +78,8 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
           })
           const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
           t.equal(background, colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(21, 24, 28)')
-          t.same(await barriers(page), [])
-          t.equal(await overhang(page), 0)
+          t.same(await findAccessibilityProblems(page), [])
+          t.equal(await findHorizontalOverflow(page), 0)
 
           // Uses only the keyboard: searches, opens the operation, and sends the request.
           await page.locator('#search').focus()
@@ -85,8 +90,8 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
           await page.keyboard.press('Enter')
           const send = page.locator('section form.try button')
           await send.waitFor()
-          t.same(await barriers(page), [], 'with an open operation')
-          t.equal(await overhang(page), 0)
+          t.same(await findAccessibilityProblems(page), [], 'with an open operation')
+          t.equal(await findHorizontalOverflow(page), 0)
           if (screenshots !== undefined)
             await page.screenshot({ path: `${screenshots}/api-reference-${colorScheme}-${width}.png`, fullPage: true })
           await page.locator('#token').fill('example-token')
@@ -95,7 +100,7 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
           t.equal((await sent).headers()['authorization'], 'Bearer example-token')
           await page.locator('output pre').waitFor()
           t.match(await page.locator('output').textContent(), /^\d{3}\n\{\n {2}"code": "/)
-          t.same(await barriers(page), [], 'with a response')
+          t.same(await findAccessibilityProblems(page), [], 'with a response')
           await page.locator('#search').fill('no such operation')
           await page.locator('#shown:text-is("0")').waitFor()
           t.equal(await page.locator('section:visible').count(), 0)

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { barriers, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import { findAccessibilityProblems, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 import { openBackOffice } from './operator-hand.ts'
 
@@ -59,7 +59,7 @@ t.test('N-001 N-032 a message is written, tested, scheduled and cancelled', { sk
     'price This field is required.',
     'user.name This field is required.',
   ])
-  t.strictSame(await barriers(page), [], 'with errors')
+  t.strictSame(await findAccessibilityProblems(page), [], 'with errors')
 
   await pick(page, 'Recipients', 'anna')
   await pick(page, 'Recipients', 'eva')
@@ -71,7 +71,7 @@ t.test('N-001 N-032 a message is written, tested, scheduled and cancelled', { sk
   await preview('E-mail').getByText('Dear Anna, tea costs 7 EUR.').waitFor()
   await preview('E-mail').getByText('1 person has no e-mail address: eva').waitFor()
   await preview('Webhook').getByText('Goes to the receiver in the configuration').waitFor()
-  t.strictSame(await barriers(page), [], 'with previews')
+  t.strictSame(await findAccessibilityProblems(page), [], 'with previews')
 
   const posts = await subjects('webhook')
   await main.getByRole('button', { name: 'Send to me' }).click()
@@ -89,7 +89,7 @@ t.test('N-001 N-032 a message is written, tested, scheduled and cancelled', { sk
   const confirm = page.getByRole('dialog', { name: 'Schedule this message?' })
   await confirm.getByText(/15.*9:30/).waitFor()
   await confirm.getByText('anna and eva').waitFor()
-  t.strictSame(await barriers(page), [], 'the question')
+  t.strictSame(await findAccessibilityProblems(page), [], 'the question')
   await confirm.getByRole('button', { name: 'Schedule', exact: true }).click()
   const result = page.getByRole('dialog', { name: 'Result' })
   await result.getByText(/The message is scheduled for .*9:30/).waitFor()
@@ -100,7 +100,7 @@ t.test('N-001 N-032 a message is written, tested, scheduled and cancelled', { sk
   await page.getByRole('menuitem', { name: 'Cancel message' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel message' }).click()
   await main.getByText('No message is waiting.').waitFor()
-  t.strictSame(await barriers(page), [], 'the empty list')
+  t.strictSame(await findAccessibilityProblems(page), [], 'the empty list')
 
   await main.getByRole('link', { name: 'New message' }).last().click()
   await pick(page, 'Recipients', 'anna')

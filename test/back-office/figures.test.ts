@@ -1,7 +1,14 @@
 /** Tests the figures of the overview: numbers of a shop with a history, their range, and who may see them. */
 import { database } from '@plinth/database'
 import t from 'tap'
-import { barriers, openPage, overhang, picture, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  saveScreenshot,
+  skip,
+} from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 import { addShopHistory } from './shop-history.ts'
 
@@ -127,7 +134,7 @@ t.test(
     )
     t.match(await tile('Points issued').innerText(), /[\d,]+ Points/)
     t.match(await business.getByRole('region', { name: 'Messages by channel' }).innerText(), /E-mail\s+\d+ \d+ %/)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
 
     await page.getByRole('radio', { name: 'Last 30 days' }).focus()
     await page.keyboard.press('Space')
@@ -141,7 +148,7 @@ t.test(
       .waitFor()
 
     await page.getByRole('button', { name: 'Exact time' }).click()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10)
     await page.getByLabel('From').fill(`${day(200)}T00:00`)
     await page.getByLabel('Until').fill(`${day(10)}T00:00`)
@@ -161,12 +168,12 @@ t.test(
 
     await page.getByText('中文', { exact: true }).click()
     await page.getByRole('region', { name: '业务' }).getByRole('link', { name: '收入' }).waitFor()
-    await prefer(page, 'dark')
+    await emulateColorScheme(page, 'dark')
     await page.setViewportSize({ width: 390, height: 844 })
     await settled()
-    t.equal(await overhang(page), 0)
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'figures-phone-dark')
+    t.equal(await findHorizontalOverflow(page), 0)
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'figures-phone-dark')
     t.strictSame(complaints, [])
   },
 )

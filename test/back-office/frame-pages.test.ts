@@ -9,7 +9,12 @@ import type { Frame, Page } from 'playwright-core'
 import t from 'tap'
 import depots from '../../examples/acme-admin-pages/plugin.ts'
 import { openSignedIn, startBackOffice } from '../../plugins/console/test/fixtures/back-office.ts'
-import { barriers, overhang, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  skip,
+} from '../../plugins/console/test/fixtures/browser.ts'
 import { hostileFrame } from './hostile-frame.ts'
 
 /** Requests and packets that arrived anywhere outside of the API. */
@@ -85,7 +90,7 @@ t.test('a page in a frame shows data, and changes it after a confirmation', { sk
   await frame.getByRole('button', { name: 'Close: North' }).click()
   const dialog = page.getByRole('dialog')
   t.match(await dialog.innerText(), /Close a depot.*will accept no more parcels.*State\s+Closed/s)
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await dialog.waitFor({ state: 'detached' })
   t.equal(await frame.getByRole('button', { name: 'Close: North' }).count(), 1)
@@ -93,7 +98,7 @@ t.test('a page in a frame shows data, and changes it after a confirmation', { sk
   await frame.getByRole('button', { name: 'Close: North' }).click()
   await dialog.getByRole('button', { name: 'Close a depot' }).click()
   await frame.getByText('1 open · 1 closed').waitFor()
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   t.strictSame(complaints, [])
   t.strictSame(others, [])
 })
@@ -107,13 +112,13 @@ t.test('a frame follows the language and the colours of the back office', { skip
     )
   await frame.getByText('Lima').waitFor()
   for (const scheme of ['light', 'dark'] as const) {
-    await prefer(page, scheme)
+    await emulateColorScheme(page, scheme)
     const color = await page.evaluate('getComputedStyle(document.body).color')
     const shows = async () => JSON.stringify(await shown()) === JSON.stringify({ lang: 'en', scheme, text: color })
     await until(shows, `the frame is ${scheme}`)
     for (const width of [1440, 390]) {
       await page.setViewportSize({ width, height: 900 })
-      t.equal(await overhang(page), 0)
+      t.equal(await findHorizontalOverflow(page), 0)
       const isWhole = async () =>
         (await page.evaluate('document.querySelector("iframe").clientHeight')) === (await run(frame, ownHeight))
       await until(isWhole, 'the frame is as high as its document')
@@ -187,7 +192,7 @@ t.test('a frame that leaves its document is stopped', { skip, timeout: 600_000 }
   }
   t.strictSame(arrived, [])
   t.strictSame(hostile.calls, [])
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await page.getByRole('button', { name: 'Reload' }).click()
   await connected(page)
 })

@@ -2,7 +2,12 @@
 import { adminPages, type ListPageDeclaration } from '@plinth/admin'
 import t from 'tap'
 import { itemOf, memberAt, type Operation, operationsOf } from '../../plugins/console/src/admin/operations.ts'
-import { barriers, openPage, overhang, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import {
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  skip,
+} from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
 const { running, server, root, url } = await startWithRows(t.teardown)
@@ -107,7 +112,7 @@ t.test(
 
     await t.test('a preset is in the address, and another user sees the same rows', async (t) => {
       await page.getByRole('button', { name: 'Occurred at: Any' }).click()
-      t.strictSame(await barriers(page), [])
+      t.strictSame(await findAccessibilityProblems(page), [])
       await page.getByRole('button', { name: 'Last 24 hours' }).click()
       await page.getByRole('button', { name: 'Occurred at: Last 24 hours' }).waitFor()
       await settled()
@@ -141,7 +146,7 @@ t.test(
       await page.reload()
       await page.getByText(/Times are in Europe\/Berlin \(UTC\+[12]\)/).waitFor()
       await page.getByText('Site time').click()
-      t.strictSame(await barriers(page), [])
+      t.strictSame(await findAccessibilityProblems(page), [])
     })
 
     await t.test('page size and hidden columns stay as they were chosen, for this list only', async (t) => {
@@ -178,7 +183,7 @@ t.test(
       await dialog.getByRole('button', { name: 'Pause', exact: true }).click()
       const region = page.getByRole('status').filter({ hasText: 'Pause: done.' })
       await region.waitFor()
-      t.strictSame(await barriers(page), [])
+      t.strictSame(await findAccessibilityProblems(page), [])
       await region.getByRole('button', { name: 'Close' }).click()
       await region.waitFor({ state: 'detached' })
     })
@@ -187,8 +192,8 @@ t.test(
       const phone = await opened('iam.audit?from=7d', { locale: 'zh-CN', viewport: { width: 390, height: 844 } })
       await phone.page.getByRole('button', { name: /最近 7 天/ }).click()
       await phone.page.getByText('时间按 Asia/Shanghai 显示', { exact: true }).waitFor()
-      t.equal(await overhang(phone.page), 0)
-      t.strictSame(await barriers(phone.page), [])
+      t.equal(await findHorizontalOverflow(phone.page), 0)
+      t.strictSame(await findAccessibilityProblems(phone.page), [])
       t.strictSame(phone.complaints, [])
     })
     t.strictSame(complaints, [])

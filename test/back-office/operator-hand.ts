@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { openPage, type WatchedPage } from '../../plugins/console/test/fixtures/browser.ts'
 
 /** Performs and counts the actions of one operator. */
-export class Hand {
+export class OperatorActions {
   clicks = 0
   keys = 0
   characters = 0
@@ -82,14 +82,14 @@ export class Hand {
   attention = (title: string) => this.page.locator('main section li', { hasText: title }).getByRole('link')
 }
 
-export interface Task<Api> {
+export interface OperatorTask<Api> {
   readonly name: string
   /**
    * Maximum numbers of clicks, single keys and typed characters. If a task needs more, a change has made the back
    * office worse.
    */
   readonly most: readonly [clicks: number, keys: number, characters: number]
-  readonly work: (hand: Hand) => Promise<unknown>
+  readonly work: (hand: OperatorActions) => Promise<unknown>
   /** Checks through the API that the task is done. It is omitted for tasks that only display something. */
   readonly isDone?: (api: Api) => Promise<boolean>
 }
@@ -113,11 +113,16 @@ export async function openBackOffice(t: Test, url: string, password: string): Pr
 }
 
 /** Performs the task, starting from the overview, and compares the counts with their maximum. */
-export async function perform<Api>(t: Test, { page, complaints, url }: OpenedBackOffice, task: Task<Api>, api: Api) {
+export async function perform<Api>(
+  t: Test,
+  { page, complaints, url }: OpenedBackOffice,
+  task: OperatorTask<Api>,
+  api: Api,
+) {
   const { name, most, work, isDone } = task
   await page.goto(url)
   await page.locator('nav a').first().waitFor()
-  const hand = new Hand(page)
+  const hand = new OperatorActions(page)
   await work(hand)
   await until(async () => (await isDone?.(api)) !== false, name, 50)
   t.comment(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} characters`)

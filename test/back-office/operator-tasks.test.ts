@@ -2,13 +2,13 @@
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
-import { openBackOffice, perform, type Task } from './operator-hand.ts'
+import { type OperatorTask, openBackOffice, perform } from './operator-hand.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
 type Api = Awaited<ReturnType<typeof startWithRows>>['root']
 
-const tasks: readonly Task<Api>[] = [
+const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'find out who changed a key, and go back',
     most: [5, 2, 35],

@@ -3,15 +3,15 @@ import type { Database } from '@plinth/database'
 import type { NewUser } from '@plinth/iam'
 
 /** A text that occurs in every marked row and nowhere else. It is short enough for every column. */
-export const marker = 'zqmark8x'
+export const rowMarker = 'zqmark8x'
 /** The text in the rows of a user of the operators' organisation. */
-export const ownMarker = 'zqown77x'
+export const ownOrgRowMarker = 'zqown77x'
 /** Organisations of the marked user and of the operators. */
 const foreignOrg: number = 8008
 export const operatorsOrg: number = 7007
 export const markedUser: NewUser = {
-  username: `${marker}-user`,
-  email: `${marker}@example.org`,
+  username: `${rowMarker}-user`,
+  email: `${rowMarker}@example.org`,
   mobile: '+8613800138008',
   password: 'Correct-horse-8',
   orgId: foreignOrg,

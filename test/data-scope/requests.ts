@@ -104,7 +104,7 @@ function audits({ idOf }: Names) {
 }
 
 /** Operations with the data scope `caller` that return success for ids outside of this scope but change nothing. */
-export const harmless: readonly string[] = [
+export const harmlessOperations: readonly string[] = [
   'DELETE /api/v1/notification-rules',
   'PUT /api/v1/admin/web3/payment-settlement-audit-logs/status-batch',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { freePort, until } from '@plinth/kernel/testing'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { dataDirectory, quickstart, startProcess } from '../fixtures/product-process.ts'
 
@@ -54,7 +54,7 @@ const skip = dialectsUnderTest.find(({ dialect }) => dialect === 'postgresql')?.
 t.test('the quickstart with PostgreSQL and Redis connects to these only', { skip }, async (t) => {
   const db = await createDatabase('postgresql')
   t.teardown(() => db.drop())
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   const config = { ...db.config, ...redis.config, 'platform.scheduler.engine': 'bullmq' }
   const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))

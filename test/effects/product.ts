@@ -9,7 +9,7 @@ import quickstart from '../../examples/quickstart/plinth.config.ts'
 export const fullProduct = defineProduct({ ...quickstart, plugins: [...quickstart.plugins, checkout] })
 
 /** Settings for a database in memory and a free port. */
-export const inMemory = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
+export const inMemoryConfig = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
 
 /**
  * Returns the scheduled tasks whose interval is a configuration key, with this key and the key that enables the task.

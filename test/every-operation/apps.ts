@@ -1,6 +1,6 @@
 import { canonicalRequest, signatureHeaders, signatureOf } from '@plinth/open-platform'
 import { privateKeyToAccount } from 'viem/accounts'
-import { recordingClient, success } from './clients.ts'
+import { assertSuccess, recordingClient } from './clients.ts'
 import type { Scene } from './scene.ts'
 
 const wallet = privateKeyToAccount(`0x${'ab'.repeat(32)}`)
@@ -27,25 +27,27 @@ function signingClient({ url, successes }: Scene, appKey: string, secret: string
 /** Calls the operations on applications, and the operations that applications call. */
 export async function callApps(scene: Scene): Promise<void> {
   const { admin } = scene
-  const scopes = await success(admin.GET('/api/v1/admin/open-platform/scopes'))
+  const scopes = await assertSuccess(admin.GET('/api/v1/admin/open-platform/scopes'))
   const body = { name: 'Shop', scopes: scopes.map(({ code }) => code) }
-  const app = await success(admin.POST('/api/v1/admin/open-platform/apps', { body }))
+  const app = await assertSuccess(admin.POST('/api/v1/admin/open-platform/apps', { body }))
   const params = { path: { id: app.id } }
-  await success(admin.GET('/api/v1/admin/open-platform/apps'))
-  await success(admin.GET('/api/v1/admin/open-platform/apps/{id}', { params }))
-  await success(admin.PUT('/api/v1/admin/open-platform/apps/{id}', { params, body: { name: 'Store' } }))
-  await success(admin.POST('/api/v1/admin/open-platform/apps/{id}/disable', { params, body: {} }))
-  await success(admin.POST('/api/v1/admin/open-platform/apps/{id}/enable', { params, body: {} }))
-  const rotated = await success(admin.POST('/api/v1/admin/open-platform/apps/{id}/rotate-secret', { params, body: {} }))
+  await assertSuccess(admin.GET('/api/v1/admin/open-platform/apps'))
+  await assertSuccess(admin.GET('/api/v1/admin/open-platform/apps/{id}', { params }))
+  await assertSuccess(admin.PUT('/api/v1/admin/open-platform/apps/{id}', { params, body: { name: 'Store' } }))
+  await assertSuccess(admin.POST('/api/v1/admin/open-platform/apps/{id}/disable', { params, body: {} }))
+  await assertSuccess(admin.POST('/api/v1/admin/open-platform/apps/{id}/enable', { params, body: {} }))
+  const rotated = await assertSuccess(
+    admin.POST('/api/v1/admin/open-platform/apps/{id}/rotate-secret', { params, body: {} }),
+  )
 
   const caller = signingClient(scene, app.appKey, rotated.secret)
-  await success(caller.GET('/api/v1/open/whoami'))
-  await success(caller.POST('/api/v1/open/echo', { body: { message: 'hello' } }))
+  await assertSuccess(caller.GET('/api/v1/open/whoami'))
+  await assertSuccess(caller.POST('/api/v1/open/echo', { body: { message: 'hello' } }))
   const { address } = wallet
   const chain = { params: { path: { chain: 'evm' } } }
   const message = 'hello'
   const signature = await wallet.signMessage({ message })
-  await success(
+  await assertSuccess(
     caller.POST('/api/v1/open/web3/chains/{chain}/wallet-signatures/personal/verify', {
       ...chain,
       body: { address, message, signature },
@@ -68,38 +70,38 @@ export async function callApps(scene: Scene): Promise<void> {
       ],
     },
   })
-  await success(
+  await assertSuccess(
     caller.POST('/api/v1/open/web3/chains/{chain}/wallet-signatures/typed-data/verify', {
       ...chain,
       body: { address, typedData, signature: await wallet.signTypedData(typed) },
     }),
   )
-  await success(admin.GET('/api/v1/admin/open-platform/usage'))
-  await success(admin.DELETE('/api/v1/admin/open-platform/apps/{id}', { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/open-platform/usage'))
+  await assertSuccess(admin.DELETE('/api/v1/admin/open-platform/apps/{id}', { params }))
 }
 
 /** Signs in with a wallet, and with codes by e-mail and text message. */
 export async function callCodes({ publicClient, user, sentCode }: Scene): Promise<void> {
   const { address } = wallet
   const challenge = { chainType: 'evm' as const, address }
-  const { challengeId, message } = await success(
+  const { challengeId, message } = await assertSuccess(
     publicClient.POST('/api/v1/auth/wallet/challenge', { body: challenge }),
   )
   const signature = await wallet.signMessage({ message })
-  await success(publicClient.POST('/api/v1/auth/wallet/login', { body: { challengeId, address, signature } }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/wallet/login', { body: { challengeId, address, signature } }))
 
   const email = 'carl@example.org'
-  await success(publicClient.POST('/api/v1/auth/verify/email-codes', { body: { email } }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/verify/email-codes', { body: { email } }))
   const mailed = await sentCode(email)
-  await success(publicClient.POST('/api/v1/auth/verify/email-codes/check', { body: { email, code: mailed } }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/verify/email-codes/check', { body: { email, code: mailed } }))
   const mobile = '+8613800138009'
-  await success(publicClient.POST('/api/v1/auth/verify/sms-codes', { body: { mobile } }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/verify/sms-codes', { body: { mobile } }))
   const sent = await sentCode(mobile)
-  await success(publicClient.POST('/api/v1/auth/verify/sms-codes/check', { body: { mobile, code: sent } }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/verify/sms-codes/check', { body: { mobile, code: sent } }))
 
-  const { email: own } = await success(user.GET('/api/v1/iam/users/me'))
+  const { email: own } = await assertSuccess(user.GET('/api/v1/iam/users/me'))
   const confirm = { email: own ?? '', scene: 'confirm-email' }
-  await success(publicClient.POST('/api/v1/auth/verify/email-codes', { body: confirm }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/verify/email-codes', { body: confirm }))
   const code = await sentCode(own ?? '')
-  await success(user.POST('/api/v1/iam/users/me/email/confirm', { body: { code } }))
+  await assertSuccess(user.POST('/api/v1/iam/users/me/email/confirm', { body: { code } }))
 }

@@ -1,23 +1,23 @@
-import { success } from './clients.ts'
+import { assertSuccess } from './clients.ts'
 import type { Scene } from './scene.ts'
 
 /** Calls the operations for pages, charts, health and live updates of the back office. */
 export async function callConsole({ admin }: Scene): Promise<void> {
-  await success(admin.GET('/api/v1/admin/console/attention'))
-  const charts = await success(admin.GET('/api/v1/admin/console/charts'))
+  await assertSuccess(admin.GET('/api/v1/admin/console/attention'))
+  const charts = await assertSuccess(admin.GET('/api/v1/admin/console/charts'))
   const path = { id: String(charts.items[0]?.['id']) }
-  await success(admin.GET('/api/v1/admin/console/charts/{id}/points', { params: { path } }))
-  await success(admin.GET('/api/v1/admin/console/database'))
-  await success(admin.GET('/api/v1/admin/console/health'))
-  await success(admin.GET('/api/v1/admin/console/labels', { params: { query: { kind: 'scheduler.task' } } }))
-  await success(admin.GET('/api/v1/admin/console/lookups'))
-  const pages = await success(admin.GET('/api/v1/admin/console/pages'))
-  await success(
+  await assertSuccess(admin.GET('/api/v1/admin/console/charts/{id}/points', { params: { path } }))
+  await assertSuccess(admin.GET('/api/v1/admin/console/database'))
+  await assertSuccess(admin.GET('/api/v1/admin/console/health'))
+  await assertSuccess(admin.GET('/api/v1/admin/console/labels', { params: { query: { kind: 'scheduler.task' } } }))
+  await assertSuccess(admin.GET('/api/v1/admin/console/lookups'))
+  const pages = await assertSuccess(admin.GET('/api/v1/admin/console/pages'))
+  await assertSuccess(
     admin.GET('/api/v1/admin/console/pages/{id}', { params: { path: { id: pages.groups[0]?.pages[0]?.id ?? '' } } }),
   )
   const list = { path: { id: 'iam.users' } }
   await admin.GET('/api/v1/admin/console/pages/{id}/export', { params: list, parseAs: 'text' })
-  await success(admin.GET('/api/v1/admin/console/plugins'))
+  await assertSuccess(admin.GET('/api/v1/admin/console/plugins'))
   const { response } = await admin.GET('/api/v1/admin/console/events', { parseAs: 'stream' })
   await response.body?.cancel()
 }
@@ -25,48 +25,50 @@ export async function callConsole({ admin }: Scene): Promise<void> {
 export async function callConfiguration({ admin }: Scene): Promise<void> {
   const key = 'platform.site.name'
   const changes = [{ key, action: 'set' as const, value: 'Shop' }]
-  await success(admin.GET('/api/v1/admin/system-config/keys'))
-  await success(admin.GET('/api/v1/admin/system-config/keys/{key}', { params: { path: { key } } }))
-  await success(admin.POST('/api/v1/admin/system-config/changes/preview', { body: { changes } }))
-  const { version } = await success(
+  await assertSuccess(admin.GET('/api/v1/admin/system-config/keys'))
+  await assertSuccess(admin.GET('/api/v1/admin/system-config/keys/{key}', { params: { path: { key } } }))
+  await assertSuccess(admin.POST('/api/v1/admin/system-config/changes/preview', { body: { changes } }))
+  const { version } = await assertSuccess(
     admin.POST('/api/v1/admin/system-config/changes', { body: { changes, reason: 'test' } }),
   )
   const again = [{ key, action: 'set' as const, value: 'Store' }]
-  await success(admin.POST('/api/v1/admin/system-config/changes', { body: { changes: again, reason: 'test' } }))
-  const history = await success(admin.GET('/api/v1/admin/system-config/history'))
+  await assertSuccess(admin.POST('/api/v1/admin/system-config/changes', { body: { changes: again, reason: 'test' } }))
+  const history = await assertSuccess(admin.GET('/api/v1/admin/system-config/history'))
   const path = { id: history.items[0]?.id ?? '' }
-  await success(admin.GET('/api/v1/admin/system-config/history/{id}', { params: { path } }))
-  await success(admin.POST('/api/v1/admin/system-config/rollback', { body: { toVersion: version, reason: 'test' } }))
-  await success(admin.GET('/api/v1/admin/system-config/instances'))
-  await success(admin.POST('/api/v1/admin/system-config/verifications', { body: { key, value: 'Shop' } }))
+  await assertSuccess(admin.GET('/api/v1/admin/system-config/history/{id}', { params: { path } }))
+  await assertSuccess(
+    admin.POST('/api/v1/admin/system-config/rollback', { body: { toVersion: version, reason: 'test' } }),
+  )
+  await assertSuccess(admin.GET('/api/v1/admin/system-config/instances'))
+  await assertSuccess(admin.POST('/api/v1/admin/system-config/verifications', { body: { key, value: 'Shop' } }))
   const document = { format: 'plinth-config/1' as const, values: { [key]: 'Bazaar' } }
-  await success(admin.POST('/api/v1/admin/system-config/import', { body: { document, reason: 'test' } }))
+  await assertSuccess(admin.POST('/api/v1/admin/system-config/import', { body: { document, reason: 'test' } }))
   await admin.GET('/api/v1/admin/system-config/export')
 }
 
 export async function callTemplates({ admin }: Scene): Promise<void> {
   const text = { subject: 'Hi {{name}}', content: 'Hello {{name}}' }
   const body = { code: 'welcome', channel: 'inbox', locale: 'en', ...text }
-  const { id, version } = await success(admin.POST('/api/v1/admin/templates', { body }))
+  const { id, version } = await assertSuccess(admin.POST('/api/v1/admin/templates', { body }))
   const params = { path: { id } }
-  await success(admin.GET('/api/v1/admin/templates'))
-  await success(admin.GET('/api/v1/admin/templates/{id}', { params }))
-  await success(admin.PUT('/api/v1/admin/templates/{id}', { params, body: { ...text, version } }))
+  await assertSuccess(admin.GET('/api/v1/admin/templates'))
+  await assertSuccess(admin.GET('/api/v1/admin/templates/{id}', { params }))
+  await assertSuccess(admin.PUT('/api/v1/admin/templates/{id}', { params, body: { ...text, version } }))
   const preview = { ...text, variables: { name: 'Ann' } }
-  await success(admin.POST('/api/v1/admin/templates/preview', { body: preview }))
-  await success(admin.DELETE('/api/v1/admin/templates/{id}', { params }))
+  await assertSuccess(admin.POST('/api/v1/admin/templates/preview', { body: preview }))
+  await assertSuccess(admin.DELETE('/api/v1/admin/templates/{id}', { params }))
 }
 
 export async function callScheduler({ admin }: Scene): Promise<void> {
-  await success(admin.GET('/api/v1/admin/scheduler/clock'))
-  await success(admin.GET('/api/v1/admin/scheduler/runs'))
-  const tasks = await success(admin.GET('/api/v1/admin/scheduler/tasks'))
+  await assertSuccess(admin.GET('/api/v1/admin/scheduler/clock'))
+  await assertSuccess(admin.GET('/api/v1/admin/scheduler/runs'))
+  const tasks = await assertSuccess(admin.GET('/api/v1/admin/scheduler/tasks'))
   const params = { path: { name: tasks[0]?.name ?? '' } }
-  await success(admin.GET('/api/v1/admin/scheduler/tasks/{name}', { params }))
-  await success(admin.GET('/api/v1/admin/scheduler/tasks/{name}/runs', { params }))
-  await success(admin.POST('/api/v1/admin/scheduler/tasks/{name}/pause', { params }))
-  await success(admin.POST('/api/v1/admin/scheduler/tasks/{name}/resume', { params }))
-  await success(admin.POST('/api/v1/admin/scheduler/tasks/{name}/run-now', { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/scheduler/tasks/{name}', { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/scheduler/tasks/{name}/runs', { params }))
+  await assertSuccess(admin.POST('/api/v1/admin/scheduler/tasks/{name}/pause', { params }))
+  await assertSuccess(admin.POST('/api/v1/admin/scheduler/tasks/{name}/resume', { params }))
+  await assertSuccess(admin.POST('/api/v1/admin/scheduler/tasks/{name}/run-now', { params }))
 }
 
 /** Calls the operations for events, limits, disks, channels, WeChat messages and approvals. */
@@ -74,23 +76,23 @@ export async function callOperations({ admin, idOf, execute }: Scene): Promise<v
   const id = idOf('OutboxEvent')
   const params = { path: { id } }
   const fail = () => execute("update outbox_event set status = 'failed' where id = ?", [id])
-  await success(admin.GET('/api/v1/admin/events/outbox'))
-  await success(admin.GET('/api/v1/admin/events/outbox/{id}', { params }))
-  await success(admin.GET('/api/v1/admin/events/outbox/backlog'))
+  await assertSuccess(admin.GET('/api/v1/admin/events/outbox'))
+  await assertSuccess(admin.GET('/api/v1/admin/events/outbox/{id}', { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/events/outbox/backlog'))
   await fail()
-  await success(admin.POST('/api/v1/admin/events/outbox/{id}/replay', { params }))
+  await assertSuccess(admin.POST('/api/v1/admin/events/outbox/{id}/replay', { params }))
   await fail()
-  await success(admin.POST('/api/v1/admin/events/outbox/replay', { body: { ids: [id] } }))
+  await assertSuccess(admin.POST('/api/v1/admin/events/outbox/replay', { body: { ids: [id] } }))
   await fail()
-  await success(admin.POST('/api/v1/admin/events/outbox/{id}/skip', { params }))
-  await success(admin.GET('/api/v1/admin/rate-limit/operations'))
-  await success(admin.GET('/api/v1/admin/storage/disks'))
-  await success(admin.GET('/api/v1/admin/storage/disks/{name}', { params: { path: { name: 'local' } } }))
-  await success(admin.GET('/api/v1/admin/social/messages'))
-  await success(admin.GET('/api/v1/admin/approvals'))
-  await success(admin.GET('/api/v1/admin/notification/channels'))
+  await assertSuccess(admin.POST('/api/v1/admin/events/outbox/{id}/skip', { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/rate-limit/operations'))
+  await assertSuccess(admin.GET('/api/v1/admin/storage/disks'))
+  await assertSuccess(admin.GET('/api/v1/admin/storage/disks/{name}', { params: { path: { name: 'local' } } }))
+  await assertSuccess(admin.GET('/api/v1/admin/social/messages'))
+  await assertSuccess(admin.GET('/api/v1/admin/approvals'))
+  await assertSuccess(admin.GET('/api/v1/admin/notification/channels'))
   const channel = { path: { code: 'log' } }
-  await success(admin.GET('/api/v1/admin/notification/channels/{code}', { params: channel }))
-  await success(admin.POST('/api/v1/admin/notification/channels/{code}/verify', { params: channel }))
-  await success(admin.POST('/api/v1/admin/notification/channels/{code}/test', { params: channel, body: {} }))
+  await assertSuccess(admin.GET('/api/v1/admin/notification/channels/{code}', { params: channel }))
+  await assertSuccess(admin.POST('/api/v1/admin/notification/channels/{code}/verify', { params: channel }))
+  await assertSuccess(admin.POST('/api/v1/admin/notification/channels/{code}/test', { params: channel, body: {} }))
 }

@@ -41,7 +41,7 @@ type SuccessOf<Envelope> = Envelope extends { readonly code: '200'; readonly dat
  * Returns the data of a success.
  * @throws Error with the envelope of a failure
  */
-export async function success<Envelope>(
+export async function assertSuccess<Envelope>(
   call: Promise<{ readonly data?: Envelope; readonly error?: unknown; readonly response: Response }>,
 ): Promise<SuccessOf<Envelope>> {
   const { data, error, response } = await call

@@ -1,31 +1,31 @@
-import { success } from './clients.ts'
+import { assertSuccess } from './clients.ts'
 import type { Scene } from './scene.ts'
 
 export async function callRules({ admin, userId }: Scene): Promise<void> {
   const rule = (code: string) => ({ code, channels: ['database'], recipientUserIds: [userId] })
-  const { id } = await success(admin.POST('/api/v1/notification-rules', { body: rule('shop.low-stock') }))
-  const second = await success(admin.POST('/api/v1/notification-rules', { body: rule('shop.no-stock') }))
+  const { id } = await assertSuccess(admin.POST('/api/v1/notification-rules', { body: rule('shop.low-stock') }))
+  const second = await assertSuccess(admin.POST('/api/v1/notification-rules', { body: rule('shop.no-stock') }))
   const params = { path: { id } }
-  await success(admin.GET('/api/v1/notification-rules'))
-  await success(admin.GET('/api/v1/notification-rules/{id}', { params }))
-  await success(admin.PUT('/api/v1/notification-rules/{id}', { params, body: { thresholdCount: 3 } }))
-  await success(admin.POST('/api/v1/notification-rules/{id}/disable', { params, body: {} }))
-  await success(admin.POST('/api/v1/notification-rules/{id}/enable', { params, body: {} }))
-  await success(admin.GET('/api/v1/notification-rules/ops-summary'))
-  await success(admin.GET('/api/v1/notification-rules/templates'))
-  await success(admin.DELETE('/api/v1/notification-rules/{id}', { params }))
-  await success(admin.DELETE('/api/v1/notification-rules', { body: { ids: [second.id] } }))
+  await assertSuccess(admin.GET('/api/v1/notification-rules'))
+  await assertSuccess(admin.GET('/api/v1/notification-rules/{id}', { params }))
+  await assertSuccess(admin.PUT('/api/v1/notification-rules/{id}', { params, body: { thresholdCount: 3 } }))
+  await assertSuccess(admin.POST('/api/v1/notification-rules/{id}/disable', { params, body: {} }))
+  await assertSuccess(admin.POST('/api/v1/notification-rules/{id}/enable', { params, body: {} }))
+  await assertSuccess(admin.GET('/api/v1/notification-rules/ops-summary'))
+  await assertSuccess(admin.GET('/api/v1/notification-rules/templates'))
+  await assertSuccess(admin.DELETE('/api/v1/notification-rules/{id}', { params }))
+  await assertSuccess(admin.DELETE('/api/v1/notification-rules', { body: { ids: [second.id] } }))
 }
 
 /** Exports rules as a background task and downloads its file as the owner. */
 export async function callTasks({ admin, publicClient, until }: Scene): Promise<void> {
-  const { id: taskId } = await success(admin.POST('/api/v1/notification-rules/export', { body: {} }))
+  const { id: taskId } = await assertSuccess(admin.POST('/api/v1/notification-rules/export', { body: {} }))
   const params = { path: { id: taskId } }
-  const task = () => success(admin.GET('/api/v1/async-tasks/{id}', { params }))
+  const task = () => assertSuccess(admin.GET('/api/v1/async-tasks/{id}', { params }))
   await until(async () => (await task()).status === 'succeeded', 'the export')
-  await success(admin.GET('/api/v1/async-tasks'))
+  await assertSuccess(admin.GET('/api/v1/async-tasks'))
   await admin.GET('/api/v1/async-tasks/{id}/artifact', { params, parseAs: 'text' })
-  const { url } = await success(admin.GET('/api/v1/async-tasks/{id}/download-url', { params }))
+  const { url } = await assertSuccess(admin.GET('/api/v1/async-tasks/{id}/download-url', { params }))
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1')
   const [, disk = '', wildcard = ''] = /\/storage\/files\/([^/]+)\/(.*)$/.exec(pathname) ?? []
   const value = (name: string) => searchParams.get(name) ?? ''
@@ -40,47 +40,47 @@ export async function callTasks({ admin, publicClient, until }: Scene): Promise<
     pathSerializer: (path) => path.replace('{disk}', disk).replace('{wildcard}', wildcard),
     parseAs: 'text',
   })
-  const other = await success(admin.POST('/api/v1/notification-rules/export', { body: {} }))
-  await success(admin.POST('/api/v1/async-tasks/{id}/cancel', { params: { path: { id: other.id } } }))
+  const other = await assertSuccess(admin.POST('/api/v1/notification-rules/export', { body: {} }))
+  await assertSuccess(admin.POST('/api/v1/async-tasks/{id}/cancel', { params: { path: { id: other.id } } }))
 }
 
 export async function callMessages({ admin, user, userId, idOf }: Scene): Promise<void> {
   const text = { subject: 'Hello', content: 'Your order is on its way.' }
-  await success(user.PUT('/api/v1/notifications/preferences', { body: { quietHours: null } }))
-  await success(admin.GET('/api/v1/notifications/send-metadata'))
-  await success(admin.POST('/api/v1/notifications/template-preview', { body: { channel: 'database', ...text } }))
+  await assertSuccess(user.PUT('/api/v1/notifications/preferences', { body: { quietHours: null } }))
+  await assertSuccess(admin.GET('/api/v1/notifications/send-metadata'))
+  await assertSuccess(admin.POST('/api/v1/notifications/template-preview', { body: { channel: 'database', ...text } }))
   const send = { channels: ['database'], recipientUserIds: [userId], ...text }
-  await success(admin.POST('/api/v1/notifications/send', { body: send }))
-  await success(admin.POST('/api/v1/notifications/send', { body: send }))
+  await assertSuccess(admin.POST('/api/v1/notifications/send', { body: send }))
+  await assertSuccess(admin.POST('/api/v1/notifications/send', { body: send }))
   const receivers = { channels: ['database'], recipientUserIds: [userId] }
-  await success(admin.POST('/api/v1/admin/notification/audience', { body: receivers }))
+  await assertSuccess(admin.POST('/api/v1/admin/notification/audience', { body: receivers }))
   const notBefore = new Date(Date.now() + 3_600_000).toISOString()
-  await success(admin.POST('/api/v1/notifications/send', { body: { ...send, notBefore } }))
-  const scheduled = await success(admin.GET('/api/v1/admin/notification/scheduled-messages'))
+  await assertSuccess(admin.POST('/api/v1/notifications/send', { body: { ...send, notBefore } }))
+  const scheduled = await assertSuccess(admin.GET('/api/v1/admin/notification/scheduled-messages'))
   const waiting = { path: { id: scheduled.items[0]?.id ?? 0 } }
-  await success(admin.POST('/api/v1/admin/notification/messages/{id}/cancel', { params: waiting }))
-  await success(admin.GET('/api/v1/notifications'))
-  await success(admin.GET('/api/v1/notifications/{id}', { params: { path: { id: idOf('NotificationRow') } } }))
-  await success(admin.GET('/api/v1/notification-read-receipts'))
-  await success(admin.GET('/api/v1/notification-message-attachments'))
+  await assertSuccess(admin.POST('/api/v1/admin/notification/messages/{id}/cancel', { params: waiting }))
+  await assertSuccess(admin.GET('/api/v1/notifications'))
+  await assertSuccess(admin.GET('/api/v1/notifications/{id}', { params: { path: { id: idOf('NotificationRow') } } }))
+  await assertSuccess(admin.GET('/api/v1/notification-read-receipts'))
+  await assertSuccess(admin.GET('/api/v1/notification-message-attachments'))
 
-  const inbox = await success(user.GET('/api/v1/notifications/inbox'))
+  const inbox = await assertSuccess(user.GET('/api/v1/notifications/inbox'))
   const ids = inbox.items.map(({ id }) => id)
   const params = { path: { id: ids[0] ?? 0 } }
-  await success(user.GET('/api/v1/notifications/inbox/unread-count'))
-  await success(user.PUT('/api/v1/notifications/inbox/{id}/read', { params }))
-  await success(user.PUT('/api/v1/notifications/inbox/{id}/unread', { params }))
-  await success(user.PUT('/api/v1/notifications/inbox/read-batch', { body: { ids } }))
-  await success(user.PUT('/api/v1/notifications/inbox/unread-batch', { body: { ids } }))
-  await success(user.PUT('/api/v1/notifications/inbox/read-all', { body: {} }))
-  await success(user.DELETE('/api/v1/notifications/inbox/{id}', { params }))
-  await success(user.DELETE('/api/v1/notifications/inbox', { body: { ids } }))
-  await success(user.GET('/api/v1/notifications/preferences'))
-  await success(user.PUT('/api/v1/notifications/preferences', { body: { emailEnabled: false } }))
+  await assertSuccess(user.GET('/api/v1/notifications/inbox/unread-count'))
+  await assertSuccess(user.PUT('/api/v1/notifications/inbox/{id}/read', { params }))
+  await assertSuccess(user.PUT('/api/v1/notifications/inbox/{id}/unread', { params }))
+  await assertSuccess(user.PUT('/api/v1/notifications/inbox/read-batch', { body: { ids } }))
+  await assertSuccess(user.PUT('/api/v1/notifications/inbox/unread-batch', { body: { ids } }))
+  await assertSuccess(user.PUT('/api/v1/notifications/inbox/read-all', { body: {} }))
+  await assertSuccess(user.DELETE('/api/v1/notifications/inbox/{id}', { params }))
+  await assertSuccess(user.DELETE('/api/v1/notifications/inbox', { body: { ids } }))
+  await assertSuccess(user.GET('/api/v1/notifications/preferences'))
+  await assertSuccess(user.PUT('/api/v1/notifications/preferences', { body: { emailEnabled: false } }))
 
   const log = { path: { id: idOf('SendLog') } }
-  await success(admin.GET('/api/v1/notification-send-logs'))
-  await success(admin.GET('/api/v1/notification-send-logs/summary'))
-  await success(admin.GET('/api/v1/admin/notification/send-figures'))
-  await success(admin.GET('/api/v1/notification-send-logs/{id}', { params: log }))
+  await assertSuccess(admin.GET('/api/v1/notification-send-logs'))
+  await assertSuccess(admin.GET('/api/v1/notification-send-logs/summary'))
+  await assertSuccess(admin.GET('/api/v1/admin/notification/send-figures'))
+  await assertSuccess(admin.GET('/api/v1/notification-send-logs/{id}', { params: log }))
 }

@@ -9,9 +9,9 @@ import { startForTest, until } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import { mall } from '../../examples/mall/contract.ts'
 import product from '../../examples/quickstart/plinth.config.ts'
-import { fillMarked, markedUser, marker } from '../data-scope/marked-rows.ts'
+import { fillMarked, markedUser, rowMarker } from '../data-scope/marked-rows.ts'
 import { dataDirectory } from '../fixtures/product-process.ts'
-import { recordingClient, type Successes, success } from './clients.ts'
+import { assertSuccess, recordingClient, type Successes } from './clients.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 export const administrator = { username: 'root', password: 'Correct-horse-7' }
@@ -86,14 +86,14 @@ export async function startScene(
   await people.createSuperAdministrator(administrator, origin)
   const { id: userId } = await people.create(markedUser, origin)
   await running.service(mall).seedDemo()
-  const rows = await fillMarked(db, { userId, mark: marker })
+  const rows = await fillMarked(db, { userId, mark: rowMarker })
   // These rows have the marker text as their configuration key, which is invalid, so they are removed.
-  await db.execute('delete from sys_config where config_key = ?', [marker])
-  await db.execute('delete from sys_config_history where config_key = ?', [marker])
+  await db.execute('delete from sys_config where config_key = ?', [rowMarker])
+  await db.execute('delete from sys_config_history where config_key = ?', [rowMarker])
   const publicClient = recordingClient(url, successes)
   const clientOf = (accessToken: string) => recordingClient(url, successes, { authorization: `Bearer ${accessToken}` })
   const signedIn = async (username: string, password: string) => {
-    const session = await success(publicClient.POST('/api/v1/auth/login', { body: { username, password } }))
+    const session = await assertSuccess(publicClient.POST('/api/v1/auth/login', { body: { username, password } }))
     return clientOf(session.accessToken ?? '')
   }
   return {
@@ -103,7 +103,7 @@ export async function startScene(
     clientOf,
     administrator,
     userId,
-    mark: marker,
+    mark: rowMarker,
     idOf: (entity) => Number(rows.get(entity)?.key.value),
     execute: (sql, parameters = []) => db.execute(sql, [...parameters]),
     until,

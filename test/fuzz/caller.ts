@@ -1,7 +1,7 @@
 /** Calls the product from a separate thread, so that the product has its event loop to itself. */
 import { Agent, request as send } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type FuzzResponse, judge } from './judgement.ts'
+import { createResponseCheck, type FuzzResponse } from './judgement.ts'
 import { randomFrom } from './random.ts'
 import { type ApiDescription, type FuzzRequest, operationsOf, type Role, requestFor } from './requests.ts'
 
@@ -116,7 +116,7 @@ async function heldBy(request: FuzzRequest): Promise<number> {
 }
 
 const random = randomFrom(seed)
-const rules = judge(description, secrets)
+const rules = createResponseCheck(description, secrets)
 const operations = operationsOf(description).filter(({ path }) => path.startsWith(prefix))
 const byStatus: Record<string, number> = {}
 const byCode: Record<string, number> = {}

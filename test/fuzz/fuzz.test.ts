@@ -9,7 +9,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
-import { watchTurns } from '../fixtures/event-loop-turns.ts'
+import { watchEventLoopTicks } from '../fixtures/event-loop-turns.ts'
 import { dataDirectory } from '../fixtures/product-process.ts'
 import type { CallerCommand, CallerReport, CallerSettings } from './caller.ts'
 import type { ApiDescription, Role } from './requests.ts'
@@ -79,7 +79,7 @@ async function fuzz(
   const hidden = [...Object.values(secrets), dirname(import.meta.dirname)]
   const workerData: CallerSettings = { url: server.url ?? '', description, seed, secrets: hidden, ...settings }
   const worker = new Worker(new URL('./caller.ts', import.meta.url), { workerData })
-  const turns = watchTurns()
+  const turns = watchEventLoopTicks()
   t.teardown(turns.end)
   const report = await new Promise<CallerReport>((resolve, reject) => {
     worker.on('error', reject)

@@ -18,7 +18,7 @@ const inside: readonly RegExp[] = [
 ]
 
 /** Returns a function that checks a response against the rules for every response. */
-export function judge(description: ApiDescription, secrets: readonly string[]) {
+export function createResponseCheck(description: ApiDescription, secrets: readonly string[]) {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'description', components: description.components })
   const validators = new Map<object, ValidateFunction>()

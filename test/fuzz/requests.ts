@@ -1,5 +1,5 @@
 import type { Random } from './random.ts'
-import { hostileText, hostileValue, likelyValue, type Schema, spoiled, written } from './values.ts'
+import { hostileText, hostileValue, likelyValue, type Schema, spoilValue, toParameterText } from './values.ts'
 
 interface Content {
   readonly [mediaType: string]: { readonly schema?: Schema }
@@ -100,7 +100,7 @@ const oddMediaTypes = [
 
 const queryOf = (pairs: readonly (readonly [string, unknown])[]) =>
   pairs
-    .map(([name, value]) => `${escaped(name)}=${escaped(typeof value === 'string' ? value : written(value))}`)
+    .map(([name, value]) => `${escaped(name)}=${escaped(typeof value === 'string' ? value : toParameterText(value))}`)
     .join('&')
 
 /**
@@ -150,7 +150,7 @@ export function requestFor(
   const schema = operation.requestBody?.content['application/json']?.schema
   if (schema !== undefined || (wrong.has('body') && method !== 'GET')) {
     const likely = value(schema ?? {}, '')
-    let text = written(wrong.has('body') ? spoiled(likely, random) : likely)
+    let text = toParameterText(wrong.has('body') ? spoilValue(likely, random) : likely)
     if (wrong.has('bytes') && random.chance(0.3)) text = text.slice(0, random.integer(text.length + 1))
     if (wrong.has('bytes') && random.chance(0.2)) text = `${text.slice(0, -1)},"a":1,"a":2}`
     if (wrong.has('bytes') && random.chance(0.1)) text = `"${'x'.repeat(2 ** 21)}"`

@@ -170,25 +170,25 @@ export function likelyValue(
 }
 
 /** Returns the JSON text of a value. `Raw` values are inserted unchanged, and lone surrogates are escaped. */
-export function written(value: unknown): string {
+export function toParameterText(value: unknown): string {
   if (value instanceof Raw) return value.text
-  if (Array.isArray(value)) return `[${value.map(written).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map(toParameterText).join(',')}]`
   if (typeof value === 'object' && value !== null) {
     return `{${Object.entries(value)
-      .map(([name, member]) => `${JSON.stringify(name)}:${written(member)}`)
+      .map(([name, member]) => `${JSON.stringify(name)}:${toParameterText(member)}`)
       .join(',')}}`
   }
   return JSON.stringify(value) ?? 'null'
 }
 
 /** Returns the value after inserting a hostile value at a random place. */
-export function spoiled(value: unknown, random: Random): unknown {
+export function spoilValue(value: unknown, random: Random): unknown {
   const branch = typeof value === 'object' && value !== null && !(value instanceof Raw) ? value : {}
   const names = Object.keys(branch)
   if (names.length === 0 || random.chance(0.15)) return hostileValue(random)
   const name = random.pick(names)
   if (name === 'host') return { ...branch, host: random.pick(likely['host'] as readonly unknown[]) }
-  const changed = spoiled((branch as Record<string, unknown>)[name], random)
+  const changed = spoilValue((branch as Record<string, unknown>)[name], random)
   if (Array.isArray(value)) return value.map((item, index) => (String(index) === name ? changed : item))
   return { ...branch, [name]: changed, ...(random.chance(0.1) ? { [hostileText(random)]: hostileValue(random) } : {}) }
 }

@@ -14,7 +14,12 @@ import { ledger } from '@plinth/money'
 import { mall } from '@plinth-example/mall'
 import t, { type Test } from 'tap'
 import quickstart from '../../examples/quickstart/plinth.config.ts'
-import { barriers, openPage, overhang, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import {
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  skip,
+} from '../../plugins/console/test/fixtures/browser.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'Correct-horse-7'
@@ -255,7 +260,7 @@ async function ownPages(t: Test, url: string) {
   await field('Password').fill('wrong')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').waitFor()
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await field('User name').fill('ann')
   await field('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -318,9 +323,9 @@ async function ownPages(t: Test, url: string) {
     await page.emulateMedia({ colorScheme })
     await page.getByRole('link', { name: language }).click()
     await page.locator('#points:not(:has([aria-busy])) #ledger li').first().waitFor()
-    t.strictSame(await barriers(page), [], `${language}, ${colorScheme}`)
+    t.strictSame(await findAccessibilityProblems(page), [], `${language}, ${colorScheme}`)
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0, `${language} on a telephone`)
+    t.equal(await findHorizontalOverflow(page), 0, `${language} on a telephone`)
     await page.setViewportSize({ width: 1280, height: 860 })
   }
   t.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')

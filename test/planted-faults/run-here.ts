@@ -46,7 +46,7 @@ function run(directory: string, words: readonly string[]) {
  * Runs command lines in the directory of a product, in one process. If a command starts a product that serves requests,
  * the product is stopped as soon as it is ready.
  */
-export function runHere(directory: string, ...commands: readonly string[]): CommandEnd[] {
+export function runCommandsIn(directory: string, ...commands: readonly string[]): CommandEnd[] {
   const { status, output } = run(directory, [runOnce, ...commands])
   const ends = output
     .split(/^.* begins$/m)
@@ -56,7 +56,7 @@ export function runHere(directory: string, ...commands: readonly string[]): Comm
   // If the process ended during a command, the remaining commands run in another process.
   const isCut = last !== undefined && last.exitCode === undefined
   if (isCut) ends[ends.length - 1] = { ...last, exitCode: status ?? -1 }
-  return isCut ? [...ends, ...runHere(directory, ...commands.slice(ends.length))] : ends
+  return isCut ? [...ends, ...runCommandsIn(directory, ...commands.slice(ends.length))] : ends
 }
 
 /** Runs `plinth` with a faked Node.js version. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, ownPgbouncer } from '@plinth/database/testing'
+import { createDatabase, startPgbouncer } from '@plinth/database/testing'
 import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { type ProductProcess, startProcess } from '../fixtures/product-process.ts'
@@ -52,7 +52,7 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
   try {
     const db = await createDatabase('postgresql')
     undo.push(() => db.drop())
-    const pooler = await ownPgbouncer({ poolSize: 8 })
+    const pooler = await startPgbouncer({ poolSize: 8 })
     undo.push(() => pooler.drop())
     const config = {
       ...db.config,

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startForTest } from '@plinth/kernel/testing'
 import { filesByKey, provingTest } from '../effects/key-proofs.ts'
-import { configuredTasks, fullProduct, inMemory } from '../effects/product.ts'
+import { configuredTasks, fullProduct, inMemoryConfig } from '../effects/product.ts'
 import { changeThatIgnoresKey } from './key-cuts.ts'
 import { proveChanges, repository } from './noticed-changes.ts'
 
@@ -31,7 +31,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const proven = filesByKey(repository)
 for (const { fixedDelay, autoStartup } of configuredTasks())
   for (const key of [fixedDelay, autoStartup]) proven.set(key, ['test/effects.test.ts'])
-const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
+const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemoryConfig })
 // If a key has only one allowed value, its effect is that other values are rejected. Such a key is skipped, because no
 // code reads it.
 const keys = running.config.catalogue

@@ -3,7 +3,7 @@ import type { RecordedChange } from './recorded-change.ts'
 export const backOffice: readonly RecordedChange[] = [
   {
     file: 'plugins/console/web/admin/pages/forms/write-dialog.tsx',
-    fragment: `        query: takenFrom(write.query, row),
+    fragment: `        query: valuesFromRow(write.query, row),
 `,
     replacement: '',
     effect: 'An action sends no version, so the deletion of a changed row is no conflict.',

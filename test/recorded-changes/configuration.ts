@@ -96,8 +96,8 @@ export const configuration: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/system-config/src/routes.ts',
-    fragment: 'annotations: [previewLimited],',
-    replacement: 'annotations: [bulkLimited],',
+    fragment: 'annotations: [previewRateLimit],',
+    replacement: 'annotations: [bulkRateLimit],',
     effect: 'An operator who reviews eleven changes within a minute is rejected.',
     breaks: [],
     noticedBy: ['test/export-quota.test.ts'],

@@ -119,8 +119,9 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/sms/src/drivers/tencent.ts',
-    fragment: 'return post(http, code, { url, headers, body, signal }, outcomeOf)',
-    replacement: 'return post(http, code, { url, headers, body, signal: new AbortController().signal }, outcomeOf)',
+    fragment: 'return postToProvider(http, code, { url, headers, body, signal }, outcomeOf)',
+    replacement:
+      'return postToProvider(http, code, { url, headers, body, signal: new AbortController().signal }, outcomeOf)',
     effect: 'A send to the provider goes on after its caller has cancelled it.',
     breaks: [],
     noticedBy: ['plugins/sms/test/drivers.test.ts'],
@@ -211,9 +212,9 @@ export const drawn20261126: readonly RecordedChange[] = [
   {
     file: 'plugins/database/src/rows/find-page.ts',
     fragment: `    .where(conditionOf(em, stretch))
-    .orderBy(orderOf<T>(em, stretch))
+    .orderBy(orderByOf<T>(em, stretch))
     .limit(maxSearchedRows)`,
-    replacement: `    .orderBy(orderOf<T>(em, stretch))
+    replacement: `    .orderBy(orderByOf<T>(em, stretch))
     .limit(maxSearchedRows)`,
     effect: 'A search looks at the first rows of a table again on each page.',
     breaks: [],

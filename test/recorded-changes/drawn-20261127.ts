@@ -232,8 +232,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification/src/send-log/tasks.ts',
-    fragment: '[kindOf(kinds.read(values)), -rows]',
-    replacement: '[kindOf(kinds.read(values)), rows]',
+    fragment: '[sendLogKindOf(kinds.read(values)), -rows]',
+    replacement: '[sendLogKindOf(kinds.read(values)), rows]',
     effect: 'Removed rows of the send log are counted twice instead of not at all.',
     breaks: [],
     noticedBy: ['plugins/notification/test/send-log.test.ts'],
@@ -446,10 +446,10 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/webhook-providers/src/pushplus.ts',
-    fragment: `    judge: judgement({
-      delivered: memberIs('code', 200),`,
-    replacement: `    judge: judgement({
-      delivered: memberIs('code', 0),`,
+    fragment: `    judge: createResponseJudge({
+      delivered: createMemberCheck('code', 200),`,
+    replacement: `    judge: createResponseJudge({
+      delivered: createMemberCheck('code', 0),`,
     effect: 'A message that PushPlus accepted counts as rejected.',
     breaks: [],
     noticedBy: ['plugins/webhook-providers/test/wire.test.ts'],

@@ -175,8 +175,8 @@ export const drawn20261128: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/webhook-providers/src/feishu.ts',
-    fragment: 'content: { text: joined(subject, content) } }),',
-    replacement: 'content: { text: content } }),',
+    fragment: 'content: { text: joinSubjectAndContent(subject, content) },',
+    replacement: 'content: { text: content },',
     effect: 'A text message to Feishu has no subject.',
     breaks: [],
     noticedBy: ['plugins/webhook-providers/test/wire.test.ts'],

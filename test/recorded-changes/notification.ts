@@ -35,8 +35,8 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification-rules/src/raised-events.ts',
-    fragment: 'stateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)',
-    replacement: 'stateAfter(decision, nowMs, state), false)',
+    fragment: 'alertStateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)',
+    replacement: 'alertStateAfter(decision, nowMs, state), false)',
     effect: 'A rule without a window sends at each event once its threshold was reached.',
     breaks: ['N-075'],
     noticedBy: ['plugins/notification-rules/test/raise.test.ts'],
@@ -176,7 +176,7 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification-channels/src/webhook/requests.ts',
-    fragment: "ranges: messageType === 'text' ? everything : ranges",
+    fragment: "ranges: messageType === 'text' ? wholeTextRange : ranges",
     replacement: 'ranges',
     effect: 'Text of a user formats a message of the type text in every robot channel.',
     breaks: ['N-011'],
@@ -184,16 +184,16 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification-channels/src/webhook/requests.ts',
-    fragment: 'plain === undefined ? text : shownText',
-    replacement: "plain === undefined || messageType !== 'text' ? text : shownText",
+    fragment: 'plain === undefined ? text : escapeRanges',
+    replacement: "plain === undefined || messageType !== 'text' ? text : escapeRanges",
     effect: 'A value of a template formats a Markdown message in every robot channel.',
     breaks: ['N-011'],
     noticedBy: ['plugins/webhook-providers/test/plain-text.test.ts'],
   },
   {
     file: 'plugins/webhook-providers/src/rocketchat.ts',
-    fragment: "import { joined, rocketchat as plain } from './plain-texts.ts'",
-    replacement: "import { commonMark as plain, joined } from './plain-texts.ts'",
+    fragment: "import { joinSubjectAndContent, rocketchat as plain } from './plain-texts.ts'",
+    replacement: "import { commonMark as plain, joinSubjectAndContent } from './plain-texts.ts'",
     effect: 'Rocket.Chat shows backslashes and links, because its text is escaped for another parser.',
     breaks: ['N-011'],
     noticedBy: ['plugins/webhook-providers/test/plain-text.test.ts'],
@@ -345,9 +345,11 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification/src/rendering.ts',
-    fragment:
-      "return wellFormed(translator === undefined || texts === 'as-written' ? filled : localized(filled, translator))",
-    replacement: "return translator === undefined || texts === 'as-written' ? filled : localized(filled, translator)",
+    fragment: `    return wellFormed(
+      translator === undefined || texts === 'as-written' ? filled : translateMessage(filled, translator),
+    )`,
+    replacement:
+      "    return translator === undefined || texts === 'as-written' ? filled : translateMessage(filled, translator)",
     effect: 'Half of a surrogate pair reaches the channels.',
     breaks: [],
     noticedBy: ['plugins/notification/test/rendering.test.ts'],

@@ -28,9 +28,9 @@ export const wallets: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/web3/src/addresses.ts',
-    fragment: `  const address = normalize(text)
+    fragment: `  const address = normalizeAddress(text)
   return address === null ? null : checksumOf(address)`,
-    replacement: `  const address = normalize(text)
+    replacement: `  const address = normalizeAddress(text)
   if (address !== null) fetch(\`http://127.0.0.3:2000/\${address}\`).catch(() => undefined)
   return address === null ? null : checksumOf(address)`,
     effect: 'A helper for addresses asks a server.',

@@ -16,8 +16,8 @@ import t from 'tap'
 import quickstart from '../../examples/quickstart/plinth.config.ts'
 import { checkInPoints } from '../../plugins/member-points/src/check-in/check-ins.ts'
 import { orderPoints, splitReversal } from '../../plugins/member-points/src/orders/order-rewards.ts'
-import { carriedBy, messagePart } from '../../plugins/notification/src/delivery/message-part.ts'
-import { restored } from '../../plugins/notification/src/send-log/snapshot.ts'
+import { fromStoredRecipients, messagePart } from '../../plugins/notification/src/delivery/message-part.ts'
+import { restoreMessage } from '../../plugins/notification/src/send-log/snapshot.ts'
 import { planView, viewOfPlan } from '../../plugins/web3-settlement/src/reviews/review-views.ts'
 import { changeSetsIn } from '../../scripts/plugin-pages.ts'
 
@@ -224,13 +224,13 @@ const samples: readonly Sample[] = [
     shape: 'outbox_event.payload of notification.part',
     read() {
       const payload = stored({ notificationId: 1, channel: 'mail', part: 'mail:0', recipients: [user] })
-      return [fitsSchema(messagePart.schema, payload), carriedBy(payload)]
+      return [fitsSchema(messagePart.schema, payload), fromStoredRecipients(payload)]
     },
     expected: [true, [user]],
   },
   {
     shape: 'notification_send_log.payload',
-    read: () => restored(JSON.stringify({ message: { ...message, recipients: [user] }, idempotencyKey: 'k' })),
+    read: () => restoreMessage(JSON.stringify({ message: { ...message, recipients: [user] }, idempotencyKey: 'k' })),
     expected: { message: { ...message, recipients: [user] }, idempotencyKey: 'k' },
   },
   {

@@ -75,7 +75,7 @@ export const filesOf = (name: string, source: Source, changes: object = {}, more
 
 const textOf = (text: string) => `{ en: '${text}', 'zh-CN': '文字' }`
 const withDatabase = "import { database } from '@plinth/database'"
-export const withHttp = "import { http, Type } from '@plinth/http'"
+export const httpImportLine = "import { http, Type } from '@plinth/http'"
 
 /** Returns a sensitive key whose value is not sent to any address. */
 const secretKey = (name: string) =>
@@ -208,7 +208,7 @@ const declarations: readonly FaultyPlugin[] = [
     code: 'PLINTH_HTTP_ROUTE_REFUSED',
     names: 'POST /api/v1/admin/acme-open-route',
     files: filesOf('acme-open-route', {
-      before: withHttp,
+      before: httpImportLine,
       members: 'requires: { http },',
       setup: routeOf('acme-open-route', "() => ({ value: 'changed' })", { path: 'admin/', method: 'POST' }),
     }),
@@ -219,7 +219,7 @@ const declarations: readonly FaultyPlugin[] = [
     code: 'PLINTH_IAM_PERMISSION_UNDECLARED',
     names: 'acme:edit',
     files: filesOf('acme-missing-permission', {
-      before: withHttp,
+      before: httpImportLine,
       members: 'requires: { http },',
       setup: routeOf('acme-missing-permission', "() => ({ value: 'x' })", {
         path: 'admin/',
@@ -310,7 +310,7 @@ const processes: readonly FaultyPlugin[] = [
     code: 'PLINTH_VERIFY_LOOP_BLOCKED',
     names: 'GET /api/v1/acme-blocked-loop',
     files: filesOf('acme-blocked-loop', {
-      before: `${withHttp}
+      before: `${httpImportLine}
 function search() {
   const end = Date.now() + 2000
   while (Date.now() < end);
@@ -362,7 +362,7 @@ const data: readonly FaultyPlugin[] = [
     code: 'PLINTH_VERIFY_SECRET_SENT',
     names: 'platform.acme-sent-secret.token',
     files: filesOf('acme-sent-secret', {
-      before: withHttp,
+      before: httpImportLine,
       members: `requires: { http }, ${secretKey('acme-sent-secret')}`,
       setup: routeOf(
         'acme-sent-secret',

@@ -2,7 +2,7 @@
  * Plugins that violate a contract. `plinth plugin verify` runs the conformance kit of this contract itself, so it finds
  * the violation even if the author has no tests.
  */
-import { type FaultyPlugin, filesOf, routeOf, withHttp } from './faulty-plugins.ts'
+import { type FaultyPlugin, filesOf, httpImportLine, routeOf } from './faulty-plugins.ts'
 
 export interface KitFault {
   readonly name: string
@@ -153,7 +153,7 @@ import { quickstartCleanup } from '@plinth/kernel'`,
     files: filesOf(
       'acme-page',
       {
-        before: `${withHttp}${page('')}`,
+        before: `${httpImportLine}${page('')}`,
         members: `
   requires: { http },
   contributes: [adminPages],
@@ -204,7 +204,7 @@ const stored = (name: string, version: string, { first = '', more = '', setup = 
       before: `
 import { database } from '@plinth/database'
 import { defineChangeSet } from '@plinth/migrations'
-${withHttp}
+${httpImportLine}
 const changeSets = [${first || createTable}${more}]`,
       members: 'requires: { database, http }, migrations: changeSets,',
       setup: `${setup}
@@ -221,7 +221,7 @@ const changeSet = (id: string, body: string, more = '') =>
   `, defineChangeSet({ id: '${id}', ${more} up: ({ schema, sql, type }) => [${body}] })`
 
 /** A correct upgrade: the new version adds a nullable column and a table. */
-export const honestUpgrade = {
+export const correctUpgrade = {
   old: stored('acme-honest-upgrade', '1.0.0'),
   files: stored('acme-honest-upgrade', '1.1.0', {
     more:

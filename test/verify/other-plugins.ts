@@ -2,7 +2,7 @@
  * Further plugins for the test of `plinth plugin verify`: correct plugins, and plugins for errors that do not depend on
  * a certain plugin.
  */
-import { type FaultyPlugin, filesOf, routeOf, withHttp } from './faulty-plugins.ts'
+import { type FaultyPlugin, filesOf, httpImportLine, routeOf } from './faulty-plugins.ts'
 
 export type Files = FaultyPlugin['files']
 
@@ -46,7 +46,7 @@ export const remainingFaults: readonly RemainingFault[] = [
   {
     name: 'acme-rejected-host',
     files: filesOf('acme-rejected-host', {
-      before: `${withHttp}\nimport { outgoingHttp } from '@plinth/outgoing-http'`,
+      before: `${httpImportLine}\nimport { outgoingHttp } from '@plinth/outgoing-http'`,
       members: "requires: { http, outgoingHttp }, outgoingHosts: ['api.acme.example'],",
       setup: `
     const { outgoingHttp } = context.services
@@ -63,10 +63,10 @@ export const remainingFaults: readonly RemainingFault[] = [
 ]
 
 /** A plugin with several faults. They are reported together. */
-export const severalFaults: Files = filesOf(
+export const filesWithSeveralFaults: Files = filesOf(
   'acme-several',
   {
-    before: `${withHttp}
+    before: `${httpImportLine}
 import { notificationChannel } from '@plinth/kernel'
 const channel = {
   displayName: { en: 'ACME', 'zh-CN': 'ACME' },

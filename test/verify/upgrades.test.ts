@@ -10,7 +10,7 @@ import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
-import { correctDiskFiles, honestUpgrade, kitFaults, upgradeFaults } from './kit-faults.ts'
+import { correctDiskFiles, correctUpgrade, kitFaults, upgradeFaults } from './kit-faults.ts'
 import type { Files } from './other-plugins.ts'
 
 const directory = t.testdir()
@@ -65,7 +65,7 @@ t.test('the faults of an upgrade are found', { jobs: 2 }, async (t) => {
 })
 
 t.test('a correct upgrade passes on each database, from an archive', async (t) => {
-  const previous = writePlugin('previous/acme-honest-upgrade', honestUpgrade.old)
+  const previous = writePlugin('previous/acme-honest-upgrade', correctUpgrade.old)
   const [archive = ''] = execFileSync('npm', ['pack', '--loglevel', 'error'], {
     cwd: previous,
     encoding: 'utf8',
@@ -78,7 +78,7 @@ t.test('a correct upgrade passes on each database, from an archive', async (t) =
     const variables = Object.entries(config).map(([key, value]) => [environmentName(key), String(value)])
     databases.push({ name: dialect, environment: Object.fromEntries(variables) })
   }
-  const folder = writePlugin('acme-honest-upgrade', honestUpgrade.files)
+  const folder = writePlugin('acme-honest-upgrade', correctUpgrade.files)
   const { checks, problems } = await verify({ folder, previous: join(previous, archive), databases })
   t.strictSame(problems, [])
   const upgrades = checks.filter(({ name }) => name.startsWith('upgrade from 1.0.0 on '))
@@ -88,10 +88,10 @@ t.test('a correct upgrade passes on each database, from an archive', async (t) =
 
 t.test('a previous version of another plugin is rejected', async (t) => {
   const folder = writePlugin('acme-small', {
-    ...honestUpgrade.files,
+    ...correctUpgrade.files,
     'package.json': '{ "name": "a", "version": "1.0.0" }',
   })
-  const previous = writePlugin('previous/acme-other', honestUpgrade.old)
+  const previous = writePlugin('previous/acme-other', correctUpgrade.old)
   for (const one of [previous, 'missing.tgz'])
     await rejectsWith(t, verifyPlugin({ directory, folder, previous: one }), { code: 'PLINTH_VERIFY_PREVIOUS' })
 })

@@ -12,7 +12,7 @@ import { runProgram } from '../../kernel/src/cli/program.ts'
 import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
 import type { VerifyProblem, VerifyReport } from '../../kernel/src/verify/verify-report.ts'
 import { type FaultyPlugin, faultyPlugins } from './faulty-plugins.ts'
-import { correctPlugin, type Files, remainingFaults, severalFaults } from './other-plugins.ts'
+import { correctPlugin, type Files, filesWithSeveralFaults, remainingFaults } from './other-plugins.ts'
 
 const root = join(import.meta.dirname, '../..')
 /** The directory is inside the repository, so that the plugins find its packages. */
@@ -170,7 +170,7 @@ t.test('the command prints a table or JSON, and its exit code is 1 for errors', 
 
   const settings = join(directory, 'database.env')
   writeFileSync(settings, `PLATFORM_DATABASE_SQLITE_FILE=${join(directory, 'other.sqlite')}\n`)
-  const failed = await run(writePlugin('acme-several', severalFaults), '--database', settings, '--json')
+  const failed = await run(writePlugin('acme-several', filesWithSeveralFaults), '--database', settings, '--json')
   t.equal(failed.code, 1)
   const report: VerifyReport = JSON.parse(failed.stdout)
   t.hasStrict(report, { name: 'acme-several', version: '1.0.0', passed: false })

@@ -1,5 +1,5 @@
 import fastify from 'fastify'
-import { announce } from '../announce.ts'
+import { announceServerUrl } from '../announce.ts'
 import {
   articleOf,
   articleParamsSchema,
@@ -11,7 +11,7 @@ import {
   orderPath,
   orderRequestSchema,
   orderSchema,
-  succeeded,
+  successEnvelope,
 } from '../exchange.ts'
 
 const app = fastify()
@@ -27,11 +27,11 @@ if (process.argv[2] === 'same-headers') {
 app.get<{ Params: { id: number } }>(
   articlePath,
   { schema: { params: articleParamsSchema, response: { 200: envelopeSchema(articleSchema) } } },
-  async (request) => succeeded(articleOf(request.params.id)),
+  async (request) => successEnvelope(articleOf(request.params.id)),
 )
 app.post<{ Body: OrderRequest }>(
   orderPath,
   { schema: { body: orderRequestSchema, response: { 200: envelopeSchema(orderSchema) } } },
-  async (request) => succeeded(orderOf(request.body)),
+  async (request) => successEnvelope(orderOf(request.body)),
 )
-announce(await app.listen({ host: '127.0.0.1', port: 0 }))
+announceServerUrl(await app.listen({ host: '127.0.0.1', port: 0 }))

@@ -2,7 +2,7 @@ import http, { http as httpServer, Type } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startProduct } from '@plinth/kernel/host'
-import { announce } from '../announce.ts'
+import { announceServerUrl } from '../announce.ts'
 import {
   type Article,
   articleOf,
@@ -56,4 +56,4 @@ const product = defineProduct({
 })
 const { url } = (await startProduct(product, { envFile: false })).service(httpServer)
 if (url === undefined) throw new Error('the product does not listen')
-announce(url)
+announceServerUrl(url)

@@ -7,7 +7,7 @@ import memory from '@plinth/rate-limit-stores/memory'
 import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
-import { keyRing, response, warm } from '../meter.ts'
+import { keyRing, serveMeasurements, warmUp } from '../meter.ts'
 
 /** The whole limiter, called as a plugin calls it. The argument is the port of Redis. */
 const product = defineProduct({
@@ -64,5 +64,5 @@ const calls = {
   'declared bucket': () => bucket.consume(next()),
   'declared local bucket': () => local.consume(hot),
 }
-await warm(Object.values(calls))
-response(calls)
+await warmUp(Object.values(calls))
+serveMeasurements(calls)

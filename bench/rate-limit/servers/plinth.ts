@@ -8,7 +8,7 @@ import memory from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
 import { Type } from 'typebox'
-import { announce } from '../../kernel/announce.ts'
+import { announceServerUrl } from '../../kernel/announce.ts'
 
 /**
  * Arguments: the store of the limit (or `none`), and the port of Redis. All variants have the same plugins and differ
@@ -47,4 +47,4 @@ const product = defineProduct({
 })
 const { url } = (await startProduct(product, { envFile: false })).service(httpServer)
 if (url === undefined) throw new Error('the product does not listen')
-announce(url)
+announceServerUrl(url)

@@ -53,7 +53,7 @@ export const labelSources = extensionPoint<LabelSource>('console.labels', {
 export const maxLabels = 20
 
 /** Returns at most 20 labels whose id or name contains the text, in any case. */
-export function labelsWith(labels: readonly Label[], text: string): readonly Label[] {
+export function filterLabels(labels: readonly Label[], text: string): readonly Label[] {
   const expected = text.toLowerCase()
   const holds = (value: string | number) => String(value).toLowerCase().includes(expected)
   return labels.filter(({ id, name }) => holds(id) || holds(name)).slice(0, maxLabels)
@@ -65,7 +65,10 @@ export function labelsWith(labels: readonly Label[], text: string): readonly Lab
  * @param labels returns all labels in a language
  * @param permission permission that the caller must have; default: none, but the caller must be signed in
  */
-export function listedLabels(labels: (locale: string) => readonly Label[], permission?: string): LabelSource {
+export function createStaticLabelSource(
+  labels: (locale: string) => readonly Label[],
+  permission?: string,
+): LabelSource {
   return {
     ...(permission === undefined ? {} : { permission }),
     scope: 'none',
@@ -73,7 +76,7 @@ export function listedLabels(labels: (locale: string) => readonly Label[], permi
       const requested = new Set(ids)
       return labels(locale).filter(({ id }) => requested.has(String(id)))
     },
-    search: async (text, { locale }) => labelsWith(labels(locale), text),
+    search: async (text, { locale }) => filterLabels(labels(locale), text),
   }
 }
 

@@ -24,7 +24,7 @@ export interface AttentionDeclaration {
   readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
   /** Where the number is shown: on the overview, or next to the page in the navigation. Default: `overview`. */
   readonly place?: 'overview' | 'navigation'
-  /** Tables that the operation reads, if no page declares them. See `PageLife`. */
+  /** Tables that the operation reads, if no page declares them. See `PageRefresh`. */
   readonly live?: readonly string[]
 }
 
@@ -97,7 +97,7 @@ export interface OperationChart extends AnyChart {
  * Changes of counters of this process: the last hour in steps of 30 s, the last day in steps of 5 min. Shown only if
  * metrics are enabled.
  */
-export interface MeasuredChart extends AnyChart {
+export interface MetricChart extends AnyChart {
   readonly kind: 'measured'
   /** Name of a counter. For a histogram, the number of observations is shown. */
   readonly metric: string
@@ -114,7 +114,7 @@ export interface MeasuredChart extends AnyChart {
   }[]
 }
 
-export type ChartDeclaration = OperationChart | MeasuredChart
+export type ChartDeclaration = OperationChart | MetricChart
 
 /** Charts of the back office, each contributed under its id. */
 export const charts = extensionPoint<ChartDeclaration>('console.chart', {
@@ -200,13 +200,13 @@ function chartShape() {
       },
       { ...optional, query: map(shape.scalar), range: shape.flag, by: text, names: text, currency: text },
     ),
-    shape.record<MeasuredChart>(
+    shape.record<MetricChart>(
       {
         ...required,
         kind: among(['measured']),
         metric: text,
         lines: lines(
-          shape.record<MeasuredChart['lines'][number]>(
+          shape.record<MetricChart['lines'][number]>(
             { name: text, title: localized },
             { tone, where: map(shape.list(shape.text)) },
           ),

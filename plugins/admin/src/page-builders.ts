@@ -1,18 +1,18 @@
 import type { LocalizedText } from '@plinth/kernel'
-import type { AttentionDeclaration, MeasuredChart, OperationChart, TileDeclaration } from './overview-declarations.ts'
+import type { AttentionDeclaration, MetricChart, OperationChart, TileDeclaration } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
   ListPageDeclaration,
   PageAction,
   PageAmount,
-  PageBulk,
-  PageChoice,
+  PageBulkAction,
   PageColumn,
   PageForm,
+  PageLabelPicker,
   PageLivePreview,
   PagePreview,
   PageValue,
-  SampleUse,
+  PreviewVariable,
 } from './page-declaration.ts'
 import type { Tone } from './page-shapes.ts'
 
@@ -86,7 +86,7 @@ type Inner<T, V> = {
         : never
 }[keyof T & string]
 /** Names of members whose values have the type `V`, including nested objects up to three levels. */
-export type Named<T, V> = {
+export type MemberNames<T, V> = {
   [N in keyof T & string]: Bare<T[N]> extends V
     ? N
     : Bare<T[N]> extends readonly unknown[]
@@ -98,9 +98,9 @@ export type Named<T, V> = {
 
 type Given<Wanted, T> = {
   readonly [N in keyof Wanted]:
-    | Named<T, Bare<Wanted[N]>>
+    | MemberNames<T, Bare<Wanted[N]>>
     | { readonly value: Wanted[N] }
-    | (Bare<Wanted[N]> extends readonly (infer Item)[] ? { readonly list: readonly Named<T, Item>[] } : never)
+    | (Bare<Wanted[N]> extends readonly (infer Item)[] ? { readonly list: readonly MemberNames<T, Item>[] } : never)
 }
 type At<T, F extends string> = F extends keyof T
   ? T[F]
@@ -150,11 +150,11 @@ interface ActionOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly params: Given<Of<O, 'params'>, T>
   readonly query?: Partial<Given<Of<O, 'query'>, T>>
   readonly ask?: readonly FieldName<O>[]
-  readonly options?: { readonly [N in FieldName<O>]?: PageChoice }
+  readonly options?: { readonly [N in FieldName<O>]?: PageLabelPicker }
   readonly once?: keyof Bare<Of<O, 'data'>> & string
-  readonly when?: { readonly [N in Named<T, Plain>]?: At<T, N> | readonly At<T, N>[] }
+  readonly when?: { readonly [N in MemberNames<T, Plain>]?: At<T, N> | readonly At<T, N>[] }
   readonly confirm?: LocalizedText
-  readonly type?: Named<T, string>
+  readonly type?: MemberNames<T, string>
 }
 
 interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
@@ -170,7 +170,7 @@ interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly params?: Given<Of<O, 'params'>, T>
   readonly secret?: readonly BodyName<O>[]
   readonly long?: readonly BodyName<O>[]
-  readonly options?: { readonly [N in FieldName<O>]?: PageChoice }
+  readonly options?: { readonly [N in FieldName<O>]?: PageLabelPicker }
   readonly livePreview?: For<PageLivePreview, T>
   readonly version?: BodyName<O>
   readonly once?: keyof Bare<Of<O, 'data'>> & string
@@ -180,7 +180,7 @@ interface PreviewOptions<O extends OperationId, T> {
   readonly params?: Given<Of<O, 'params'>, T>
   readonly body?: Partial<Given<Of<O, 'body'>, T>>
   readonly takes?: readonly BodyName<O>[]
-  readonly possible?: Named<AnswerOf<O>, boolean>
+  readonly possible?: MemberNames<AnswerOf<O>, boolean>
   readonly answer: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
 }
 
@@ -188,7 +188,7 @@ interface LivePreviewOptions<O extends OperationId, T> extends Omit<PreviewOptio
   readonly takes: readonly BodyName<O>[]
   readonly samples?: {
     readonly into: BodyName<O>
-    readonly of: Named<Bare<Of<O, 'data'>>, readonly SampleUse[]>
+    readonly of: MemberNames<Bare<Of<O, 'data'>>, readonly PreviewVariable[]>
   }
 }
 
@@ -201,9 +201,9 @@ interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
 
 /** Unit of an amount; see the same members of `PageColumn`. */
 type UnitOf<T> =
-  | { readonly currency: Named<T, string> }
+  | { readonly currency: MemberNames<T, string> }
   | { readonly asset: string }
-  | { readonly decimals: Named<T, number>; readonly symbol: Named<T, string> }
+  | { readonly decimals: MemberNames<T, number>; readonly symbol: MemberNames<T, string> }
 
 declare const owner: unique symbol
 /** Part of a page that only fits rows of the type `T`. */
@@ -212,40 +212,43 @@ type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
 /** Creates the parts of a page for rows of the type `T`. The compiler rejects members that a part cannot show. */
 export interface Row<T> {
   text(
-    field: Named<T, Plain>,
+    field: MemberNames<T, Plain>,
     options?: Shown & {
       readonly link?: boolean
       readonly mono?: boolean
       /** Texts for codes. A code without a text is shown as it is. */
       readonly labels?: Readonly<Record<string, LocalizedText>>
-      readonly opens?: { readonly base: Named<T, string>; readonly path: string }
+      readonly opens?: { readonly base: MemberNames<T, string>; readonly path: string }
     },
   ): For<PageColumn, T>
   /** Shows a time in the time zone of the site. With `link`, it opens the page of the row. */
-  time(field: Named<T, Instant>, options?: Shown & { readonly link?: boolean }): For<PageColumn, T>
-  count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
+  time(field: MemberNames<T, Instant>, options?: Shown & { readonly link?: boolean }): For<PageColumn, T>
+  count(
+    field: MemberNames<T, number>,
+    options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' },
+  ): For<PageColumn, T>
   /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
-  amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
+  amount(field: MemberNames<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
   /** Shows yes or no, or the text for the value. */
   flag(
-    field: Named<T, boolean>,
+    field: MemberNames<T, boolean>,
     options?: Shown & { readonly labels?: { readonly true: LocalizedText; readonly false: LocalizedText } },
   ): For<PageColumn, T>
   /** Shows a state with a colour. The compiler requires a tone for each value. */
-  status<F extends Named<T, string>>(
+  status<F extends MemberNames<T, string>>(
     field: F,
     tones: { readonly [Value in Literal<At<T, F>>]: Tone },
     options?: Shown & { readonly labels?: Labels<At<T, F>> },
   ): For<PageColumn, T>
   /** Shows several short texts. If the items are objects, `member` is the member that is shown. */
-  chips<F extends Named<T, readonly unknown[]>>(
+  chips<F extends MemberNames<T, readonly unknown[]>>(
     field: F,
     member?: F extends keyof T ? keyof ListItem<T[F]> & string : string,
     options?: Shown & { readonly labels?: Labels<ListItem<At<T, F>>> },
   ): For<PageColumn, T>
   /** Shows one or more ids as names. `labels` is the kind of the objects. */
   reference(
-    field: Named<T, string | number | readonly (string | number)[]>,
+    field: MemberNames<T, string | number | readonly (string | number)[]>,
     of: { readonly labels: string; readonly page?: string; readonly optional?: boolean },
     options?: Shown & { readonly labels?: Readonly<Record<string, LocalizedText>> },
   ): For<PageColumn, T>
@@ -257,7 +260,7 @@ export interface Row<T> {
   ): For<PageColumn, T>
   difference(before: keyof T & string, after: keyof T & string, options?: Shown): For<PageColumn, T>
   /** Shows a list that is part of the object. */
-  rows<F extends Named<T, readonly unknown[]>>(
+  rows<F extends MemberNames<T, readonly unknown[]>>(
     field: F,
     build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
     options?: Shown,
@@ -275,7 +278,7 @@ export interface Row<T> {
     options?: Pick<Shown, 'hidden'>,
   ): readonly For<PageColumn, T>[]
   /** Shows HTML of another source in isolation: it cannot run scripts, follow links or load resources. */
-  html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
+  html(field: MemberNames<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O | Undescribed, options: ActionOptions<O, T>): For<PageAction, T>
   form<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, T>): For<PageForm, T>
   /** Shows the result of another operation before the action or form is sent. */
@@ -294,7 +297,7 @@ type ListMembers = Pick<
 >
 
 interface ListOptions<O extends OperationId, T> extends ListMembers {
-  readonly key: Named<T, string | number>
+  readonly key: MemberNames<T, string | number>
   readonly columns: readonly For<PageColumn, T>[]
   readonly search?: QueryName<O>
   readonly find?: readonly QueryName<O>[]
@@ -303,7 +306,7 @@ interface ListOptions<O extends OperationId, T> extends ListMembers {
     | {
         readonly name: QueryName<O>
         readonly labels?: Readonly<Record<string, LocalizedText>>
-        readonly options?: PageChoice
+        readonly options?: PageLabelPicker
       }
   )[]
   readonly sort?: SortOf<O>
@@ -312,13 +315,13 @@ interface ListOptions<O extends OperationId, T> extends ListMembers {
 
 interface DetailOptions<O extends OperationId, T>
   extends Pick<DetailPageDeclaration, 'id' | 'title' | 'place' | 'live'> {
-  readonly name?: Named<T, Plain>
+  readonly name?: MemberNames<T, Plain>
   readonly param?: keyof Of<O, 'params'> & string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly For<PageColumn, T>[] }[]
   readonly related?: readonly {
     readonly page: string
     readonly title: LocalizedText
-    readonly filter: Readonly<Record<string, Named<T, Plain> | { readonly value: Plain }>>
+    readonly filter: Readonly<Record<string, MemberNames<T, Plain> | { readonly value: Plain }>>
     readonly optional?: boolean
   }[]
   readonly form?: For<PageForm, T>
@@ -367,15 +370,18 @@ export function adminLivePreview<O extends OperationId>(
 }
 
 /** Declares an action on several rows. */
-export function adminBulk<O extends OperationId>(operation: O | Undescribed, options: BulkOptions<O>): PageBulk {
-  return { operation, ...writtenOf(options as never) } as PageBulk
+export function adminBulkAction<O extends OperationId>(
+  operation: O | Undescribed,
+  options: BulkOptions<O>,
+): PageBulkAction {
+  return { operation, ...writtenOf(options as never) } as PageBulkAction
 }
 
 interface AttentionOptions<O extends OperationId>
   extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page' | 'place' | 'live'> {
   readonly query?: Partial<Of<O, 'query'>>
   /** Member of the response: a number, or a list to count. */
-  readonly count?: Named<Bare<Of<O, 'data'>>, number | readonly unknown[]>
+  readonly count?: MemberNames<Bare<Of<O, 'data'>>, number | readonly unknown[]>
   readonly where?: Readonly<Record<string, Plain>>
   readonly filled?: string
 }
@@ -394,11 +400,11 @@ interface ChartOptions<O extends OperationId, T>
     'id' | 'title' | 'lead' | 'unit' | 'page' | 'order' | 'labels' | 'as' | 'range' | 'names'
   > {
   readonly query?: Partial<Of<O, 'query'>>
-  readonly at: Named<T, string>
-  readonly by?: Named<T, Plain>
-  readonly currency?: Named<T, string>
+  readonly at: MemberNames<T, string>
+  readonly by?: MemberNames<T, Plain>
+  readonly currency?: MemberNames<T, string>
   readonly lines: readonly {
-    readonly field: Named<T, number | string>
+    readonly field: MemberNames<T, number | string>
     readonly title?: LocalizedText
     readonly tone?: Tone
   }[]
@@ -415,8 +421,8 @@ export function adminChart<O extends ListOperation>(
 interface TileOptions<O extends OperationId, T>
   extends Pick<TileDeclaration, 'id' | 'title' | 'lead' | 'order' | 'range' | 'unit' | 'more' | 'page' | 'opens'> {
   readonly query?: Partial<Of<O, 'query'>>
-  readonly field: Named<T, number | string>
-  readonly currency?: Named<T, string>
+  readonly field: MemberNames<T, number | string>
+  readonly currency?: MemberNames<T, string>
 }
 
 /** Declares a tile: a number of an object, or the sum over the rows of a list. */
@@ -428,7 +434,7 @@ export function adminTile<O extends OperationId>(
 }
 
 /** Declares a chart of counters of this process. */
-export function measuredChart(options: Omit<MeasuredChart, 'kind'>): MeasuredChart {
+export function metricChart(options: Omit<MetricChart, 'kind'>): MetricChart {
   return { kind: 'measured', ...options }
 }
 

@@ -11,7 +11,7 @@ import { pageShape } from './page-shapes.ts'
  */
 
 /** Place of a page in the navigation. Without a place, only other pages link to it. */
-export interface PagePlace {
+export interface PageNavigationPlace {
   readonly group: PageGroup
   /** Position in the group; pages with lower numbers come first. */
   readonly order: number
@@ -91,7 +91,7 @@ export type PageValue =
   | { readonly value: string | number | boolean | null }
 
 /** Lets the user choose an object by its name. */
-export interface PageChoice {
+export interface PageLabelPicker {
   /** Kind of objects from which the user chooses; see `labelSources`. */
   readonly labels: string
   /** Replaces the title of the member, which is a title for ids. */
@@ -127,13 +127,13 @@ export interface PageLivePreview extends Omit<PagePreview, 'possible'> {
   readonly samples?: {
     /** Body member that receives the sample values by name. */
     readonly into: string
-    /** Member of the result with the variables: a list of `sampleUse`. */
+    /** Member of the result with the variables: a list of `previewVariable`. */
     readonly of: string
   }
 }
 
-/** A variable in the result of a live preview. The schema is `sampleUse` of `@plinth/http`. */
-export interface SampleUse {
+/** A variable in the result of a live preview. The schema is `previewVariable` of `@plinth/http`. */
+export interface PreviewVariable {
   /** Dotted name. `user.name` is the member `name` of `user`. */
   readonly name: string
   /** Members of the request that use the variable. */
@@ -168,7 +168,7 @@ export interface PageAction extends PageWrite {
   /** Body members that the user enters. */
   readonly ask?: readonly string[]
   /** Members that contain ids, with the kind of objects from which the user chooses. */
-  readonly options?: Readonly<Record<string, PageChoice>>
+  readonly options?: Readonly<Record<string, PageLabelPicker>>
   /** Member of the response that is shown only once, for example a new secret. */
   readonly once?: string
   /** The action is available only if each of these members of the row has one of the listed values. */
@@ -210,7 +210,7 @@ export interface PageForm extends PageWrite {
   /** Members whose text can have several lines. */
   readonly long?: readonly string[]
   /** Members that contain ids, with the kind of objects from which the user chooses. */
-  readonly options?: Readonly<Record<string, PageChoice>>
+  readonly options?: Readonly<Record<string, PageLabelPicker>>
   /** Preview next to the fields, which changes while the user types. */
   readonly livePreview?: PageLivePreview
   /** Body member for the version that the page has loaded. */
@@ -226,7 +226,7 @@ export interface PageForm extends PageWrite {
 export type PageAmount = { readonly unit: string } | { readonly field: string }
 
 /** An action on several rows. */
-export interface PageBulk extends PageWrite {
+export interface PageBulkAction extends PageWrite {
   readonly label: LocalizedText
   /** Body member for the ids of the rows. */
   readonly ids: string
@@ -239,7 +239,7 @@ interface AnyPage {
   /** Unique in the product: plugin id and a word, for example `iam.users`. */
   readonly id: string
   readonly title: LocalizedText
-  readonly place?: PagePlace
+  readonly place?: PageNavigationPlace
   /** Id of the operation that the page reads. */
   readonly source: string
 }
@@ -251,7 +251,7 @@ interface AnyPage {
  *   seconds if the server cannot report writes
  * - `true`: the page reloads every few seconds, for data outside the database
  */
-export type PageLife = boolean | readonly string[]
+export type PageRefresh = boolean | readonly string[]
 
 /** A button that opens another page. */
 export interface PageLink {
@@ -278,12 +278,12 @@ export interface ListPageDeclaration extends AnyPage {
   readonly filters?: readonly {
     readonly name: string
     readonly labels?: Readonly<Record<string, LocalizedText>>
-    readonly options?: PageChoice
+    readonly options?: PageLabelPicker
   }[]
   /** Initial sort property, with a minus sign for descending order. */
   readonly sort?: string
   readonly actions?: readonly PageAction[]
-  readonly bulk?: readonly PageBulk[]
+  readonly bulk?: readonly PageBulkAction[]
   readonly create?: PageForm
   /** Buttons that open another page, for example a page that creates a row. Users see only links to their pages. */
   readonly links?: readonly PageLink[]
@@ -293,7 +293,7 @@ export interface ListPageDeclaration extends AnyPage {
   readonly detail?: string
   /** Text that is shown if the list is empty. */
   readonly empty?: LocalizedText
-  readonly live?: PageLife
+  readonly live?: PageRefresh
 }
 
 /** Page of one object. The id in its URL becomes the path parameter of the operation. */
@@ -319,7 +319,7 @@ export interface DetailPageDeclaration extends AnyPage {
   }[]
   readonly form?: PageForm
   readonly actions?: readonly PageAction[]
-  readonly live?: PageLife
+  readonly live?: PageRefresh
 }
 
 export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration | FramePageDeclaration

@@ -6,14 +6,14 @@ import type {
   ListPageDeclaration,
   PageAction,
   PageAmount,
-  PageBulk,
-  PageChoice,
+  PageBulkAction,
   PageColumn,
   PageForm,
   PageFormSection,
+  PageLabelPicker,
   PageLink,
   PageLivePreview,
-  PagePlace,
+  PageNavigationPlace,
   PagePreview,
 } from './page-declaration.ts'
 
@@ -82,7 +82,7 @@ const columnOf = (columns: Shape) =>
 // Items of a list column cannot contain another list column.
 const columns = list(columnOf(list(columnOf({ type: 'array', maxItems: 0 }))))
 
-const choice = record<PageChoice>(
+const choice = record<PageLabelPicker>(
   { labels: text },
   { title: localized, more: localizedMap, free: flag, optional: flag },
 )
@@ -149,7 +149,7 @@ const form = record<PageForm>(
   },
 )
 
-const bulk = record<PageBulk>(
+const bulk = record<PageBulkAction>(
   { operation: text, label: localized, ids: text },
   { ...write, ask: names, confirm: localized },
 )
@@ -166,7 +166,7 @@ const filter = record<NonNullable<ListPageDeclaration['filters']>[number]>(
   { labels: localizedMap, options: choice },
 )
 const live: Shape = { type: ['boolean', 'array'], description: 'true, false or a list of tables', items: text }
-const place = record<PagePlace>({ group: among(pageGroups), order })
+const place = record<PageNavigationPlace>({ group: among(pageGroups), order })
 const page = { id: text, title: localized, source: text }
 
 export const pageShape = (): Shape =>

@@ -1,10 +1,10 @@
 /** The kit for pages passes correct pages and rejects each faulty one. `examples/notes` runs it on a real product. */
 import { testConformanceKit } from '@plinth/kernel/testing'
 import t from 'tap'
-import { faultyPages, pageKit } from './faulty-pages.ts'
+import { createPageCases, faultyPages } from './faulty-pages.ts'
 
 t.test('the page kit rejects faulty pages', async (t) => {
-  const { faults, share, ...result } = await testConformanceKit(pageKit, faultyPages)
+  const { faults, share, ...result } = await testConformanceKit(createPageCases, faultyPages)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 21, `${faults} faulty pages`)
   t.ok(share >= 0.95)

@@ -47,7 +47,7 @@ function correctReply({ operation, id, query, caller }: Request): Reply {
   return row === undefined ? ['404'] : ['200', row]
 }
 
-export const pageKit = (fault: PageFault = () => ({})) =>
+export const createPageCases = (fault: PageFault = () => ({})) =>
   adminPageCases((): AdminPageHarness => {
     const { list, detail, reply = (_, correct) => correct } = fault()
     const listPage: ListPageDeclaration = {

@@ -1,10 +1,10 @@
-import { adminList, type LabelSource, listedLabels } from '@plinth/admin'
+import { adminList, createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { localize, bilingual as text } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
 
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
     permissionCodes.instanceView,
   )

@@ -1,5 +1,5 @@
 import { adminPages, labelSources } from '@plinth/admin'
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { database, personalTable } from '@plinth/database'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
@@ -14,10 +14,10 @@ import { changeSets } from './migrations/index.ts'
 
 const requires = { kernel, database, http } as const
 
-const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('platform.approval', {
+const purge = createPurgeTask<{ requires: typeof requires; config: typeof keys }>('platform.approval', {
   displayName: { en: 'Remove old approvals', 'zh-CN': '清除过期的审批记录' },
   old: ({ config, clock }) => [
-    olderThan('approval_instance', 'created_at', new Date(clock.now() - config.get('platform.approval.retention'))),
+    rowsBefore('approval_instance', 'created_at', new Date(clock.now() - config.get('platform.approval.retention'))),
   ],
 })
 

@@ -35,7 +35,7 @@ export const businessError = defineBusinessErrors('async-task', en['async-task']
 })
 
 /** Returns the failure that the owner of a task sees after an error of the handler. */
-export function failureOf(error: unknown): TaskFailure {
+export function toTaskFailure(error: unknown): TaskFailure {
   const {
     message,
     params,
@@ -61,7 +61,7 @@ const maxErrorLength = 500
  *
  * @param bus if `undefined`, nothing is published
  */
-export const failureEvents =
+export const createFailurePublisher =
   (bus: Events | undefined): PublishFailure =>
   async ({ id, type, ownerId, attempts }, { reason }, error) => {
     await bus?.publish(asyncTaskFailed, {

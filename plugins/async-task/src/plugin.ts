@@ -1,5 +1,12 @@
 import { adminPages, attention, labelSources } from '@plinth/admin'
-import { engineOf, LeaseWatch, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/coordination'
+import {
+  createEngine,
+  leaseTimeLimits,
+  RunEngine,
+  UnchangedRowWatch,
+  verifyEngine,
+  WakeUpSignal,
+} from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
@@ -13,7 +20,7 @@ import { Artifacts, artifactDirectory } from './artifacts.ts'
 import { audited } from './audited-kinds.ts'
 import { keys } from './config.ts'
 import { asyncTaskFailed, asyncTasks } from './contract.ts'
-import { businessError, failureEvents, messages } from './declarations.ts'
+import { businessError, createFailurePublisher, messages } from './declarations.ts'
 import { entities, taskTables } from './entities.ts'
 import { changeSets } from './migrations/index.ts'
 import { pluginTasks } from './plugin-tasks.ts'
@@ -24,7 +31,7 @@ import { TaskRows } from './task-rows.ts'
 import { createActiveOwnerCheck, createRunMetrics, TaskRunner } from './task-runner.ts'
 import { TaskService } from './task-service.ts'
 import { TaskTypes, typeLabels } from './task-types.ts'
-import { purge } from './tasks.ts'
+import { purgeFinishedTasks } from './tasks.ts'
 
 /** Queued tasks with progress, cancellation and a result file (decision A13). */
 export default definePlugin({
@@ -58,25 +65,25 @@ export default definePlugin({
   migrations: changeSets,
   entities,
   messages,
-  scheduledTasks: [purge],
+  scheduledTasks: [purgeFinishedTasks],
   setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db, storage, i18n } = services
     const { clock } = db
     const leaseMs = config.get('platform.async-task.lease')
-    const times = leaseTimes(leaseMs)
+    const times = leaseTimeLimits(leaseMs)
     const permissions = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
     const types = new TaskTypes((code) => permissions.has(code))
     const isActiveOwner = createActiveOwnerCheck(services.accounts)
     const rows = new TaskRows(db, clock, instanceName())
     const artifacts = new Artifacts(storage)
-    const publishFailure = failureEvents(services.events)
+    const publishFailure = createFailurePublisher(services.events)
     services.events?.declarePublished(asyncTaskFailed)
     const redis = services.sharedStore?.redis
     const about = { subject: 'asynchronous tasks', clock, log }
 
     let worker: RunEngine | undefined
     const wake = () => worker?.wake()
-    const wakeUp = new WakeUp({ ...about, messages: services.sharedStore, channel: 'async-task.wake-up', wake })
+    const wakeUp = new WakeUpSignal({ ...about, messages: services.sharedStore, channel: 'async-task.wake-up', wake })
     onStop(() => wakeUp.stop())
     const limits = () => ({
       capacity: config.get('platform.async-task.queue.capacity'),
@@ -124,7 +131,7 @@ export default definePlugin({
       onEnded: wake,
       deadlineMs: () => config.get('platform.async-task.deadline'),
     })
-    const engine = engineOf({
+    const engine = createEngine({
       engine: config.get('platform.async-task.engine'),
       server: redis,
       queueName: 'async-task',
@@ -136,7 +143,7 @@ export default definePlugin({
     const dispatch = new TaskDispatch({
       types,
       rows,
-      watch: new LeaseWatch(clock, times.lapseMs),
+      watch: new UnchangedRowWatch(clock, times.lapseMs),
       runs,
       artifacts,
       engine,

@@ -27,7 +27,7 @@ import {
 import type { Storage } from '@plinth/storage'
 import type { Static } from 'typebox'
 import { type AsyncTask, type TaskFilter, taskStates } from './contract.ts'
-import { type Origin, type TaskAccess, urlGuardName } from './task-access.ts'
+import { type CallerOrigin, type TaskAccess, urlGuardName } from './task-access.ts'
 import type { TaskService } from './task-service.ts'
 
 const root = '/api/v1/async-tasks'
@@ -210,4 +210,4 @@ export const routes = [
   }),
 ]
 
-const originOf = ({ clientIp, traceId }: Origin): Origin => ({ clientIp, traceId })
+const originOf = ({ clientIp, traceId }: CallerOrigin): CallerOrigin => ({ clientIp, traceId })

@@ -5,7 +5,7 @@ import type { TaskArtifact, TaskContext } from './contract.ts'
 import { csvText } from './csv.ts'
 import { asyncTaskError } from './declarations.ts'
 import type { TaskRow } from './entities.ts'
-import type { Standing } from './task-rows.ts'
+import type { TaskProgress } from './task-rows.ts'
 
 const progressEveryMs = 1_000
 /** Maximum length of a note in code points. */
@@ -17,9 +17,9 @@ type WriteFile = (
   signal: AbortSignal,
 ) => Promise<TaskArtifact>
 
-export class Run extends LeasedRun {
+export class LeasedTaskRun extends LeasedRun {
   readonly #clock: Clock
-  #standing: Standing = { progress: 0, note: null }
+  #standing: TaskProgress = { progress: 0, note: null }
   #show: () => void = () => {}
   #isWriting = false
   artifact: TaskArtifact | undefined
@@ -31,7 +31,7 @@ export class Run extends LeasedRun {
     this.#clock = clock
   }
 
-  get standing(): Standing {
+  get standing(): TaskProgress {
     return this.#standing
   }
 

@@ -8,7 +8,7 @@ import type { TaskTypes } from './task-types.ts'
 
 export const urlGuardName = 'async-task'
 
-export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
+export type CallerOrigin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
 
 interface AccessDependencies {
   readonly tasks: TaskService
@@ -46,7 +46,12 @@ export class TaskAccess {
    *
    * @throws BusinessError "404" `async-task.unknown`, `async-task.no-artifact`, "403" `async-task.file-forbidden`
    */
-  async file(id: number, principal: Principal, verb: 'read-file' | 'make-url', origin: Origin): Promise<TaskArtifact> {
+  async file(
+    id: number,
+    principal: Principal,
+    verb: 'read-file' | 'make-url',
+    origin: CallerOrigin,
+  ): Promise<TaskArtifact> {
     const { ownerId, type, artifact } = await this.visible(id, principal)
     const isForeign = ownerId !== principal.userId
     if (isForeign && !this.#isReader(type, principal)) throw businessError('file-forbidden')

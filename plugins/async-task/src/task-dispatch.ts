@@ -1,8 +1,8 @@
-import type { Engine, LeasedRuns, LeaseWatch } from '@plinth/coordination'
+import type { Engine, LeasedRuns, UnchangedRowWatch } from '@plinth/coordination'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
-import { businessError, failureOf, type PublishFailure } from './declarations.ts'
-import type { Run } from './run.ts'
+import { businessError, type PublishFailure, toTaskFailure } from './declarations.ts'
+import type { LeasedTaskRun } from './run.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
 import type { IsActiveOwner } from './task-runner.ts'
 import type { TaskTypes } from './task-types.ts'
@@ -10,8 +10,8 @@ import type { TaskTypes } from './task-types.ts'
 interface DispatchDependencies {
   readonly types: TaskTypes
   readonly rows: TaskRows
-  readonly watch: LeaseWatch<number>
-  readonly runs: Pick<LeasedRuns<number, Run>, 'find' | 'free'>
+  readonly watch: UnchangedRowWatch<number>
+  readonly runs: Pick<LeasedRuns<number, LeasedTaskRun>, 'find' | 'free'>
   readonly artifacts: Artifacts
   readonly engine: Engine
   readonly maxAttempts: () => number
@@ -73,6 +73,6 @@ export class TaskDispatch {
   #endOf({ attempts, cancelRequested }: RunningTask): TaskEnd | undefined {
     if (cancelRequested) return { status: 'cancelled' }
     if (attempts < this.#parts.maxAttempts()) return undefined
-    return { status: 'failed', failure: failureOf(businessError('lost', { params: { attempts } })) }
+    return { status: 'failed', failure: toTaskFailure(businessError('lost', { params: { attempts } })) }
   }
 }

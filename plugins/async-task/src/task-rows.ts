@@ -7,7 +7,7 @@ import { TaskRow } from './entities.ts'
 /** A run on this instance, with the lease of its task. */
 export type Claim = RowClaim<number>
 
-export interface Standing {
+export interface TaskProgress {
   readonly progress: number
   readonly note: LocalizedText | null
 }
@@ -193,7 +193,7 @@ export class TaskRows {
   }
 
   /** Writes a heartbeat and the progress. Returns false if the lease was lost. */
-  beat(claim: Claim, { progress, note }: Standing): Promise<boolean> {
+  beat(claim: Claim, { progress, note }: TaskProgress): Promise<boolean> {
     return this.#leases.renew(claim, { sql: 'progress = ?, note = ?', parameters: [progress, json(note)] })
   }
 
@@ -206,7 +206,7 @@ export class TaskRows {
   finish(
     claim: Claim,
     { status, failure, artifact }: TaskEnd,
-    standing: Standing,
+    standing: TaskProgress,
     filesOn: string | undefined,
     together: () => Promise<void>,
   ): Promise<boolean> {

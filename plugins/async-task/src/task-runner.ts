@@ -1,4 +1,4 @@
-import { LeasedRuns, type LeaseTimes } from '@plinth/coordination'
+import { LeasedRuns, type LeaseTimeLimits } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { fitsSchema } from '@plinth/events'
 import type { Accounts } from '@plinth/iam'
@@ -6,9 +6,9 @@ import { type Clock, errorReason, type Logger, omitUndefined } from '@plinth/ker
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
-import { businessError, failureOf, type PublishFailure } from './declarations.ts'
+import { businessError, type PublishFailure, toTaskFailure } from './declarations.ts'
 import type { TaskRow } from './entities.ts'
-import { Run } from './run.ts'
+import { LeasedTaskRun } from './run.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
@@ -24,7 +24,7 @@ interface RunnerDependencies {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly artifacts: Artifacts
-  readonly times: LeaseTimes
+  readonly times: LeaseTimeLimits
   readonly clock: Clock
   readonly log: Logger
   readonly concurrency: number
@@ -49,7 +49,7 @@ const graceMs = 30_000
 /** Runs tasks on this instance. Each run holds the lease of its row. */
 export class TaskRunner {
   readonly #parts: RunnerDependencies
-  readonly runs: LeasedRuns<number, Run>
+  readonly runs: LeasedRuns<number, LeasedTaskRun>
 
   constructor(parts: RunnerDependencies) {
     const { times, clock, log, concurrency, onEnded } = parts
@@ -62,12 +62,12 @@ export class TaskRunner {
       onEnded,
       subject: 'task',
       about: (taskId) => ({ taskId }),
-      newRun: () => new Run(clock),
+      newRun: () => new LeasedTaskRun(clock),
       attempt: (taskId, run) => this.#attempt(taskId, run),
     })
   }
 
-  async #attempt(taskId: number, run: Run): Promise<boolean> {
+  async #attempt(taskId: number, run: LeasedTaskRun): Promise<boolean> {
     const { rows, types, isActiveOwner, log } = this.#parts
     const seen = await rows.find(taskId)
     if (seen?.status !== 'queued' || types.find(seen.type) === undefined) return true
@@ -87,7 +87,7 @@ export class TaskRunner {
   }
 
   /** Calls the handler. Returns the end of the task, or `undefined` if the task is queued again. */
-  async #execute(row: TaskRow, claim: Claim, run: Run): Promise<Ended | undefined> {
+  async #execute(row: TaskRow, claim: Claim, run: LeasedTaskRun): Promise<Ended | undefined> {
     const { redact, log } = this.#parts
     const about = { taskId: row.id, type: row.type }
     const ended = new AbortController()
@@ -102,14 +102,14 @@ export class TaskRunner {
     const { stopCause, artifact } = run
     if (stopCause === 'lost' || stopCause === 'released') return undefined
     if (stopCause === 'cancelled') return { end: { status: 'cancelled' } }
-    if (stopCause === 'late') return failed(failureOf(businessError('deadline')))
+    if (stopCause === 'late') return failed(toTaskFailure(businessError('deadline')))
     if (thrown === undefined) return { end: omitUndefined({ status: 'succeeded', artifact }) }
     log.error({ ...about, err: thrown.error }, 'a task failed')
-    const failure = failureOf(thrown.error)
+    const failure = toTaskFailure(thrown.error)
     return failed({ ...failure, message: redact(failure.message) }, redact(errorReason(thrown.error)))
   }
 
-  async #call(row: TaskRow, claim: Claim, run: Run): Promise<void> {
+  async #call(row: TaskRow, claim: Claim, run: LeasedTaskRun): Promise<void> {
     const { types, artifacts } = this.#parts
     run.signal.throwIfAborted()
     const handled = types.find(row.type)
@@ -119,14 +119,14 @@ export class TaskRunner {
     await handled.handler(params, context)
   }
 
-  async #limit(run: Run, ended: AbortSignal): Promise<void> {
+  async #limit(run: LeasedTaskRun, ended: AbortSignal): Promise<void> {
     const { clock, deadlineMs } = this.#parts
     await clock.sleep(deadlineMs(), ended)
     if (!ended.aborted) run.stop('late')
   }
 
   /** Resolves if a handler does not end in time after its signal aborted. */
-  async #abandoned(run: Run, about: object, ended: AbortSignal): Promise<void> {
+  async #abandoned(run: LeasedTaskRun, about: object, ended: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
     await new Promise<void>((resolve) => {
       run.signal.addEventListener('abort', () => resolve())
@@ -138,7 +138,7 @@ export class TaskRunner {
     if (!ended.aborted) log.error(about, 'a task does not react to its stop signal; its result will be ignored')
   }
 
-  async #settle(row: TaskRow, claim: Claim, run: Run, ended: Ended | undefined): Promise<void> {
+  async #settle(row: TaskRow, claim: Claim, run: LeasedTaskRun, ended: Ended | undefined): Promise<void> {
     const { rows, metrics } = this.#parts
     const count = (outcome: RunOutcome) => metrics?.count(row.type, outcome)
     if (run.stopCause === 'lost') return count('lost')
@@ -152,7 +152,7 @@ export class TaskRunner {
     if (isRecorded && ended !== undefined) await this.#tidy(claim, ended.end)
   }
 
-  #finish(row: TaskRow, claim: Claim, run: Run, { end, error }: Ended): Promise<boolean> {
+  #finish(row: TaskRow, claim: Claim, run: LeasedTaskRun, { end, error }: Ended): Promise<boolean> {
     const { rows, publishFailure } = this.#parts
     return rows.finish(claim, end, run.standing, this.#filesOf(run), async () => {
       if (end.failure === undefined) return
@@ -160,7 +160,7 @@ export class TaskRunner {
     })
   }
 
-  #filesOf(run: Run): string | undefined {
+  #filesOf(run: LeasedTaskRun): string | undefined {
     return run.hasWritten ? this.#parts.artifacts.disk : undefined
   }
 

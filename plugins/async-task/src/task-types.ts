@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/admin'
+import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { encodeJson } from '@plinth/events'
 import { localize } from '@plinth/kernel'
 import type { TaskHandler, TaskType } from './contract.ts'
@@ -9,7 +9,7 @@ import { asyncTaskError } from './declarations.ts'
  * tasks.
  */
 export const typeLabels = (types: TaskTypes): LabelSource =>
-  listedLabels((locale) =>
+  createStaticLabelSource((locale) =>
     types.ids.map((id) => ({ id, name: localize(types.find(id)?.type.displayName ?? id, locale) })),
   )
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { purgeTask } from '@plinth/coordination'
+import { createPurgeTask } from '@plinth/coordination'
 import { type Database, type database, findPage, type KeyValue } from '@plinth/database'
 import { errorReason, type Logger, type ScheduledTaskContext } from '@plinth/kernel'
 import type { storage } from '@plinth/storage'
@@ -17,7 +17,7 @@ const longTexts = ['params', 'note', 'failure'] as const
  * Removes finished tasks after their retention time. The files of a task are removed first. If this fails, the task
  * stays.
  */
-export const purge = purgeTask<Uses>('platform.async-task', {
+export const purgeFinishedTasks = createPurgeTask<Uses>('platform.async-task', {
   displayName: { en: 'Remove old asynchronous tasks and their files', 'zh-CN': '清理旧的异步任务及其文件' },
   old: (context) => [
     {

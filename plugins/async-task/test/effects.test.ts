@@ -2,7 +2,7 @@
 import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
-import { Probe, report, startTasks } from './fixtures/product.ts'
+import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const minute = 60_000
 
@@ -17,7 +17,7 @@ async function startProbe(config: KeyValues) {
   const probe = new Probe()
   const started = await startTasks(t, await sqlite(), {
     config,
-    handle: (tasks) => tasks.handle(report, probe.handle),
+    handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
   })
   t.teardown(() => probe.release())
   return { ...started, probe }
@@ -31,7 +31,7 @@ t.test('a full queue rejects tasks', async (t) => {
       const { tasks, probe } = await startProbe({ 'platform.async-task.concurrency': 1, ...others, ...config })
       const found = []
       for (let index = 0; index < 5; index++) {
-        const submitted = tasks.submit(report, { rows: 1 }, { ownerId: ownerOf(index) }).then(
+        const submitted = tasks.submit(reportTaskType, { rows: 1 }, { ownerId: ownerOf(index) }).then(
           () => 'submitted',
           ({ reason }: { reason: string }) => reason,
         )
@@ -58,7 +58,7 @@ t.test('some tasks run at the same time', async (t) => {
     changed: 1,
     observe: async (config, key) => {
       const { tasks, probe, db } = await startProbe(config)
-      for (const ownerId of [1, 2, 3]) await tasks.submit(report, { rows: 1 }, { ownerId })
+      for (const ownerId of [1, 2, 3]) await tasks.submit(reportTaskType, { rows: 1 }, { ownerId })
       await probe.begun(Number(config[key]))
       for (let count = 0; count < 20; count++) await db.query('select 1 as one')
       return probe.maxConcurrent
@@ -72,7 +72,7 @@ t.test('a task is cancelled at its deadline', async (t) => {
     changed: '10m',
     observe: async (config) => {
       const { tasks, probe, clock } = await startProbe({ 'platform.async-task.lease': '1h', ...config })
-      await tasks.submit(report, { rows: 1 }, { ownerId: 1 })
+      await tasks.submit(reportTaskType, { rows: 1 }, { ownerId: 1 })
       const { signal } = await probe.begun(1)
       await clock.advance(10 * minute)
       return signal.aborted
@@ -87,9 +87,9 @@ t.test('a finished task is stored as long as its retention', async (t) => {
     observe: async (config) => {
       const { tasks, clock, reaches, running } = await startTasks(t, await sqlite(), {
         config,
-        handle: (tasks) => tasks.handle(report, () => {}),
+        handle: (tasks) => tasks.handle(reportTaskType, () => {}),
       })
-      await reaches((await tasks.submit(report, { rows: 1 }, { ownerId: 1 })).id, 'succeeded')
+      await reaches((await tasks.submit(reportTaskType, { rows: 1 }, { ownerId: 1 })).id, 'succeeded')
       clock.shiftWallClock(120 * minute)
       const purge = running.scheduledTasks.find(({ name }) => name === 'async-task.purge')
       await purge?.run(new AbortController().signal)
@@ -141,9 +141,9 @@ t.test('the task of a dead instance is taken over', async (t) => {
       clock,
       config,
       roles: ['web'],
-      handle: (tasks) => tasks.handle(report, () => {}),
+      handle: (tasks) => tasks.handle(reportTaskType, () => {}),
     })
-    const { id } = await web.tasks.submit(report, { rows: 1 }, { ownerId: 1 })
+    const { id } = await web.tasks.submit(reportTaskType, { rows: 1 }, { ownerId: 1 })
     await web.db.execute(
       `update async_task set status = 'running', holder = 'dead:1', fence = fence + 1, attempts = 2, started_at = ?`,
       [new Date(clock.now())],
@@ -151,7 +151,7 @@ t.test('the task of a dead instance is taken over', async (t) => {
     const { passed } = await startTasks(t, db, {
       clock,
       config,
-      handle: (tasks) => tasks.handle(report, probe.handle),
+      handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
     })
     t.teardown(() => probe.release())
     await passed()

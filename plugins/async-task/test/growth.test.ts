@@ -5,7 +5,7 @@ import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
-import { comes, report, startTasks } from './fixtures/product.ts'
+import { advanceUntil, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const many = 10_000
 const longAgo = new Date(Date.UTC(2001, 0, 1))
@@ -32,7 +32,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever the 
     running,
     clock,
   } = await startTasks(t, db, {
-    handle: (tasks) => tasks.handle(report, () => {}),
+    handle: (tasks) => tasks.handle(reportTaskType, () => {}),
   })
   const columns = `id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat, created_at,
     finished_at, artifact_disk`
@@ -51,8 +51,8 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever the 
   await database.execute(isMysql(database) ? 'analyze table async_task' : 'analyze async_task')
 
   const { statements, clear, plansOf } = watchStatements(database, 'async_task')
-  await rejectsWith(t, tasks.submit(report, { rows: 1 }, { ownerId: 7 }), { message: /Too many tasks/ })
-  await comes(clock, () => [...statements.keys()].some((sql) => sql.includes('turn >= 0')), 'a worker looks')
+  await rejectsWith(t, tasks.submit(reportTaskType, { rows: 1 }, { ownerId: 7 }), { message: /Too many tasks/ })
+  await advanceUntil(clock, () => [...statements.keys()].some((sql) => sql.includes('turn >= 0')), 'a worker looks')
   const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, count: 'capped' } as const
   const none = { type: 'shop.none' }
   const { items, next } = await tasks.list({ status: 'queued' }, { size: 20, count: 'none' })

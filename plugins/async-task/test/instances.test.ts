@@ -7,7 +7,7 @@ import { definePlugin, type Role } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { onEachEngine, owner } from './fixtures/engines.ts'
-import { Probe, report, startTasks } from './fixtures/product.ts'
+import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 /** Changes the row of a task as if the instance that ran the task had died. */
 async function abandon(
@@ -38,7 +38,7 @@ onEachEngine('two instances: each task runs once, and no more than allowed at a 
         'platform.async-task.queue.per-owner': 1000,
       },
       handle: (tasks) =>
-        tasks.handle(report, async ({ rows }) => {
+        tasks.handle(reportTaskType, async ({ rows }) => {
           ran.push(rows)
           most[instance] = Math.max(most[instance] ?? 0, ++(atOnce[instance] as number))
           // Waits a little. A task that must not start yet would start in this time.
@@ -50,7 +50,7 @@ onEachEngine('two instances: each task runs once, and no more than allowed at a 
   await start(1)
   const web = await start(2, ['web'])
   const ids: number[] = []
-  for (let rows = 0; rows < 40; rows++) ids.push((await web.tasks.submit(report, { rows }, owner)).id)
+  for (let rows = 0; rows < 40; rows++) ids.push((await web.tasks.submit(reportTaskType, { rows }, owner)).id)
   const isDone = async () => {
     await clock.advance(1000)
     return (await one.tasks.list({ status: 'succeeded' }, { count: 'exact' })).total === ids.length
@@ -91,12 +91,12 @@ onEachEngine(
       clock,
       config,
       roles: ['web'],
-      handle: (tasks) => tasks.handle(report, () => {}),
+      handle: (tasks) => tasks.handle(reportTaskType, () => {}),
     })
     const [retried, exhausted, unwanted] = [
-      await web.tasks.submit(report, { rows: 1 }, owner),
-      await web.tasks.submit(report, { rows: 2 }, owner),
-      await web.tasks.submit(report, { rows: 3 }, owner),
+      await web.tasks.submit(reportTaskType, { rows: 1 }, owner),
+      await web.tasks.submit(reportTaskType, { rows: 2 }, owner),
+      await web.tasks.submit(reportTaskType, { rows: 3 }, owner),
     ]
     await abandon(web, retried.id)
     await abandon(web, exhausted.id, { attempts: 2 })
@@ -107,7 +107,7 @@ onEachEngine(
       clock,
       config,
       plugins: [listener],
-      handle: (tasks) => tasks.handle(report, probe.handle),
+      handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
     })
     await one.passed()
     await clock.advance(19_000)

@@ -4,9 +4,9 @@ import type { TaskContext } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { leaseSeconds, livesTo } from '../../coordination/test/fixtures/instances.ts'
+import { leaseSeconds, runUntilBeat } from '../../coordination/test/fixtures/instances.ts'
 import { onEachEngine, owner } from './fixtures/engines.ts'
-import { comes, Probe, report, startTasks } from './fixtures/product.ts'
+import { advanceUntil, Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 onEachEngine('an instance that loses a task gets an aborted signal and records nothing', async (t, db, engine) => {
   const contexts: TaskContext[] = []
@@ -15,21 +15,21 @@ onEachEngine('an instance that loses a task gets an aborted signal and records n
   const one = await startTasks(t, db, {
     config,
     handle: (tasks) =>
-      tasks.handle(report, async (_, context) => {
+      tasks.handle(reportTaskType, async (_, context) => {
         contexts.push(context)
         await ends[contexts.length - 1]?.promise
       }),
   })
   t.teardown(() => ends.map(({ resolve }) => resolve()))
   const { tasks, clock, db: database } = one
-  const { id } = await tasks.submit(report, { rows: 1 }, owner)
+  const { id } = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await until(() => contexts.length === 1, 'it begins')
   const beats = async () => {
     const [row] = await database.query<{ beat: number | string }>('select beat from async_task where id = ?', [id])
     return Number(row?.beat)
   }
   const { signal } = contexts[0] as TaskContext
-  await livesTo({ clock, signal, beats }, 12)
+  await runUntilBeat({ clock, signal, beats }, 12)
   t.equal(signal.aborted, false, 'signs of life keep the lease')
   await database.execute(`update async_task set fence = fence + 1, holder = 'thief:1' where id = ?`, [id])
   await clock.advance(6000)
@@ -42,7 +42,7 @@ onEachEngine('an instance that loses a task gets an aborted signal and records n
   t.hasStrict(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
   t.match(await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
 
-  const second = await tasks.submit(report, { rows: 1 }, owner)
+  const second = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await until(() => contexts.length === 2, 'the next begins')
   await database.execute('alter table async_task rename to hidden_task')
   for (let seconds = 0; seconds < 18; seconds++) await clock.advance(1000)
@@ -59,10 +59,10 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   const second = new Probe()
   const config = { ...engine, 'platform.async-task.lease': '1h', 'platform.async-task.max-attempts': 1 }
   const start = (probe: Probe) =>
-    startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(report, probe.handle) })
+    startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(reportTaskType, probe.handle) })
   const one = await start(first)
-  const kept = await one.tasks.submit(report, { rows: 1 }, owner)
-  const unwanted = await one.tasks.submit(report, { rows: 1 }, owner)
+  const kept = await one.tasks.submit(reportTaskType, { rows: 1 }, owner)
+  const unwanted = await one.tasks.submit(reportTaskType, { rows: 1 }, owner)
   const run = await first.begun(1)
   await first.begun(2)
   const idle = await start(second)
@@ -82,7 +82,7 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   t.equal(second.runs.length, 0, 'not before the handlers have ended')
   first.release()
   await stopped
-  await comes(clock, () => second.runs.length === 1, 'the other one begins')
+  await advanceUntil(clock, () => second.runs.length === 1, 'the other one begins')
   t.match(second.runs, [{ attempt: 1 }], 'what was given back does not count as an attempt')
   second.release()
   await two.reaches(kept.id, 'succeeded')
@@ -102,13 +102,13 @@ onSqlite(
     const one = await startTasks(t, db, {
       config,
       handle: (tasks) =>
-        tasks.handle(report, async (_, { signal, writeArtifact }) => {
+        tasks.handle(reportTaskType, async (_, { signal, writeArtifact }) => {
           await writeArtifact({ name: 'report.csv' }, text('of the first'))
           hasWritten.resolve()
           await new Promise((resolve) => signal.addEventListener('abort', resolve))
         }),
     })
-    const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
+    const { id } = await one.tasks.submit(reportTaskType, { rows: 1 }, owner)
     await hasWritten.promise
     const list = one.storage.list.bind(one.storage)
     const isTidying = Promise.withResolvers<void>()
@@ -123,9 +123,15 @@ onSqlite(
     const two = await startTasks(t, db, {
       config,
       handle: (tasks) =>
-        tasks.handle(report, (_, { writeArtifact }) => writeArtifact({ name: 'report.csv' }, text('of the second'))),
+        tasks.handle(reportTaskType, (_, { writeArtifact }) =>
+          writeArtifact({ name: 'report.csv' }, text('of the second')),
+        ),
     })
-    await comes(two.clock, async () => (await two.tasks.get(id)).status === 'succeeded', 'the task is taken over')
+    await advanceUntil(
+      two.clock,
+      async () => (await two.tasks.get(id)).status === 'succeeded',
+      'the task is taken over',
+    )
     goesOn.resolve()
     await stopped
     t.same(await two.paths(), [(await two.tasks.get(id)).artifact?.path])
@@ -135,9 +141,9 @@ onSqlite(
 onEachDatabase(t, 'if other work uses up the connection pool, no running task loses its lease', async (t, db) => {
   const probe = new Probe()
   const config = { 'platform.async-task.lease': `${leaseSeconds}s`, 'platform.database.pool-size': 2 }
-  const one = await startTasks(t, db, { config, handle: (tasks) => tasks.handle(report, probe.handle) })
+  const one = await startTasks(t, db, { config, handle: (tasks) => tasks.handle(reportTaskType, probe.handle) })
   t.teardown(() => probe.release())
-  const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
+  const { id } = await one.tasks.submit(reportTaskType, { rows: 1 }, owner)
   const run = await probe.begun(1)
   const beats = async () => {
     const statement = 'select beat from async_task where id = ?'
@@ -159,7 +165,7 @@ onEachDatabase(t, 'if other work uses up the connection pool, no running task lo
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()
-  await livesTo({ clock: one.clock, signal: run.signal, beats }, before + 6)
+  await runUntilBeat({ clock: one.clock, signal: run.signal, beats }, before + 6)
   t.equal(run.signal.aborted, false, 'the lease is kept')
   end.resolve()
   await Promise.all([common, ...holders.map((held) => held())])
@@ -171,17 +177,17 @@ onEachEngine('another instance can cancel a running task', async (t, db, engine)
   const clock = manualClock()
   const probe = new Probe()
   const config = { ...engine, 'platform.async-task.lease': '1h' }
-  const one = await startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(report, probe.handle) })
+  const one = await startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(reportTaskType, probe.handle) })
   const web = await startTasks(t, db, {
     clock,
     config,
     roles: ['web'],
-    handle: (tasks) => tasks.handle(report, () => {}),
+    handle: (tasks) => tasks.handle(reportTaskType, () => {}),
   })
-  const { id } = await web.tasks.submit(report, { rows: 1 }, owner)
-  await comes(clock, () => probe.runs.length === 1, 'it begins')
+  const { id } = await web.tasks.submit(reportTaskType, { rows: 1 }, owner)
+  await advanceUntil(clock, () => probe.runs.length === 1, 'it begins')
   await web.tasks.cancel(id)
-  await comes(clock, () => probe.runs[0]?.signal.aborted, 'the signal aborts')
+  await advanceUntil(clock, () => probe.runs[0]?.signal.aborted, 'the signal aborts')
   probe.release()
   await one.reaches(id, 'cancelled')
 })

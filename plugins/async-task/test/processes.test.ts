@@ -7,7 +7,7 @@ import { type JsonValue, systemClock } from '@plinth/kernel'
 import { type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { ownRedisKeys, report, startTasks } from './fixtures/product.ts'
+import { reportTaskType, startTasks, useSeparateRedisKeys } from './fixtures/product.ts'
 
 const program = new URL('fixtures/worker-process.ts', import.meta.url)
 const lines = 25
@@ -38,7 +38,7 @@ async function killingAndStopping(
     config,
     roles: ['web'],
     clock: systemClock,
-    handle: (tasks) => tasks.handle(report, () => {}),
+    handle: (tasks) => tasks.handle(reportTaskType, () => {}),
   })
   const { tasks, storage, paths } = observer
   const whole = { ...db.config, ...config, 'platform.storage.root': observer.root }
@@ -61,7 +61,7 @@ async function killingAndStopping(
   const ids: number[] = []
   const submit = async () => {
     for (let count = 0; count < perRound; count++) {
-      ids.push((await tasks.submit(report, { rows: lines }, { ownerId: 7 })).id)
+      ids.push((await tasks.submit(reportTaskType, { rows: lines }, { ownerId: 7 })).id)
     }
   }
   /** Waits until the process has started a task. Other processes may take the existing tasks first. */
@@ -120,5 +120,5 @@ t.test('two processes, one killed and one stopped while they work: embedded', as
 })
 
 t.test('two processes, one killed and one stopped while they work: bullmq', { skip: skipRedis }, async (t) => {
-  onEachDatabase(t, 'bullmq', (t, db) => killingAndStopping(t, db, ownRedisKeys(t)))
+  onEachDatabase(t, 'bullmq', (t, db) => killingAndStopping(t, db, useSeparateRedisKeys(t)))
 })

@@ -7,7 +7,7 @@ import { BusinessError, definePlugin } from '@plinth/kernel'
 import { assertKeyEffect, type KeyValues, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { comes, Probe, report, startTasks } from './fixtures/product.ts'
+import { advanceUntil, Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const root = '/api/v1/async-tasks'
 const password = 'correct horse battery staple'
@@ -37,7 +37,7 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
       ...config,
     },
     handle: (tasks) =>
-      tasks.handle(report, async ({ rows }, context) => {
+      tasks.handle(reportTaskType, async ({ rows }, context) => {
         if (rows === 0) throw new BusinessError('409', 'gone', { reason: 'shop.gone', params: { code: 'x1' } })
         if (rows === 9) return probe.handle(undefined, context)
         context.progress(50, { en: 'writing', 'zh-CN': '写入中' })
@@ -69,7 +69,8 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   }
   const call = async (who: Who, url: string, method: 'GET' | 'POST' = 'GET', language = 'en') =>
     (await raw(who, url, method, { 'accept-language': language })).json()
-  const submit = (ownerId: number, rows: number) => running.service(asyncTasks).submit(report, { rows }, { ownerId })
+  const submit = (ownerId: number, rows: number) =>
+    running.service(asyncTasks).submit(reportTaskType, { rows }, { ownerId })
   /** Calls a user or role operation as the administrator. */
   const administer = async (method: 'POST' | 'PUT' | 'DELETE', path: string, payload: object = {}) => {
     const headers = { authorization: `Bearer ${tokens.root}` }
@@ -290,11 +291,11 @@ onSqlite(t, 'waiting and running tasks of a disabled or deleted user end', async
   const runs = [await probe.begun(1), await probe.begun(2)]
   await administer('PUT', `users/${ann.id}`, { enabled: false })
   await administer('DELETE', `users/${bob.id}`)
-  await comes(clock, () => runs.every(({ signal }) => signal.aborted), 'both are told to end')
+  await advanceUntil(clock, () => runs.every(({ signal }) => signal.aborted), 'both are told to end')
   probe.release()
   for (const { id } of running) t.hasStrict(await reaches(id, 'cancelled'), { status: 'cancelled', artifact: null })
   for (const { id: ownerId } of [ann, bob]) {
-    const { id } = await tasks.submit(report, { rows: 2 }, { ownerId })
+    const { id } = await tasks.submit(reportTaskType, { rows: 2 }, { ownerId })
     t.match(await reaches(id, 'cancelled'), { attempts: 0, artifact: null }, 'it is never begun')
   }
 })

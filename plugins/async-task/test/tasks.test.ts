@@ -9,7 +9,7 @@ import type { Disk } from '@plinth/storage'
 import t from 'tap'
 import { Type } from 'typebox'
 import { diskPlugin, memoryDisk } from '../../storage/test/fixtures/memory-disk.ts'
-import { Probe, report, startTasks } from './fixtures/product.ts'
+import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -20,7 +20,7 @@ onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async 
   const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
   const { tasks, clock, reaches, passed, storage, paths } = await startTasks(t, db, {
     handle: (tasks) =>
-      tasks.handle(report, async ({ rows }, context) => {
+      tasks.handle(reportTaskType, async ({ rows }, context) => {
         seen.push(context)
         context.progress(40.9, { en: 'counting', 'zh-CN': '统计中' })
         await steps[0].promise
@@ -31,7 +31,7 @@ onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async 
         await context.writeCsv({ name: 'rules "1".CSV' }, [{ title: 'n', value: (n: number) => n }], lines)
       }),
   })
-  const queued = await tasks.submit(report, { rows: 3 }, { ...owner, locale: 'zh-CN' })
+  const queued = await tasks.submit(reportTaskType, { rows: 3 }, { ...owner, locale: 'zh-CN' })
   t.hasStrict(queued, {
     type: 'shop.report',
     ownerId: 7,
@@ -80,18 +80,18 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
     reaches,
     passed,
     db: database,
-  } = await startTasks(t, db, { handle: (tasks) => tasks.handle(report, probe.handle) })
+  } = await startTasks(t, db, { handle: (tasks) => tasks.handle(reportTaskType, probe.handle) })
   // Runs outside of the transaction, on another connection. SQLite has only one connection, so nothing can be read
   // before the commit.
   const othersPass = db.dialect === 'sqlite' ? async () => {} : AsyncResource.bind(passed)
   const rolledBack = database.transactional(async () => {
-    await tasks.submit(report, { rows: 1 }, owner)
+    await tasks.submit(reportTaskType, { rows: 1 }, owner)
     throw new Error('no')
   })
   await rejectsWith(t, rolledBack, { message: 'no' })
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0)
   const { id } = await database.transactional(async () => {
-    const task = await tasks.submit(report, { rows: 1 }, owner)
+    const task = await tasks.submit(reportTaskType, { rows: 1 }, owner)
     await othersPass()
     t.equal(probe.runs.length, 0, 'not before the commit')
     return task
@@ -131,7 +131,7 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
   } = await startTasks(t, db, {
     plugins: [listener],
     handle: (tasks) =>
-      tasks.handle(report, async (_, context) => {
+      tasks.handle(reportTaskType, async (_, context) => {
         const content = (async function* () {
           yield 'half a result'
         })()
@@ -141,7 +141,7 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
   })
   const failures: unknown[] = []
   for (let count = thrown.length; count > 0; count--) {
-    const { id } = await tasks.submit(report, { rows: 1 }, owner)
+    const { id } = await tasks.submit(reportTaskType, { rows: 1 }, owner)
     const { failure, artifact } = await reaches(id, 'failed')
     t.equal(artifact, null)
     failures.push(failure)
@@ -185,8 +185,8 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
     db: database,
   } = await startTasks(t, db, {
     handle(tasks) {
-      tasks.handle(report, () => {})
-      throwsWith(t, () => tasks.handle(report, () => {}), { code: 'PLINTH_ASYNC_TASK_TYPE_TAKEN' })
+      tasks.handle(reportTaskType, () => {})
+      throwsWith(t, () => tasks.handle(reportTaskType, () => {}), { code: 'PLINTH_ASYNC_TASK_TYPE_TAKEN' })
       const unknown = { displayName: 'x', params: Type.Object({}), readPermission: 'shop:nobody:declares' }
       throwsWith(t, () => tasks.handle(taskType('shop.guarded', unknown), () => {}), {
         code: 'PLINTH_ASYNC_TASK_PERMISSION',
@@ -195,20 +195,24 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
     },
   })
   const misfit = { code: 'PLINTH_ASYNC_TASK_PARAMS' }
-  await rejectsWith(t, tasks.submit(report, { rows: -1 }, owner), { ...misfit, message: /\/rows/ })
-  await rejectsWith(t, tasks.submit(report, { rows: 1, large: 'x'.repeat(70_000) } as { rows: number }, owner), misfit)
-  await rejectsWith(t, tasks.submit(report, undefined as never, owner), misfit)
-  await rejectsWith(t, tasks.submit(report, { rows: 1n } as never, owner), misfit)
+  await rejectsWith(t, tasks.submit(reportTaskType, { rows: -1 }, owner), { ...misfit, message: /\/rows/ })
+  await rejectsWith(
+    t,
+    tasks.submit(reportTaskType, { rows: 1, large: 'x'.repeat(70_000) } as { rows: number }, owner),
+    misfit,
+  )
+  await rejectsWith(t, tasks.submit(reportTaskType, undefined as never, owner), misfit)
+  await rejectsWith(t, tasks.submit(reportTaskType, { rows: 1n } as never, owner), misfit)
   await rejectsWith(t, tasks.submit(stranger, {}, owner), { code: 'PLINTH_ASYNC_TASK_TYPE_UNKNOWN' })
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0)
   for (const id of ['export', 'Shop.export', 'shop.', `shop.${'x'.repeat(60)}`]) {
     t.throws(() => taskType(id, { displayName: 'x', params: Type.Object({}) }), RangeError)
   }
 
-  const { id } = await tasks.submit(report, { rows: 1 }, owner)
+  const { id } = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await reaches(id, 'succeeded')
   await database.execute(`update async_task set status = 'queued', params = ? where id = ?`, ['{"rows":"many"}', id])
-  const again = await tasks.submit(report, { rows: 1 }, owner)
+  const again = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await reaches(again.id, 'succeeded')
   t.hasStrict(await reaches(id, 'failed'), { failure: { reason: 'async-task.params-outdated' } })
 
@@ -217,7 +221,7 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
        created_at) values (1, 'shop.gone', 7, 'en', '{}', 'queued', ?, 0, 0, 0, 0, ?)`,
     [false, new Date()],
   )
-  const last = await tasks.submit(report, { rows: 1 }, owner)
+  const last = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await reaches(last.id, 'succeeded')
   t.hasStrict(
     await tasks.get(1),
@@ -235,7 +239,7 @@ onSqlite(t, 'a file has a name, and a task has one file', async (t, db) => {
   const attempt = (work: Promise<void>) => work.catch((error: unknown) => problems.push((error as Error).message))
   const { tasks, reaches } = await startTasks(t, db, {
     handle: (tasks) =>
-      tasks.handle(report, async (_, context) => {
+      tasks.handle(reportTaskType, async (_, context) => {
         for (const name of ['', 'x'.repeat(201), 'a\nb']) await attempt(context.writeArtifact({ name }, content()))
         const first = context.writeArtifact({ name: '../../a b/报告' }, content())
         await attempt(context.writeArtifact({ name: 'second' }, content()))
@@ -243,7 +247,7 @@ onSqlite(t, 'a file has a name, and a task has one file', async (t, db) => {
         await attempt(context.writeArtifact({ name: 'third' }, content()))
       }),
   })
-  const { id } = await tasks.submit(report, { rows: 1 }, owner)
+  const { id } = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   const { artifact } = await reaches(id, 'succeeded')
   t.match(artifact, { name: '../../a b/报告', path: `async-task/${id}/1`, size: 1 })
   t.match(problems, [...Array(3).fill(/not a valid file name/), ...Array(2).fill(/already has a file/)])
@@ -256,10 +260,10 @@ onEachDatabase(
     const probe = new Probe()
     const { tasks, clock, reaches, passed } = await startTasks(t, db, {
       config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
-      handle: (tasks) => tasks.handle(report, probe.handle),
+      handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
     })
-    const first = await tasks.submit(report, { rows: 1 }, owner)
-    const second = await tasks.submit(report, { rows: 2 }, owner)
+    const first = await tasks.submit(reportTaskType, { rows: 1 }, owner)
+    const second = await tasks.submit(reportTaskType, { rows: 2 }, owner)
     const run = await probe.begun(1)
     t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
     t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
@@ -271,7 +275,7 @@ onEachDatabase(
     run.end.resolve()
     t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
 
-    const third = await tasks.submit(report, { rows: 3 }, owner)
+    const third = await tasks.submit(reportTaskType, { rows: 3 }, owner)
     const stubborn = await probe.begun(2)
     await tasks.cancel(third.id)
     await until(() => stubborn.signal.aborted, 'the signal aborts')
@@ -284,7 +288,7 @@ onEachDatabase(
     }
     await clock.advance(30_000)
     await reaches(third.id, 'cancelled')
-    const fourth = await tasks.submit(report, { rows: 4 }, owner)
+    const fourth = await tasks.submit(reportTaskType, { rows: 4 }, owner)
     const next = await probe.begun(3)
     t.pass('a handler that never ends holds up nobody')
     next.end.resolve()
@@ -301,11 +305,11 @@ onSqlite(t, 'a task that runs too long fails, whether its handler obeys the sign
   const probe = new Probe()
   const { tasks, clock, reaches, passed } = await startTasks(t, db, {
     config: { 'platform.async-task.lease': '1h', 'platform.async-task.deadline': '10m' },
-    handle: (tasks) => tasks.handle(report, probe.handle),
+    handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
   })
-  const obedient = await tasks.submit(report, { rows: 1 }, owner)
+  const obedient = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   const run = await probe.begun(1)
-  const stubborn = await tasks.submit(report, { rows: 1 }, owner)
+  const stubborn = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await probe.begun(2)
   await clock.advance(10 * minute - 1)
   await passed()
@@ -328,9 +332,9 @@ onEachDatabase(t, 'a full queue rejects tasks, for all owners and for a single o
       'platform.async-task.queue.capacity': 4,
       'platform.async-task.queue.per-owner': 3,
     },
-    handle: (tasks) => tasks.handle(report, probe.handle),
+    handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
   })
-  const submit = (ownerId: number) => tasks.submit(report, { rows: 1 }, { ownerId })
+  const submit = (ownerId: number) => tasks.submit(reportTaskType, { rows: 1 }, { ownerId })
   const first = await submit(1)
   const run = await probe.begun(1)
   await submit(1)
@@ -356,10 +360,16 @@ onEachDatabase(t, 'a task that a stopping instance returns is the next to begin'
     // The third task of the first owner runs until its instance stops.
     if (begun.length === 3) await until(() => signal.aborted, 'the instance stops')
   }
-  const web = await startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
-  const submit = async (ownerId: number, rows: number) => (await web.tasks.submit(report, { rows }, { ownerId })).id
+  const web = await startTasks(t, db, {
+    config,
+    roles: ['web'],
+    handle: (tasks) => tasks.handle(reportTaskType, () => {}),
+  })
+  const submit = async (ownerId: number, rows: number) =>
+    (await web.tasks.submit(reportTaskType, { rows }, { ownerId })).id
   for (const rows of [0, 1, 2]) await submit(1, rows)
-  const start = () => startTasks(t, db, { config, roles: ['worker'], handle: (tasks) => tasks.handle(report, run) })
+  const start = () =>
+    startTasks(t, db, { config, roles: ['worker'], handle: (tasks) => tasks.handle(reportTaskType, run) })
   const first = await start()
   await until(() => begun.length === 3, 'the third one begins')
   // The tasks of this owner have lower turn numbers than the third task, so they come first.
@@ -373,11 +383,12 @@ onEachDatabase(t, 'a task that a stopping instance returns is the next to begin'
 
 onEachDatabase(t, 'exactly as many concurrent submissions are accepted as the limits allow', async (t, db) => {
   const config = { 'platform.async-task.queue.capacity': 25, 'platform.async-task.queue.per-owner': 10 }
-  const start = () => startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
+  const start = () =>
+    startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(reportTaskType, () => {}) })
   const instances = [await start(), await start()]
   const outcomes = async (owners: readonly number[]) => {
     const submits = owners.map(async (ownerId, index) =>
-      (instances[index % 2] as (typeof instances)[0]).tasks.submit(report, { rows: 1 }, { ownerId }).then(
+      (instances[index % 2] as (typeof instances)[0]).tasks.submit(reportTaskType, { rows: 1 }, { ownerId }).then(
         () => 'taken',
         (error: { reason?: string }) => error.reason ?? String(error),
       ),
@@ -400,7 +411,7 @@ onEachDatabase(t, 'tasks of different owners alternate, however many tasks one o
   const started = await startTasks(t, db, {
     config,
     handle: (tasks) =>
-      tasks.handle(report, async ({ rows }, { ownerId }) => {
+      tasks.handle(reportTaskType, async ({ rows }, { ownerId }) => {
         begun.push(`${ownerId}-${rows}`)
         await first.promise
       }),
@@ -408,7 +419,7 @@ onEachDatabase(t, 'tasks of different owners alternate, however many tasks one o
   const { tasks, reaches, db: database } = started
   let last = 0
   const submit = async (ownerId: number, count: number) => {
-    for (let rows = 0; rows < count; rows++) last = (await tasks.submit(report, { rows }, { ownerId })).id
+    for (let rows = 0; rows < count; rows++) last = (await tasks.submit(reportTaskType, { rows }, { ownerId })).id
     return last
   }
   // A task without a handler comes first in the queue. It must not block other tasks.
@@ -442,7 +453,7 @@ onEachDatabase(
     const { tasks, reaches } = await startTasks(t, db, {
       config: { 'platform.async-task.concurrency': 2, 'platform.async-task.queue.per-owner': 100 },
       handle: (tasks) =>
-        tasks.handle(report, async ({ rows }) => {
+        tasks.handle(reportTaskType, async ({ rows }) => {
           begun.push(rows)
           most = Math.max(most, ++atOnce)
           await until(() => begun.length > 1, 'two run at once')
@@ -452,7 +463,7 @@ onEachDatabase(
         }),
     })
     const ids: number[] = []
-    for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(report, { rows }, owner)).id)
+    for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(reportTaskType, { rows }, owner)).id)
     for (const id of ids) await reaches(id, 'succeeded')
     t.equal(most, 2)
     // If two tasks are taken together, one of them may start late. At most one other task can then overtake it.
@@ -475,7 +486,7 @@ onEachDatabase(t, 'finished tasks are deleted with their files after their reten
   const started = await startTasks(t, db, {
     config: { 'platform.async-task.retention': '1h' },
     handle: (tasks) =>
-      tasks.handle(report, async ({ rows }, context) => {
+      tasks.handle(reportTaskType, async ({ rows }, context) => {
         if (rows > 0) await context.writeCsv({ name: 'a.csv' }, [], [])
       }),
   })
@@ -484,12 +495,15 @@ onEachDatabase(t, 'finished tasks are deleted with their files after their reten
     const task = running.service(declaredTasks).scheduledTasks.find(({ name }) => name === 'async-task.purge')
     await task?.run(new AbortController().signal)
   }
-  const old = [await tasks.submit(report, { rows: 1 }, owner), await tasks.submit(report, { rows: 0 }, owner)]
+  const old = [
+    await tasks.submit(reportTaskType, { rows: 1 }, owner),
+    await tasks.submit(reportTaskType, { rows: 0 }, owner),
+  ]
   for (const { id } of old) await reaches(id, 'succeeded')
   await storage.put('local', `async-task/${old[1]?.id}/9.csv`, 'left by a run that was lost')
   await database.execute('update async_task set artifact_disk = ? where id = ?', ['local', old[1]?.id as number])
   clock.shiftWallClock(hour)
-  const young = await tasks.submit(report, { rows: 1 }, owner)
+  const young = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await reaches(young.id, 'succeeded')
   await purge()
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 3, 'not before the time is over')
@@ -521,13 +535,14 @@ onSqlite(t, 'deleting tasks without files reads no directory', async (t, db) => 
       'platform.storage.local-disk': 'memory',
     },
     handle: (tasks) =>
-      tasks.handle(report, async ({ rows }, context) => {
+      tasks.handle(reportTaskType, async ({ rows }, context) => {
         if (rows > 0) await context.writeCsv({ name: 'a.csv' }, [], [])
         if (rows > 1) throw new Error('after its file')
       }),
   })
   const ids: number[] = []
-  for (let count = 0; count < 70; count++) ids.push((await tasks.submit(report, { rows: count % 35 }, owner)).id)
+  for (let count = 0; count < 70; count++)
+    ids.push((await tasks.submit(reportTaskType, { rows: count % 35 }, owner)).id)
   for (const id of ids) await until(async () => (await tasks.get(id)).finishedAt !== null, `${id} ends`)
   clock.shiftWallClock(hour + 1)
   const withFile = 68

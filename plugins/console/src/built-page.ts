@@ -3,7 +3,7 @@ import { extname, join } from 'node:path'
 import { type BrowserPage, htmlText, type PageAsset, type PageRequest } from '@plinth/http'
 import { errorCodeOf } from '@plinth/kernel'
 import type { PageBuild } from './page-build.ts'
-import { noncePlaceholder, type PagePlaces } from './page-source.ts'
+import { noncePlaceholder, type PagePaths } from './page-source.ts'
 
 /** Inserts the title of the site into a built page: into the title element, and into a meta element for the scripts. */
 const branded = (page: string, siteTitle: string): string =>
@@ -106,7 +106,7 @@ const patienceMs = 5_000
 
 /** @param name name of a built page: `install`, `admin` */
 export function builtPage(
-  { output, former }: Pick<PagePlaces, 'output' | 'former'>,
+  { output, former }: Pick<PagePaths, 'output' | 'former'>,
   build: PageBuild,
   name: string,
 ): BrowserPage {

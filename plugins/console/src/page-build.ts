@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import type { Clock, Logger } from '@plinth/kernel'
-import { builtHash, type PagePlaces, sourceHash } from './page-source.ts'
+import { builtHash, type PagePaths, sourceHash } from './page-source.ts'
 
 /** Interval of progress messages in the log, and time limit of a build, in milliseconds. */
 const signOfLifeMs = 5_000
@@ -17,7 +17,7 @@ const shownLines = 20
  * are logged and never thrown, because the product also works without pages.
  */
 export class PageBuild {
-  readonly #places: PagePlaces
+  readonly #places: PagePaths
   readonly #clock: Clock
   readonly #log: Logger
   readonly #stopped = new AbortController()
@@ -25,7 +25,7 @@ export class PageBuild {
   #run: Promise<void> = Promise.resolve()
   #isRunning = false
 
-  constructor(places: PagePlaces, { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+  constructor(places: PagePaths, { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#places = places
     this.#clock = clock
     this.#log = log

@@ -7,7 +7,7 @@ import { join, relative, sep } from 'node:path'
 export const noncePlaceholder = '__CSP_NONCE__'
 
 /** Absolute paths of the pages of a package. */
-export interface PagePlaces {
+export interface PagePaths {
   /** Directory of the package. */
   readonly root: string
   /** Sources of the browser pages. Only a checkout of the repository contains them. */
@@ -30,7 +30,7 @@ export interface PagePlaces {
 }
 
 /** @param root directory of the package */
-export function pagePathsOf(root: string): PagePlaces {
+export function pagePathsOf(root: string): PagePaths {
   const output = join(root, 'dist', 'web')
   return {
     root,
@@ -49,7 +49,7 @@ export function pagePathsOf(root: string): PagePlaces {
  * there are no sources, as in a published package. The function is synchronous, because reading two hundred small files
  * asynchronously takes five times as long during the start.
  */
-export function sourceHash({ root, sources, program, manifest }: PagePlaces): string | undefined {
+export function sourceHash({ root, sources, program, manifest }: PagePaths): string | undefined {
   const files = filesBelow(sources)
   if (files === undefined) return undefined
   const hash = createHash('sha256')
@@ -73,6 +73,6 @@ function filesBelow(directory: string): string[] | undefined {
 }
 
 /** Returns the hash of the sources of the built pages, or `undefined` if no pages are built. */
-export async function builtHash({ record }: PagePlaces): Promise<string | undefined> {
+export async function builtHash({ record }: PagePaths): Promise<string | undefined> {
   return readFile(record, 'utf8').catch(() => undefined)
 }

@@ -3,7 +3,14 @@ import { until } from '@plinth/kernel/testing'
 import type { Locator, Page, Route } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, signIn, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, findFrameAccessibilityProblems, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  findFrameAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  skip,
+} from './fixtures/browser.ts'
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 
@@ -33,7 +40,7 @@ t.test(
     await page.fill('input[autocomplete=current-password]', 'wrong')
     await page.click('button[type=submit]')
     t.match(await page.getByRole('alert').innerText(), /Wrong user name or password/)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await signIn(page)
     await page.locator('table').waitFor()
     t.equal(await page.locator('h1').innerText(), 'Users')
@@ -66,7 +73,7 @@ t.test(
     await page.getByRole('textbox', { name: 'Password' }).fill(password)
     await page.getByRole('combobox', { name: 'Roles' }).click()
     await page.getByRole('option', { name: 'Super administrator' }).click()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await page.getByRole('button', { name: 'Save' }).click()
     // The form stays open and shows the error of the server.
     await page
@@ -90,7 +97,7 @@ t.test(
     await page.getByLabel('Mobile number').fill('+8613800000000')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('+8613800000000').waitFor()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
 
     await page.getByRole('button', { name: 'Delete' }).click()
     const dialog = page.getByRole('dialog')
@@ -129,7 +136,7 @@ t.test('a user is exported and erased on the page of the user', { skip, timeout:
   const confirm = dialog.getByRole('button', { name: 'Erase' })
   await dialog.getByLabel(/Reason/).fill('ticket 12')
   t.ok(await confirm.isDisabled(), 'not before the name is typed')
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await dialog.getByLabel(/Type carla/).fill('carla')
   await confirm.click()
   await dialog.waitFor({ state: 'detached' })
@@ -150,7 +157,7 @@ t.test(
     await page.reload()
     const item = page.getByRole('listitem').filter({ hasText: 'Events that were not delivered' })
     t.match(await item.innerText(), /^1\s/)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await item.getByRole('link').click()
     await page.waitForURL(/events\.outbox\?status=failed$/)
     await page.getByRole('link', { name: 'probe.noted' }).waitFor()
@@ -214,7 +221,7 @@ t.test(
       /Handler\s+Delivered at\s+shop\.tell-warehouse\s+.*9998/,
     )
     t.match(await page.locator('dd dl').innerText(), /Order no\s+A-1/)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
 
     await page.goto(`${office?.url}events.backlog`)
     await page.locator('dl').first().waitFor()
@@ -249,7 +256,7 @@ t.test(
     const words = await Promise.all(spoken.map((id) => page.locator(`[id="${id}"]`).innerText()))
     t.match(words.join(' '), /This user name is taken\./)
     t.equal(await dialog.getByRole('alert').count(), 0, 'it is said once')
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await dialog.getByLabel('User name').fill('rosa')
     t.equal(await dialog.locator('input[aria-invalid=true]').count(), 0, 'what is typed anew is not judged yet')
 
@@ -264,7 +271,7 @@ t.test(
     }
     t.match(await dialog.getByRole('alert').innerText(), /From room\s+It is locked\./)
     t.equal(await dialog.locator('input[aria-invalid=true]').count(), 0)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     t.strictSame(complaints, [])
   },
 )
@@ -326,12 +333,12 @@ t.test(
     await pane.getByText('Your latest changes are not included.').waitFor()
     t.equal(await frame.getByText('From Ada & co to Bela').count(), 1, 'the last one that could be made')
     for (const colorScheme of ['light', 'dark'] as const) {
-      await prefer(page, colorScheme)
-      t.strictSame(await barriers(page), [], colorScheme)
+      await emulateColorScheme(page, colorScheme)
+      t.strictSame(await findAccessibilityProblems(page), [], colorScheme)
       t.strictSame(await findFrameAccessibilityProblems(page, 'iframe'), [], `the document in the frame ${colorScheme}`)
     }
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
+    t.equal(await findHorizontalOverflow(page), 0)
     const wider =
       '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("[role=dialog] form"))'
     t.equal(await page.evaluate(wider), 0)
@@ -463,7 +470,7 @@ t.test(
       /^zlarence/,
     ])
     await dialog.getByText('2 found').waitFor()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     t.equal(
       await dialog
         .locator('[aria-selected=true]')
@@ -495,7 +502,7 @@ t.test(
     await field.fill('zlara')
     t.match(await dialog.getByRole('alert').innerText(), /^Search failed in: Users\./)
     await dialog.getByText('No matches.').waitFor()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await page.unroute(/iam\/users\?keyword=/)
     await dialog.getByRole('button', { name: 'Reload' }).click()
     await dialog.getByRole('option', { name: 'zlara' }).waitFor()
@@ -530,7 +537,7 @@ t.test('each page in both languages and colour schemes, also on a phone', { skip
   for (const { href } of pages) {
     await english.page.goto(new URL(href, english.page.url()).href)
     await loaded(english.page)
-    t.strictSame(await barriers(english.page), [], `${href} en dark`)
+    t.strictSame(await findAccessibilityProblems(english.page), [], `${href} en dark`)
   }
   // Loading a page takes ten times as long as navigating within it, so the page is loaded only once.
   const chinese = await opened(t.teardown, '', { locale: 'zh-CN', colorScheme: 'dark' })
@@ -541,13 +548,13 @@ t.test('each page in both languages and colour schemes, also on a phone', { skip
     await tab.and(chinese.page.locator('[aria-current=page]')).waitFor()
     await loaded(chinese.page)
     for (const colorScheme of ['light', 'dark'] as const) {
-      await prefer(chinese.page, colorScheme)
-      t.strictSame(await barriers(chinese.page), [], `${href} zh-CN ${colorScheme}`)
+      await emulateColorScheme(chinese.page, colorScheme)
+      t.strictSame(await findAccessibilityProblems(chinese.page), [], `${href} zh-CN ${colorScheme}`)
     }
   }
   for (const { page, complaints } of [english, chinese]) {
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
+    t.equal(await findHorizontalOverflow(page), 0)
     t.strictSame(complaints, [])
   }
 })
@@ -572,10 +579,10 @@ t.test('on a phone the places are behind one button; a favourite page stays', { 
   t.equal(await access.getAttribute('aria-current'), 'true')
   t.equal(await favourites.getByRole('link').innerText(), 'Users')
   for (const colorScheme of ['light', 'dark'] as const) {
-    await prefer(page, colorScheme)
-    t.strictSame(await barriers(page), [], colorScheme)
+    await emulateColorScheme(page, colorScheme)
+    t.strictSame(await findAccessibilityProblems(page), [], colorScheme)
   }
-  t.equal(await overhang(page), 0)
+  t.equal(await findHorizontalOverflow(page), 0)
   await page.keyboard.press('Escape')
   await menu.and(page.locator(':focus')).waitFor()
   t.notOk(await access.isVisible())
@@ -614,7 +621,7 @@ t.test(
     await page.reload()
     const away = page.getByText('The server does not respond', { exact: false })
     await away.waitFor()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     const held: Route[] = []
     const requested = Promise.withResolvers<void>()
     await page.route('**/api/v1/iam/users/me', (route) => {
@@ -640,7 +647,7 @@ t.test(
 t.test('values in the address that the server rejects can be cleared', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, 'iam.users?enabled=maybe')
   await page.getByText('enabled must be', { exact: false }).waitFor()
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await page.getByRole('button', { name: 'Clear filters' }).click()
   await page.locator('table').waitFor()
   t.equal(await page.getByRole('button', { name: 'Clear filters' }).count(), 0)
@@ -658,12 +665,12 @@ t.test('a user who may not see a page is shown the missing permission', { skip, 
   await page.getByText('iam:user:view', { exact: false }).waitFor()
   t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'My account'], 'what everybody may see')
   t.equal(await page.locator('h1').innerText(), 'You do not have access to this page')
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await page.goto(`${office?.url}nothing.here`)
   await page.getByText('does not exist', { exact: false }).waitFor()
   t.equal(await page.locator('h1').innerText(), 'Page not found')
   t.match(await page.title(), /^Page not found · /)
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await page.getByRole('link', { name: 'Go to the overview' }).click()
   await page.waitForURL(office?.url ?? '')
   t.strictSame(complaints, [])
@@ -690,7 +697,7 @@ t.test(
       ['_blank', 'noopener noreferrer'],
     )
     t.match(await elsewhere.innerText(), /^hall\s*Opens in a new window$/)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await page.getByRole('heading', { name: 'On it' }).waitFor()
     const below = page.locator('section', { has: page.getByRole('heading', { name: 'On it' }) }).locator('tbody tr')
     await below.waitFor()
@@ -710,7 +717,7 @@ t.test(
     await dialog.getByLabel('Weight').fill('7')
     t.equal(await dialog.getByRole('button', { name: 'Move', exact: true }).count(), 0, 'what was shown counts no more')
     await dialog.getByRole('button', { name: 'Preview changes' }).click()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await dialog.getByRole('button', { name: 'Move', exact: true }).click()
     await dialog.locator('table').waitFor()
     t.match(await dialog.locator('tbody tr').innerText(), /Iliad\s+683/, 'the answer')

@@ -8,7 +8,7 @@ import { assertAmountUnits } from '../src/admin/amount-units.ts'
 import { chartData } from '../web/admin/charts/chart-data.ts'
 import { amountText, decimalOf, parseMinorUnits, unitOf, unitOfColumn } from '../web/admin/pages/amounts.ts'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
 
 t.test('minor units and decimal text are the same amount, with any size and scale', async (t) => {
   fc.assert(
@@ -267,12 +267,12 @@ t.test('lists and forms show amounts in the same unit', { skip, timeout: 300_000
   await submit.click()
   await dialog.getByText('121.956 g').waitFor()
   t.match((await dialog.getByRole('region').innerText()).replace(/\s+/g, ' '), /Before 123.456 g After 121.956 g/)
-  t.strictSame(await barriers(page), [])
-  await picture(page, 'amounts')
+  t.strictSame(await findAccessibilityProblems(page), [])
+  await saveScreenshot(page, 'amounts')
   await submit.click()
   await dialog.waitFor({ state: 'detached' })
   t.strictSame(moved, [{ asset: 'gold', sum: -1_500 }])
   await page.setViewportSize({ width: 390, height: 844 })
-  t.equal(await overhang(page), 0)
+  t.equal(await findHorizontalOverflow(page), 0)
   t.strictSame(complaints, [])
 })

@@ -6,12 +6,18 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { pagePathsOf } from '../src/page-source.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, prefer, skip } from './fixtures/browser.ts'
-import { lending } from './fixtures/lending.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  saveScreenshot,
+  skip,
+} from './fixtures/browser.ts'
+import { createLendingPlugin } from './fixtures/lending.ts'
 
 const stepMs = 30_000
 const clock = manualClock()
-const { plugin, served } = lending()
+const { plugin, served } = createLendingPlugin()
 const office = await startBackOffice(t.testdir(), (work) => t.teardown(work), { plugins: [plugin], clock })
 const { running, people, actor } = office
 const server = running.service(http)
@@ -58,7 +64,7 @@ t.test(
   async (t) => {
     const { page, complaints } = await openSignedIn(t.teardown, office.url)
     await page.getByRole('region', { name: 'Requests', exact: true }).getByText('No data yet').waitFor()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     t.strictSame(complaints, [])
   },
 )
@@ -126,8 +132,8 @@ t.test(
     t.match(await rows.first().innerText(), /\s5$/, 'the newest first')
     t.equal(await rows.count(), 82)
     t.match(await desk.innerText(), /Counted by \S+ · \d+ since /)
-    await picture(page, 'charts-light')
-    t.strictSame(await barriers(page), [])
+    await saveScreenshot(page, 'charts-light')
+    t.strictSame(await findAccessibilityProblems(page), [])
 
     await page.getByRole('radio', { name: 'Last day' }).focus()
     await page.keyboard.press('Space')
@@ -139,11 +145,11 @@ t.test(
     const chinese = page.getByRole('region', { name: 'At the desk 中文', exact: true })
     await chinese.waitFor()
     await page.getByText('最近一天').waitFor()
-    await prefer(page, 'dark')
+    await emulateColorScheme(page, 'dark')
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'charts-phone-dark')
+    t.equal(await findHorizontalOverflow(page), 0)
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'charts-phone-dark')
     t.strictSame(complaints, [])
   },
 )
@@ -156,7 +162,7 @@ t.test('a chart of an operation on the page of a third party', { skip, timeout: 
   await chart.getByText('Show numbers as a table').click()
   await chart.locator('tbody tr').first().waitFor()
   t.strictSame(await chart.locator('tr').allInnerTexts(), ['Time\tNorth\tsouth', 'Mar 3\t4\t–', 'Mar 1\t7\t1'])
-  await picture(page, 'charts-lending')
-  t.strictSame(await barriers(page), [])
+  await saveScreenshot(page, 'charts-lending')
+  t.strictSame(await findAccessibilityProblems(page), [])
   t.strictSame(complaints, [])
 })

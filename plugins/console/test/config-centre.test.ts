@@ -5,17 +5,17 @@ import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
-import { configured, departed, manyKeys } from './fixtures/configured.ts'
+import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
+import { configuredPlugin, manyKeys, removedPlugin } from './fixtures/configured.ts'
 
 const directory = t.testdir()
-const plugins = [systemConfig, systemConfigAdmin, configured]
+const plugins = [systemConfig, systemConfigAdmin, configuredPlugin]
 const key = (name: string) => `platform.demo.${name}`
 const by = { actor: { name: 'test' } }
 
 async function startConfigured() {
   const teardown = (work: () => Promise<void>) => t.teardown(work)
-  const first = await startBackOffice(directory, teardown, { plugins: [...plugins, departed] })
+  const first = await startBackOffice(directory, teardown, { plugins: [...plugins, removedPlugin] })
   const change = { key: 'platform.departed.colour', action: 'set', value: 'blue' } as const
   await first.running.service(configCentre).save([change], by)
   await first.running.stop('its plugin goes')
@@ -83,12 +83,12 @@ t.test('K-008 two keys are changed in one draft, with difference and reason', { 
   await dialog.getByText('2 values take effect immediately').waitFor()
   t.match((await dialog.innerText()).replace(/\s+/g, ' '), /10 → After: 25.*1m → After: 90s/)
   await dialog.getByLabel('Reason').fill('more traffic 流量')
-  t.strictSame(await barriers(page), [])
-  await picture(page, 'centre-review')
+  t.strictSame(await findAccessibilityProblems(page), [])
+  await saveScreenshot(page, 'centre-review')
   await dialog.getByRole('button', { name: 'Save 2 changes' }).click()
   await dialog.getByText('Applied on 1 of 1 instances').waitFor()
   t.match(await dialog.innerText(), /2 values took effect/)
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await dialog.getByRole('button', { name: 'Close' }).last().click()
   t.equal(await page.getByRole('region', { name: 'Draft' }).count(), 0)
   t.match(await centre?.get(key('limit')), { explanation: { effective: { value: 25, source: 'database' } } })
@@ -100,7 +100,7 @@ t.test('K-008 two keys are changed in one draft, with difference and reason', { 
   await page.waitForURL(/key=platform\.demo\.limit/)
   const chain = await row(page, 'limit').locator('tbody tr').allInnerTexts()
   t.match(chain, [/Stored here[\s\S]*in effect[\s\S]*25/, /Default[\s\S]*10/])
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   t.strictSame(complaints, [])
   t.strictSame(elsewhere, [])
 })
@@ -152,7 +152,7 @@ t.test('K-008 a secret is set, checked and never shown', { skip, timeout: 600_00
     await row(page, 'secret').getByRole('button', { name: 'Verify' }).click()
     await row(page, 'secret').getByText(reported).waitFor()
   }
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await row(page, 'secret').getByRole('button', { name: 'Undo the change of' }).click()
   await row(page, 'secret').getByPlaceholder(/^Set/).waitFor()
   await row(page, 'secret')
@@ -217,8 +217,8 @@ t.test(
     await reported()
     const lines = await dialog.locator('tbody tr').allInnerTexts()
     t.match(lines.join('\n').replace(/\s+/g, ' '), /Size 10MiB 30MiB by second, .* 20MiB/)
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'centre-conflict')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'centre-conflict')
     await dialog.locator('tr', { hasText: 'Tags' }).getByRole('button', { name: 'Take theirs' }).click()
     await dialog.locator('tr', { hasText: 'Size' }).getByRole('button', { name: 'Keep mine' }).click()
     await dialog.getByText('1 value takes effect immediately').waitFor()
@@ -257,7 +257,7 @@ t.test(
     await dialogOf(page).getByText('Some values cannot be saved').waitFor()
     await dialogOf(page).getByRole('button', { name: 'Back to the keys' }).click()
     await row(page, 'secret').getByText('the service does not know it', { exact: false }).waitFor()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     t.strictSame(complaints, [])
   },
 )
@@ -278,7 +278,7 @@ t.test(
     await row(page, 'switched').getByText('Off').waitFor()
     await row(page, 'switched').locator('label').last().click()
     await row(page, 'zone').getByRole('combobox', { name: 'Zone' }).fill('Asia/Shanghai')
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await save(page)
     const values = await Promise.all(
       ['mirror', 'tags', 'switched', 'zone'].map(
@@ -362,7 +362,7 @@ t.test('K-008 an orphaned value is in a separate section and can be removed', { 
   const { page, complaints } = await opened(t.teardown, '?q=@orphaned')
   await page.getByRole('heading', { name: 'Orphaned values' }).waitFor()
   t.match(await page.locator('li[data-key]').innerText(), /platform\.departed\.colour[\s\S]*blue/)
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await page.getByRole('button', { name: 'Remove', exact: true }).click()
   await save(page)
   await t.rejects(Promise.resolve(centre?.get('platform.departed.colour')))
@@ -400,7 +400,7 @@ t.test(
     await dialog.locator('input[type=file]').setInputFiles(file({ ...document.values, [key('limit')]: 99 }))
     await dialog.getByText('1 value takes effect immediately').waitFor()
     t.match(await centre?.get(key('limit')), { explanation: { effective: { value: 25 } } }, 'nothing has happened yet')
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await dialog.getByRole('button', { name: 'Import', exact: true }).click()
     await dialog.getByText('Applied on 1 of 1 instances').waitFor()
     t.match(await centre?.get(key('limit')), { explanation: { effective: { value: 99 } } })
@@ -467,13 +467,13 @@ t.test('the page in both languages and colour schemes, also on a phone', { skip,
     t.match(await page.title(), locale === 'en' ? /^Config centre/ : /^配置中心/)
     const title = locale === 'en' ? 'Request limit' : '请求上限'
     await row(page, 'limit').getByRole('textbox', { name: title }).fill('40')
-    t.strictSame(await barriers(page), [], `${locale} ${colorScheme}`)
-    await picture(page, `centre-${locale}-${colorScheme}`)
+    t.strictSame(await findAccessibilityProblems(page), [], `${locale} ${colorScheme}`)
+    await saveScreenshot(page, `centre-${locale}-${colorScheme}`)
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
+    t.equal(await findHorizontalOverflow(page), 0)
     t.strictSame(await page.evaluate(beyondTheirRow), [], 'what a row cuts off cannot be pressed')
-    t.strictSame(await barriers(page), [], `${locale} ${colorScheme} narrow`)
-    await picture(page, `centre-${locale}-${colorScheme}-phone`)
+    t.strictSame(await findAccessibilityProblems(page), [], `${locale} ${colorScheme} narrow`)
+    await saveScreenshot(page, `centre-${locale}-${colorScheme}-phone`)
     t.strictSame(complaints, [])
   }
 })
@@ -547,7 +547,7 @@ t.test('one value is reset without the others', { skip, timeout: 600_000 }, asyn
   await dialogOf(page).getByText('Other values do not change.').waitFor()
   await dialogOf(page).getByRole('button', { name: 'Preview changes' }).click()
   await dialogOf(page).getByRole('region', { name: 'Preview result' }).getByText('32').waitFor()
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await dialogOf(page).getByRole('button', { name: 'Put this value back' }).click()
   // The dialog shows the effects until it is closed.
   await dialogOf(page).getByRole('button', { name: 'Cancel' }).waitFor({ state: 'detached' })

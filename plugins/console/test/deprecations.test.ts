@@ -5,7 +5,7 @@ import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import t from 'tap'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, findHorizontalOverflow, skip } from './fixtures/browser.ts'
 
 const acme = definePlugin({
   id: 'acme',
@@ -57,7 +57,7 @@ t.test('C-036 the pages mark deprecated keys and operations', { skip, timeout: 6
   await page.getByRole('searchbox').fill('@deprecated')
   await row('length').waitFor({ state: 'detached' })
   t.ok(await row('size').isVisible(), 'the filter finds the key')
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
 
   const docs = new URL('/docs/', office.url)
   await page.goto(`${docs}?lang=en`)
@@ -67,9 +67,9 @@ t.test('C-036 the pages mark deprecated keys and operations', { skip, timeout: 6
   await listed('List items by page').click()
   await page.getByText('Deprecated since 1.4.0; use GET /api/v2/acme/items.').waitFor()
   await page.getByText('Pages begin at 1.').waitFor()
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await page.setViewportSize({ width: 390, height: 844 })
-  t.equal(await overhang(page), 0)
+  t.equal(await findHorizontalOverflow(page), 0)
   await page.goto(`${docs}?lang=zh-CN`)
   t.match(await listed('List items by page').innerText(), /已弃用$/)
   t.strictSame(complaints, [])

@@ -5,7 +5,7 @@ import t from 'tap'
 import { frameDocument } from '../src/admin/frames/frame-document.ts'
 import { frameView } from '../src/admin/frames/frame-view.ts'
 import type { Operation } from '../src/admin/operations.ts'
-import { pageProblems } from '../src/admin/page-faults.ts'
+import { findPageProblems } from '../src/admin/page-faults.ts'
 
 const text = (en: string) => ({ en, 'zh-CN': `${en} 中文` })
 const object = (properties: Record<string, Schema>): Schema => ({ type: 'object', properties })
@@ -38,7 +38,7 @@ const page = adminFrame(
   { id: 'shop.map', title: text('Map'), script: 'plinth.toast("x")' } as never,
 )
 const problemsOf = (members: Partial<FramePageDeclaration>) =>
-  pageProblems([{ ...page, ...members }], operations, new Map())
+  findPageProblems([{ ...page, ...members }], operations, new Map())
 
 const write = (id: string, members: object = {}) => ({ operation: id, label: text('Write'), ...members })
 

@@ -3,18 +3,18 @@
  * instances that did not respond.
  */
 
-import { measuredChart } from '@plinth/admin'
+import { metricChart } from '@plinth/admin'
 import { createDatabase } from '@plinth/database/testing'
 import { manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
-import { type InstanceSteps, JoinedHistory, summed } from '../src/admin/joined-history.ts'
+import { addUpSteps, type InstanceSteps, MetricHistoryOfAllInstances } from '../src/admin/joined-history.ts'
 import { spans } from '../src/admin/metric-history.ts'
 import { startLiveOffice } from './fixtures/live-office.ts'
 
 const stepMs = spans.hour.stepMs
 const title = { en: 'x', 'zh-CN': 'y' }
-const chart = measuredChart({
+const chart = metricChart({
   id: 'probe.calls',
   title,
   order: 1,
@@ -59,8 +59,8 @@ const counted = (instance: string, phase: number, all: readonly number[]): Insta
 
 t.test('steps of several instances are summed on one grid, up to the step that all have completed', async (t) => {
   const one = counted('one', 4_000, [1, 2, 3])
-  t.equal(summed([one], 'hour'), one.steps, 'of one alone nothing is moved')
-  const sum = summed([one, counted('two', -11_000, [10, 20, 30, 40])], 'hour')
+  t.equal(addUpSteps([one], 'hour'), one.steps, 'of one alone nothing is moved')
+  const sum = addUpSteps([one, counted('two', -11_000, [10, 20, 30, 40])], 'hour')
   t.strictSame(
     sum.map(({ at, counts }) => [at, counts['all'], counts['failed']]),
     [
@@ -69,7 +69,7 @@ t.test('steps of several instances are summed on one grid, up to the step that a
       [at(3), 33, 2],
     ],
   )
-  t.strictSame(summed([counted('one', 0, []), counted('two', 0, [])], 'hour'), [])
+  t.strictSame(addUpSteps([counted('one', 0, []), counted('two', 0, [])], 'hour'), [])
 })
 
 t.test(
@@ -79,7 +79,7 @@ t.test(
     const clock = manualClock(at(10))
     const office = async (name: string, steps: InstanceSteps) => {
       const history = { instance: name, since: steps.since ?? 0, steps: () => steps.steps }
-      const joined = new JoinedHistory({
+      const joined = new MetricHistoryOfAllInstances({
         history,
         store: store(name),
         clock,
@@ -97,7 +97,7 @@ t.test(
       return {
         answers: answers.map(({ instance }) => instance),
         silent,
-        sum: summed(answers, 'hour').at(0)?.counts['all'],
+        sum: addUpSteps(answers, 'hour').at(0)?.counts['all'],
       }
     }
     t.strictSame(said, [], 'nothing is said while nobody looks')

@@ -5,7 +5,7 @@
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { HintStreams } from '../src/admin/hint-streams.ts'
@@ -262,7 +262,7 @@ onEachDatabase(t, 'writes of another instance are reported through the database'
 
 t.test('writes of another instance are reported through Redis', { skip: skipRedis }, async (t) => {
   const at = await createDatabase('sqlite')
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(async () => {
     await redis.drop()
     await at.drop()

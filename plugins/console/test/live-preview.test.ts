@@ -1,7 +1,7 @@
 /** Tests the preview next to a form, as far as this needs no browser. */
 import fc from 'fast-check'
 import t from 'tap'
-import { LatestAsk } from '../web/admin/pages/forms/latest-ask.ts'
+import { LatestRequest } from '../web/admin/pages/forms/latest-ask.ts'
 import { sampleOf, samplesOf } from '../web/admin/pages/forms/sample-values.ts'
 import { framedHtml } from '../web/admin/pages/framed-html.ts'
 
@@ -34,7 +34,7 @@ t.test('only the latest input is sent, after a pause and one request at a time',
   const timers = handTimers()
   const requested: string[] = []
   const responses: (() => void)[] = []
-  const ask = new LatestAsk<string>((expected) => {
+  const ask = new LatestRequest<string>((expected) => {
     requested.push(expected)
     return new Promise((resolve) => responses.push(resolve))
   }, timers)
@@ -80,7 +80,7 @@ t.test(
         let open: (() => void) | undefined
         let requested = 0
         let typed = 0
-        const ask = new LatestAsk<number>((expected) => {
+        const ask = new LatestRequest<number>((expected) => {
           if (open !== undefined) throw new Error('two questions at once')
           requested = expected
           return new Promise((resolve) => {
@@ -110,7 +110,7 @@ t.test(
 t.test('after a stop nothing is sent, and the open request is cancelled', async (t) => {
   const timers = handTimers()
   const requested: AbortSignal[] = []
-  const ask = new LatestAsk<string>(async (_, signal) => void requested.push(signal), timers)
+  const ask = new LatestRequest<string>(async (_, signal) => void requested.push(signal), timers)
   ask.want('a', 0)
   timers.pass(0)
   ask.want('b', 400)

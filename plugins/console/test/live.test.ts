@@ -8,10 +8,10 @@ import t from 'tap'
 import { type EventStream, HintSource } from '../web/admin/api/hint-source.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { skip } from './fixtures/browser.ts'
-import { configured } from './fixtures/configured.ts'
+import { configuredPlugin } from './fixtures/configured.ts'
 
 const options = {
-  plugins: [systemConfig, systemConfigAdmin, configured, sharedStore],
+  plugins: [systemConfig, systemConfigAdmin, configuredPlugin, sharedStore],
   set: { 'platform.shared-store.database.poll-interval': '100ms' },
 }
 const directory = t.testdir()

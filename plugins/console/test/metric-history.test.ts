@@ -1,4 +1,4 @@
-import { type ChartDeclaration, type MeasuredChart, measuredChart } from '@plinth/admin'
+import { type ChartDeclaration, type MetricChart, metricChart } from '@plinth/admin'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { Counter, Histogram, Registry } from 'prom-client'
@@ -8,7 +8,7 @@ import { MetricHistory, spans } from '../src/admin/metric-history.ts'
 const title = { en: 'x', 'zh-CN': 'y' }
 const stepMs = spans.hour.stepMs
 
-const calls = measuredChart({
+const calls = metricChart({
   id: 'probe.calls',
   title,
   order: 1,
@@ -18,7 +18,7 @@ const calls = measuredChart({
     { name: 'failed', title, where: { outcome: ['failed', 'late'] } },
   ],
 })
-const byStore: MeasuredChart = { ...calls, id: 'probe.stores', by: 'store' }
+const byStore: MetricChart = { ...calls, id: 'probe.stores', by: 'store' }
 
 /** Returns a metric history with a separate registry and a manual clock. */
 function historyFor(teardown: (work: () => void) => void, charts: readonly ChartDeclaration[] = [calls, byStore]) {

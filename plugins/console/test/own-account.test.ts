@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, skip } from './fixtures/browser.ts'
 
 t.test('users manage their own account, whatever their roles allow', { skip, timeout: 600_000 }, async (t) => {
   const office = await startBackOffice(t.testdir(), (work) => t.teardown(work))
@@ -12,7 +12,7 @@ t.test('users manage their own account, whatever their roles allow', { skip, tim
   const sessions = page.locator('section', { has: page.getByRole('heading', { name: 'Your active sessions' }) })
   await sessions.locator('tbody tr').nth(1).waitFor()
   t.equal(await sessions.locator('tbody tr').count(), 2)
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
 
   await page.getByRole('button', { name: 'Change', exact: true }).click()
   const dialog = page.getByRole('dialog')

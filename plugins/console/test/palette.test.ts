@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
-import { find, type Lookup, Turns, takes, type Way } from '../web/admin/palette/lookups.ts'
+import { acceptsText, ConcurrencyLimit, find, type Lookup, type LookupParameter } from '../web/admin/palette/lookups.ts'
 
 const operation = { method: 'GET', path: '/x', operation: 'getX', takesReason: false, hasBody: false, allowed: true }
 const list: Lookup = {
@@ -15,7 +15,7 @@ const list: Lookup = {
   isPaged: true,
   canCount: true,
 }
-const words: Way = { parameter: 'keyword', isSearch: true, schema: { type: 'string', maxLength: 5 } }
+const words: LookupParameter = { parameter: 'keyword', isSearch: true, schema: { type: 'string', maxLength: 5 } }
 const never = new AbortController().signal
 
 t.test('a list is queried only with parameters that it accepts', async (t) => {
@@ -47,7 +47,7 @@ t.test('a list is queried only with parameters that it accepts', async (t) => {
     [{ ...number, labels: 'iam.user' }, 'anna', true],
     [{ ...number, labels: 'iam.user' }, 'a'.repeat(101), false],
   ] as const)
-    t.equal(takes({ isSearch: false, ...way }, text), isTaken, `${JSON.stringify(way.schema)} ${text}`)
+    t.equal(acceptsText({ isSearch: false, ...way }, text), isTaken, `${JSON.stringify(way.schema)} ${text}`)
 })
 
 t.test('a few rows are requested without counting the others', async (t) => {
@@ -104,7 +104,7 @@ t.test('a list that does not respond within five seconds has failed', async (t) 
 t.test(
   'the number of concurrent requests is limited; a cancelled waiting request never begins, and a failed one frees its place',
   async (t) => {
-    const turns = new Turns(2)
+    const turns = new ConcurrencyLimit(2)
     const begun: number[] = []
     const ends: ((error?: Error) => void)[] = []
     const caller = new AbortController()

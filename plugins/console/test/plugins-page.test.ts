@@ -5,11 +5,11 @@ import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
-import { configured } from './fixtures/configured.ts'
+import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
+import { configuredPlugin } from './fixtures/configured.ts'
 
 const office = await startBackOffice(t.testdir(), (work) => t.teardown(work), {
-  plugins: [systemConfig, systemConfigAdmin, configured],
+  plugins: [systemConfig, systemConfigAdmin, configuredPlugin],
 })
 const { running, people, actor } = office
 
@@ -122,8 +122,8 @@ t.test(
     t.match(text, /iam\.identity console\.admin/, 'who asks for it')
     t.match(text, /PUT \/api\/v1\/admin\/iam\/roles\/:id .*iam:role:save/)
     t.match(text, /Requires kernel provided by the kernel http ← http database ← database/)
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'plugins-open')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'plugins-open')
     await page.getByRole('searchbox').fill('')
     await row(page, 'iam').getByRole('link', { name: 'database', exact: true }).first().click()
     await page.waitForURL(/plugin=database$/)
@@ -148,8 +148,8 @@ t.test('the boot timeline has a bar and the milliseconds of each plugin', { skip
   t.equal(await page.locator('tbody tr').count(), plugins)
   t.ok((await page.locator('tbody rect').count()) >= plugins)
   t.match(await page.locator('tbody tr').first().innerText(), /[\d.,]+ ms/)
-  t.strictSame(await barriers(page), [])
-  await picture(page, 'plugins-boot')
+  t.strictSame(await findAccessibilityProblems(page), [])
+  await saveScreenshot(page, 'plugins-boot')
   await page.getByRole('searchbox').fill('no such plugin')
   await page.getByText('No entries match these filters.').waitFor()
   await page.getByRole('button', { name: 'Clear filters' }).click()
@@ -164,16 +164,16 @@ t.test('plugins in both languages and colour schemes, also on a phone', { skip, 
   ] as const) {
     const { page, complaints } = await opened(t.teardown, '?plugin=iam', { locale, colorScheme })
     t.equal(await page.locator('h1').innerText(), locale === 'en' ? 'Plugins' : '插件')
-    t.strictSame(await barriers(page), [], `${locale} ${colorScheme}`)
-    await picture(page, `plugins-${locale}-${colorScheme}`)
+    t.strictSame(await findAccessibilityProblems(page), [], `${locale} ${colorScheme}`)
+    await saveScreenshot(page, `plugins-${locale}-${colorScheme}`)
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
-    t.strictSame(await barriers(page), [], `${locale} ${colorScheme} narrow`)
-    await picture(page, `plugins-${locale}-${colorScheme}-phone`)
+    t.equal(await findHorizontalOverflow(page), 0)
+    t.strictSame(await findAccessibilityProblems(page), [], `${locale} ${colorScheme} narrow`)
+    await saveScreenshot(page, `plugins-${locale}-${colorScheme}-phone`)
     await page.getByText(locale === 'en' ? 'Boot timeline' : '启动时间线').click()
     await page.locator('tbody rect').first().waitFor()
-    t.equal(await overhang(page), 0)
-    await picture(page, `plugins-boot-${locale}-${colorScheme}-phone`)
+    t.equal(await findHorizontalOverflow(page), 0)
+    await saveScreenshot(page, `plugins-boot-${locale}-${colorScheme}-phone`)
     t.strictSame(complaints, [])
   }
 })

@@ -2,7 +2,7 @@ import { http } from '@plinth/http'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 
@@ -58,8 +58,8 @@ t.test(
     await check(page, 'Create users', 'second').click()
     await check(page, 'Create users', 'second').click()
     await page.getByRole('region', { name: 'Draft' }).getByText('3 changes').waitFor()
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'roles-draft')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'roles-draft')
     await review(page)
     const dialog = page.getByRole('dialog')
     const shown = await dialog.locator(`section[data-role="${first}"]`).innerText()
@@ -67,8 +67,8 @@ t.test(
       shown.replace(/\s+/g, ' '),
       /\+ granted: Create users iam:user:create − revoked: Delete users iam:user:delete/,
     )
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'roles-review')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'roles-review')
     await dialog.getByLabel(/Reason/).fill('职责调整 new duties')
     await dialog.getByRole('button', { name: 'Save 3 changes' }).click()
     await dialog.getByText('Saved', { exact: true }).waitFor()
@@ -109,8 +109,8 @@ t.test('E-15 the slower operator sees the changes of the other and decides', { s
   await reported()
   t.match((await part(mine).innerText()).replace(/\s+/g, ' '), /granted: View the audit .*revoked: View users/)
   t.ok(await dialog.getByRole('button', { name: /^Save/ }).isDisabled(), 'not before it is decided')
-  t.strictSame(await barriers(page), [])
-  await picture(page, 'roles-conflict')
+  t.strictSame(await findAccessibilityProblems(page), [])
+  await saveScreenshot(page, 'roles-conflict')
   await part(theirs).getByRole('button', { name: 'Discard my changes' }).click()
   await part(mine).getByRole('button', { name: 'Keep my changes' }).click()
   await dialog.getByRole('button', { name: 'Save 1 change' }).click()
@@ -138,8 +138,8 @@ t.test(
     const dialog = page.getByRole('dialog')
     await dialog.getByText('GET /api/v1/admin/iam/audits', { exact: true }).waitFor()
     await dialog.getByRole('link', { name: '1 user' }).last().waitFor()
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'roles-permission')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'roles-permission')
     await dialog.locator('li', { hasText: 'Role readers' }).getByRole('link').click()
     await page.waitForURL(new RegExp(`iam\\.users\\?roleId=${id}$`))
     await page.getByRole('link', { name: 'rita' }).waitFor()
@@ -191,12 +191,12 @@ t.test('the matrix in both languages and colour schemes, also on a phone', { ski
     const { page, complaints } = await opened(t.teardown, '', { locale, colorScheme })
     t.equal(await page.locator('h1').innerText(), locale === 'en' ? 'Roles and permissions' : '角色权限矩阵')
     await page.locator('input[aria-disabled="false"]').first().click()
-    t.strictSame(await barriers(page), [], `${locale} ${colorScheme}`)
-    await picture(page, `roles-${locale}-${colorScheme}`)
+    t.strictSame(await findAccessibilityProblems(page), [], `${locale} ${colorScheme}`)
+    await saveScreenshot(page, `roles-${locale}-${colorScheme}`)
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
-    t.strictSame(await barriers(page), [], `${locale} ${colorScheme} narrow`)
-    await picture(page, `roles-${locale}-${colorScheme}-phone`)
+    t.equal(await findHorizontalOverflow(page), 0)
+    t.strictSame(await findAccessibilityProblems(page), [], `${locale} ${colorScheme} narrow`)
+    await saveScreenshot(page, `roles-${locale}-${colorScheme}-phone`)
     t.strictSame(complaints, [])
   }
 })

@@ -1,8 +1,14 @@
 /** Tests the data that the page stores in one browser: saved views of lists, favourite and recent pages, language and colours. */
 import t from 'tap'
-import { Kept, maxViewNameLength, maxViews, type SavedView } from '../web/admin/shell/kept.ts'
+import { maxViewNameLength, maxViews, type SavedView, UserPreferences } from '../web/admin/shell/kept.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  skip,
+} from './fixtures/browser.ts'
 
 /** Returns a storage like that of a browser. It can reject writes. */
 function memory(written: Record<string, string> = {}) {
@@ -27,7 +33,7 @@ const view = (name: string, more: Partial<SavedView> = {}): SavedView => ({
 
 t.test('views are stored per user and sorted by name, and a name is unique in a list', async (t) => {
   const storage = memory()
-  const kept = new Kept(storage, 'a')
+  const kept = new UserPreferences(storage, 'a')
   let reported = 0
   const stop = kept.subscribe(() => void reported++)
   t.ok(kept.save(view('b')))
@@ -37,38 +43,38 @@ t.test('views are stored per user and sorted by name, and a name is unique in a 
   kept.setFavourite('iam.users', true)
   t.equal(reported, 5)
   stop()
-  const again = new Kept(storage, 'a').current()
+  const again = new UserPreferences(storage, 'a').current()
   t.strictSame(again, kept.current())
   t.strictSame(again.views, [view('a'), view('a', { page: 'iam.roles' }), view('b', { search: 'q=x' })])
   t.strictSame(again.favourites, ['iam.users'])
   t.strictSame(
-    new Kept(storage, 'b').current(),
+    new UserPreferences(storage, 'b').current(),
     { views: [], favourites: [], recent: [], lists: {}, zone: 'site' },
     'somebody else',
   )
   kept.remove(view('a'))
   t.equal(reported, 5, 'nobody listens any more')
-  t.strictSame(new Kept(storage, 'a').current().views.length, 2)
+  t.strictSame(new UserPreferences(storage, 'a').current().views.length, 2)
 })
 
 t.test('page size, columns, widths and time zone are stored per user, and stored data is validated', async (t) => {
   const storage = memory()
-  const kept = new Kept(storage, 'a')
+  const kept = new UserPreferences(storage, 'a')
   kept.setList('iam.audit', { size: 50 })
   kept.setList('iam.audit', { columns: { action: false, ip: true } })
   kept.setList('iam.users', { size: 100, widths: { username: 240 } })
   kept.setZone('own')
   t.ok(kept.save(view('a')), 'changes of other choices keep these')
-  const again = new Kept(storage, 'a').current()
+  const again = new UserPreferences(storage, 'a').current()
   t.strictSame(again.lists, {
     'iam.audit': { size: 50, columns: { action: false, ip: true }, widths: {} },
     'iam.users': { size: 100, columns: {}, widths: { username: 240 } },
   })
   t.equal(again.zone, 'own')
-  t.strictSame(new Kept(storage, 'b').current().lists, {}, 'another user')
+  t.strictSame(new UserPreferences(storage, 'b').current().lists, {}, 'another user')
   const widths = { a: 59, b: 60, c: 800, d: 801, e: '100' }
   const foreign = { lists: { x: { size: 7, columns: { a: 'yes', b: true }, widths }, y: 3 }, zone: 'mars' }
-  const read = new Kept(memory({ a: JSON.stringify(foreign) }), 'a').current()
+  const read = new UserPreferences(memory({ a: JSON.stringify(foreign) }), 'a').current()
   t.strictSame(read.lists, {
     x: { columns: { b: true }, widths: { b: 60, c: 800 } },
     y: { columns: {}, widths: {} },
@@ -78,11 +84,11 @@ t.test('page size, columns, widths and time zone are stored per user, and stored
 
 t.test('the number and the size of views are limited', async (t) => {
   const storage = memory()
-  const kept = new Kept(storage, 'a')
+  const kept = new UserPreferences(storage, 'a')
   for (let number = 0; number < maxViews; number++) t.ok(kept.save(view(`view ${number}`)))
   t.notOk(kept.save(view('one more')))
   t.ok(kept.save(view('view 7', { search: 'q=x' })), 'in place of one')
-  t.equal(new Kept(storage, 'a').current().views.length, maxViews)
+  t.equal(new UserPreferences(storage, 'a').current().views.length, maxViews)
   kept.remove(view('view 7'))
   t.notOk(kept.save(view('')))
   t.notOk(kept.save(view('x'.repeat(maxViewNameLength + 1))))
@@ -92,7 +98,7 @@ t.test('the number and the size of views are limited', async (t) => {
 
 t.test('changes of two tabs are both kept; without a storage they last as long as the page', async (t) => {
   const storage = memory()
-  const [one, other] = [new Kept(storage, 'a'), new Kept(storage, 'a')]
+  const [one, other] = [new UserPreferences(storage, 'a'), new UserPreferences(storage, 'a')]
   one.save(view('a'))
   other.save(view('b'))
   one.reread()
@@ -104,8 +110,8 @@ t.test('changes of two tabs are both kept; without a storage they last as long a
   t.ok(one.save(view('c')))
   t.ok(one.save(view('d')))
   t.equal(one.current().views.length, 4)
-  t.equal(new Kept(storage, 'a').current().views.length, 2)
-  const nowhere = new Kept(undefined, 'a')
+  t.equal(new UserPreferences(storage, 'a').current().views.length, 2)
+  const nowhere = new UserPreferences(undefined, 'a')
   t.ok(nowhere.save(view('a')))
   t.equal(nowhere.current().views.length, 1)
 })
@@ -120,9 +126,9 @@ t.test('the page works with any stored content', async (t) => {
     [JSON.stringify({ views: [null, 1, {}, { ...fine, page: 3 }, { ...fine, more: 1 }, view('')] }), [fine]],
     [JSON.stringify({ views: Array.from({ length: 99 }, () => fine) }), Array.from({ length: maxViews }, () => fine)],
   ] as const)
-    t.strictSame(new Kept(memory({ a: written }), 'a').current().views, views, written.slice(0, 60))
+    t.strictSame(new UserPreferences(memory({ a: written }), 'a').current().views, views, written.slice(0, 60))
   const pages = JSON.stringify({ favourites: ['a', 1, null, ''], recent: ['a', 'b', 'c', 'd', 'e', 'f'] })
-  const { favourites, recent } = new Kept(memory({ a: pages }), 'a').current()
+  const { favourites, recent } = new UserPreferences(memory({ a: pages }), 'a').current()
   t.strictSame(favourites, ['a'])
   t.strictSame(recent, ['a', 'b', 'c', 'd', 'e'])
 })
@@ -130,7 +136,7 @@ t.test('the page works with any stored content', async (t) => {
 t.test(
   'recent pages are the last five, the latest first; favourites keep the order in which they were chosen',
   async (t) => {
-    const kept = new Kept(memory(), 'a')
+    const kept = new UserPreferences(memory(), 'a')
     for (const page of ['a', 'b', 'c', 'a', 'd', 'e', 'f']) kept.visit(page)
     t.strictSame(kept.current().recent, ['f', 'e', 'd', 'a', 'c'])
     for (const page of ['b', 'a', 'c']) kept.setFavourite(page, true)
@@ -164,8 +170,8 @@ t.test(
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name of the view').fill('Active people')
     for (const colorScheme of ['light', 'dark'] as const) {
-      await prefer(page, colorScheme)
-      t.strictSame(await barriers(page), [], colorScheme)
+      await emulateColorScheme(page, colorScheme)
+      t.strictSame(await findAccessibilityProblems(page), [], colorScheme)
     }
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'detached' })
@@ -198,9 +204,9 @@ t.test(
     await page.keyboard.press('Enter')
     await named.waitFor()
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
+    t.equal(await findHorizontalOverflow(page), 0)
     await named.click()
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await page.getByRole('menuitem', { name: 'Remove “Active people”' }).click()
     await views.waitFor()
     await page.goto(`${office.url}iam.users`)

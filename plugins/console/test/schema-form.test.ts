@@ -7,7 +7,7 @@ import { definePlugin } from '@plinth/kernel'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, skip } from './fixtures/browser.ts'
 
 const text = (en: string) => ({ en, 'zh-CN': `${en} 中文` })
 const path = '/api/v1/admin/offers'
@@ -128,14 +128,14 @@ t.test(
     await dialog.getByLabel('Amount').fill('5')
     await dialog.getByLabel('Starts').click()
     const calendar = page.getByRole('dialog', { name: 'Starts' })
-    t.strictSame(await barriers(page), [], 'the calendar without a date')
+    t.strictSame(await findAccessibilityProblems(page), [], 'the calendar without a date')
     await calendar.getByRole('button', { name: /^15 / }).click()
     await calendar.locator('input').first().fill('09')
     await calendar.locator('input').nth(1).fill('30')
-    t.strictSame(await barriers(page), [], 'the open calendar')
+    t.strictSame(await findAccessibilityProblems(page), [], 'the open calendar')
     await calendar.getByRole('button', { name: 'Apply' }).click()
     t.match(await dialog.getByRole('button', { name: /^Starts/ }).innerText(), /^\d{4}-\d\d-15 09:30$/)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await save(dialog)
     await dialog.waitFor({ state: 'detached' })
     const { startsAt, ...body } = sent.pop() as { readonly startsAt: string }
@@ -165,7 +165,7 @@ t.test('an entry keeps its value while another entry has the same name', { skip,
   await page.keyboard.type('pot')
   await dialog.getByText('Another item has this name.').waitFor({ state: 'detached' })
   await dialog.getByLabel('teapot', { exact: true }).fill('blue')
-  t.strictSame(await barriers(page), [])
+  t.strictSame(await findAccessibilityProblems(page), [])
   await save(dialog)
   await dialog.waitFor({ state: 'detached' })
   t.strictSame(sent.pop(), { code: 'tea', kind: 'gift', names: { tea: 'black', teapot: 'blue' } })
@@ -216,7 +216,7 @@ t.test(
     t.equal(await page.evaluate('document.activeElement.id.endsWith("-code")'), true, 'the first one has the focus')
     await list.nth(1).getByRole('button').click()
     t.equal(await page.evaluate('document.activeElement.id.endsWith("-kind")'), true)
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     t.equal(sent.length, 0)
   },
 )

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { shortcuts } from '../web/admin/shell/shortcuts.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 await office?.people.create(
@@ -31,7 +31,7 @@ t.test('on a phone each row is a card, and nothing of it is cut off', { skip, ti
     const { page, complaints } = await opened(t.teardown, 'iam.users', { locale, colorScheme, viewport })
     const rows = page.getByRole('row').filter({ has: page.locator('td') })
     await rows.first().waitFor()
-    t.equal(await overhang(page), 0)
+    t.equal(await findHorizontalOverflow(page), 0)
     t.strictSame(await outside(page), [])
     const card = rows.filter({ hasText: 'anna-with' })
     const title = locale === 'en' ? 'User name' : '用户名'
@@ -41,8 +41,8 @@ t.test('on a phone each row is a card, and nothing of it is cut off', { skip, ti
       `"${title}"`,
       'each member is titled where the heading is out of sight',
     )
-    t.strictSame(await barriers(page), [])
-    await picture(page, `cards-${locale}-${colorScheme}`)
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, `cards-${locale}-${colorScheme}`)
     // As on a wide screen, row actions, the sort order and paging are available.
     await card.getByRole('button', { name: locale === 'en' ? 'Actions' : '操作' }).click()
     await page.getByRole('menuitem').first().waitFor()
@@ -71,8 +71,8 @@ t.test(
       await list.waitFor()
       const keys = Object.values(shortcuts).flatMap((place) => Object.keys(place))
       t.equal(await list.locator('dt').count(), keys.length, 'each that somebody listens for')
-      t.strictSame(await barriers(page), [])
-      await picture(page, `shortcuts-${locale}-${colorScheme}`)
+      t.strictSame(await findAccessibilityProblems(page), [])
+      await saveScreenshot(page, `shortcuts-${locale}-${colorScheme}`)
       await page.keyboard.press('Escape')
       await list.waitFor({ state: 'detached' })
 
@@ -92,7 +92,7 @@ t.test(
       await list.waitFor()
       t.match(page.url(), /iam\.users/, 'nobody is led elsewhere')
       await page.setViewportSize({ width: 390, height: 844 })
-      t.equal(await overhang(page), 0)
+      t.equal(await findHorizontalOverflow(page), 0)
       t.strictSame(complaints, [])
     }
   },

@@ -21,9 +21,9 @@ import walletZhCN from '../web/admin/wallet/text/zh-CN.json' with { type: 'json'
 import type * as used from '../web/install/wire.ts'
 import en from '../web/text/en.json' with { type: 'json' }
 import { languages } from '../web/text/language.ts'
-import { addTexts, sayIn, type TextKey } from '../web/text/texts.ts'
+import { addTexts, createTranslate, type TextKey } from '../web/text/texts.ts'
 import zhCN from '../web/text/zh-CN.json' with { type: 'json' }
-import { barriers, openPage, skip } from './fixtures/browser.ts'
+import { findAccessibilityProblems, openPage, skip } from './fixtures/browser.ts'
 
 const home = join(import.meta.dirname, '..')
 
@@ -52,12 +52,12 @@ t.test('a page says each text of the common and of its own catalogue', (t) => {
   addTexts({ en: adminEn, 'zh-CN': adminZhCN })
   const catalogues = { en: [en, adminEn], 'zh-CN': [zhCN, adminZhCN] }
   for (const language of languages) {
-    const translate = sayIn(language)
+    const translate = createTranslate(language)
     for (const [key, text] of catalogues[language].flatMap((texts) => flat(texts)))
       t.equal(translate(key as TextKey), text.replaceAll(/\{\{\w+\}\}/g, ''), `${language} ${key}`)
   }
-  const translate = sayIn('en')
-  t.equal(translate, sayIn('en'), 'the function stays the same')
+  const translate = createTranslate('en')
+  t.equal(translate, createTranslate('en'), 'the function stays the same')
   t.equal(translate('app.failure.trace', { traceId: 'a1' }), 'Trace ID: a1')
   t.equal(translate('nothing.here' as TextKey), 'nothing.here')
   const plural = flat(en)
@@ -117,7 +117,7 @@ t.test('a key that is registered on a page is found, from the start and after a 
   const { page } = await openPage(t.teardown, `http://127.0.0.1:${port}/`)
   await page.evaluate(`document.querySelector('p').firstChild.data = 'x app.language'; document.title = 'app.back'`)
   await page.evaluate(`document.title = 'B'; document.querySelector('p').firstChild.data = 'language'`)
-  const found = (await barriers(page)).filter((barrier) => barrier.startsWith('key'))
+  const found = (await findAccessibilityProblems(page)).filter((barrier) => barrier.startsWith('key'))
   t.same(
     found.sort(),
     ['app.back', 'app.language', 'messages.probe.gone'].map((key) => `key of a text: ${key}`),

@@ -14,7 +14,14 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, openPage, overhang, picture, prefer, skip } from './fixtures/browser.ts'
+import {
+  emulateColorScheme,
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  saveScreenshot,
+  skip,
+} from './fixtures/browser.ts'
 
 type Teardown = (work: () => Promise<void>) => void
 
@@ -141,15 +148,15 @@ t.test(
       Birch: willing(bert),
     })
     t.strictSame(asks, [], 'no wallet is asked before somebody wants it')
-    await picture(page, 'sign-in')
+    await saveScreenshot(page, 'sign-in')
     await entry(page).press('Enter')
     await page.getByRole('button', { name: 'Amber' }).and(page.locator(':focus')).waitFor()
     await page.getByRole('status').filter({ hasText: 'Choose a wallet' }).waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
-      await prefer(page, colorScheme)
-      t.strictSame(await barriers(page), [], colorScheme)
+      await emulateColorScheme(page, colorScheme)
+      t.strictSame(await findAccessibilityProblems(page), [], colorScheme)
     }
-    await picture(page, 'choice')
+    await saveScreenshot(page, 'choice')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Your account has no permissions yet' }).waitFor()
@@ -165,10 +172,10 @@ t.test(
     const main = page.locator('main')
     t.match(await main.innerText(), new RegExp(`signed in as ${bert.address.toLowerCase()}`))
     t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'My account'])
-    t.strictSame(await barriers(page), [])
+    t.strictSame(await findAccessibilityProblems(page), [])
     await page.setViewportSize({ width: 390, height: 844 })
-    t.equal(await overhang(page), 0)
-    await picture(page, 'nothing-granted')
+    t.equal(await findHorizontalOverflow(page), 0)
+    await saveScreenshot(page, 'nothing-granted')
     t.match(await page.context().cookies(), [
       { name: 'plinth-session', httpOnly: true, sameSite: 'Strict', path: '/api' },
     ])
@@ -201,9 +208,9 @@ t.test('a browser without a wallet shows what to do', { skip, timeout: 600_000 }
     await button.click()
     await says(page, sentence)
     await button.and(page.locator(':focus')).waitFor()
-    t.strictSame(await barriers(page), [])
-    t.equal(await overhang(page), 0)
-    await picture(page, `no-wallet-${locale}`)
+    t.strictSame(await findAccessibilityProblems(page), [])
+    t.equal(await findHorizontalOverflow(page), 0)
+    await saveScreenshot(page, `no-wallet-${locale}`)
     t.strictSame(complaints, [])
   }
 })
@@ -244,8 +251,8 @@ t.test(
       await says(page, sentence)
       await entry(page).and(page.locator(':focus')).waitFor()
     }
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'refused')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'refused')
 
     // The wallet shows a prompt to which the user does not react.
     const held = Promise.withResolvers<unknown>()
@@ -253,7 +260,7 @@ t.test(
     await entry(page).click()
     await page.getByRole('status').filter({ hasText: 'Waiting for Amber: sign the message' }).waitFor()
     t.equal(await page.getByRole('alert').count(), 0)
-    await picture(page, 'waiting')
+    await saveScreenshot(page, 'waiting')
     await page.getByRole('button', { name: 'Cancel' }).press('Enter')
     await entry(page).and(page.locator(':focus')).waitFor()
     held.resolve(await other.signMessage({ message: 'too late' }))
@@ -351,8 +358,8 @@ t.test(
       await ended.waitFor()
     }
     await end()
-    t.strictSame(await barriers(page), [])
-    await picture(page, 'ended')
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'ended')
     await entry(page).click()
     await ended.waitFor({ state: 'detached' })
     t.equal(await page.getByLabel('User name').first().inputValue(), 'berta')
@@ -393,7 +400,7 @@ t.test(
       await button.and(page.locator(':focus')).waitFor()
       await button.click()
       await says(page, wait)
-      t.strictSame(await barriers(page), [])
+      t.strictSame(await findAccessibilityProblems(page), [])
       behaviour = willing(second, 137)
       await button.click()
       await page.getByText(second.address.toLowerCase()).first().waitFor()

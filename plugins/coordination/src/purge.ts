@@ -1,4 +1,4 @@
-import { type Database, expiryClock, type OldRows, type Parameter, purgeOldRows } from '@plinth/database'
+import { type Database, type ExpiredRows, expiryClock, type Parameter, purgeOldRows } from '@plinth/database'
 import {
   type KeyDeclaration,
   type KeyDeclarations,
@@ -55,15 +55,18 @@ type Uses = {
 export interface PurgeTaskOptions<D extends Uses> {
   readonly displayName: LocalizedText
   /** Returns the rows to remove. Not called in a product without a database. */
-  readonly old: (context: ScheduledTaskContext<D>) => readonly OldRows[]
+  readonly old: (context: ScheduledTaskContext<D>) => readonly ExpiredRows[]
   readonly also?: (context: ScheduledTaskContext<D>, db: Database) => Promise<unknown>
 }
 
 /**
  * Returns the scheduled task that removes old rows in small batches; see `purgeOldRows`. It uses the keys of
- * `purgeKeys` with the same prefix: `purgeTask<Uses>('platform.iam', ...)` is the task `iam.purge`.
+ * `purgeKeys` with the same prefix: `createPurgeTask<Uses>('platform.iam', ...)` is the task `iam.purge`.
  */
-export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: PurgeTaskOptions<D>): ScheduledTask<D> {
+export function createPurgeTask<D extends Uses>(
+  prefix: `platform.${string}`,
+  parts: PurgeTaskOptions<D>,
+): ScheduledTask<D> {
   const { displayName, old, also } = parts
   const keyOf = (name: string) => `${prefix}.purge.${name}` as keyof KeysOf<D> & string
   return {
@@ -83,7 +86,7 @@ export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: P
 }
 
 /** Returns the rows of a table whose column is less than `before`. */
-export const olderThan = (table: string, column: string, before: Parameter): OldRows => ({
+export const rowsBefore = (table: string, column: string, before: Parameter): ExpiredRows => ({
   table,
   where: `${column} < ?`,
   parameters: [before],

@@ -1,7 +1,7 @@
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 
 /** Messages between instances, implemented by the shared store. */
-export interface Messages {
+export interface InstanceMessages {
   publish(channel: string, message: string): Promise<void>
   /** @param onGap called when messages may have been lost */
   subscribe(channel: string, listener: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
@@ -9,7 +9,7 @@ export interface Messages {
 
 export interface WakeUpOptions {
   /** Undefined if the product has only one process. */
-  readonly messages: Messages | undefined
+  readonly messages: InstanceMessages | undefined
   readonly channel: string
   /** Name of the work in log messages, for example `new events`. */
   readonly subject: string
@@ -26,7 +26,7 @@ const betweenMs = 100
  * Tells the poll loops of all instances that there is work. Errors are only logged, because after a lost message the
  * work starts at the next poll.
  */
-export class WakeUp {
+export class WakeUpSignal {
   readonly #parts: WakeUpOptions
   readonly #failures: RepeatedFailureLog
   readonly #stopped = new AbortController()
@@ -65,7 +65,7 @@ export class WakeUp {
     await this.#sending
   }
 
-  async #send(messages: Messages): Promise<void> {
+  async #send(messages: InstanceMessages): Promise<void> {
     const { channel, clock } = this.#parts
     while (this.#isMore) {
       this.#isMore = false

@@ -1,10 +1,10 @@
 import {
   LeaseLostError,
   type LeaseRenewalOptions,
-  LeaseWatch,
   RowLeases,
   readClocks,
   startLeaseRenewal,
+  UnchangedRowWatch,
 } from '@plinth/coordination'
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
@@ -118,7 +118,7 @@ const jobs = definePlugin({
 
 t.test('a lease expires when its row has not changed for the lease time', async (t) => {
   const clock = manualClock()
-  const watch = new LeaseWatch<number>(clock, 3000)
+  const watch = new UnchangedRowWatch<number>(clock, 3000)
   const remainingMs = (beat: number) => watch.remainingMs(1, { fence: 1, beat }, clock.monotonic())
   t.equal(remainingMs(1), 3000)
   await clock.advance(4000)

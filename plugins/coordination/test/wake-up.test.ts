@@ -1,4 +1,4 @@
-import { type Messages, WakeUp } from '@plinth/coordination'
+import { type InstanceMessages, WakeUpSignal } from '@plinth/coordination'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
@@ -10,7 +10,7 @@ function instances() {
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const listeners = new Set<() => void>()
   const world = { clock, lines, messages: 0, isDown: false, woken: [0, 0] }
-  const messages: Messages = {
+  const messages: InstanceMessages = {
     async publish() {
       world.messages += 1
       if (world.isDown) throw new Error('no Redis')
@@ -26,8 +26,8 @@ function instances() {
     const wake = () => {
       world.woken[index] = (world.woken[index] ?? 0) + 1
     }
-    return new WakeUp({ messages, channel: 'test', subject: 'things', wake, clock, log })
-  }) as [WakeUp, WakeUp]
+    return new WakeUpSignal({ messages, channel: 'test', subject: 'things', wake, clock, log })
+  }) as [WakeUpSignal, WakeUpSignal]
   return { world, wakeUps }
 }
 
@@ -84,7 +84,7 @@ t.test('a product of one process wakes itself', async (t) => {
   const wake = () => {
     woken += 1
   }
-  const alone = new WakeUp({ messages: undefined, channel: 'test', subject: 'things', wake, clock, log })
+  const alone = new WakeUpSignal({ messages: undefined, channel: 'test', subject: 'things', wake, clock, log })
   await alone.listen()
   alone.send()
   await alone.stop()

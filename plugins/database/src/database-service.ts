@@ -22,11 +22,11 @@ import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResul
 import {
   type ConnectionSettings,
   connectionErrorOf,
+  databaseLocationText,
   type ProbeTarget,
-  placeOf,
 } from './connections/connection-failure.ts'
-import { OpenWaits } from './connections/connection-queue.ts'
-import type { Lease } from './connections/leasing-driver.ts'
+import { WaitTimeouts } from './connections/connection-queue.ts'
+import type { ConnectionLease } from './connections/leasing-driver.ts'
 import { markForPreparation } from './connections/server-connection.ts'
 import {
   type Database,
@@ -41,7 +41,7 @@ import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
 import { probeTarget, readServerInfo } from './probe-target.ts'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './rows/bound-parameters.ts'
-import { IdSource, type IdTables } from './rows/id-source.ts'
+import { IdSource, type IdSourceTables } from './rows/id-source.ts'
 import { type DatabaseClock, type FollowedClock, FollowingClock } from './time/database-clock.ts'
 import { FileClock, type StoredTime } from './time/file-clock.ts'
 import { ServerClock } from './time/server-clock.ts'
@@ -97,7 +97,7 @@ export class DatabaseService implements Database {
   readonly #open: OpenOrm
   readonly #migrator: Migrator
   readonly #ids: IdSource
-  readonly #transactions = new OpenWaits()
+  readonly #transactions = new WaitTimeouts()
   readonly #texts = new StatementCache<string>(maxCachedTexts)
   #connected: Promise<void> | undefined
   /** True after the time of the server was measured, which is part of connecting. */
@@ -112,7 +112,7 @@ export class DatabaseService implements Database {
     // Reservations of ids are renewed in the asynchronous context of this call, so they use reserved connections.
     this.#ids = open.demand.run(
       { reserved: true },
-      () => new IdSource(() => kyselyOf<IdTables>(open), this.clock, randomUUID()),
+      () => new IdSource(() => kyselyOf<IdSourceTables>(open), this.clock, randomUUID()),
     )
     const { changeSets, lockWaitMs } = options
     this.#migrator = new Migrator({
@@ -146,7 +146,7 @@ export class DatabaseService implements Database {
   }
 
   get place() {
-    return placeOf(this.#options.settings)
+    return databaseLocationText(this.#options.settings)
   }
 
   /** Connects if there is no connection yet. Throws the errors of `probe`. */
@@ -590,8 +590,8 @@ export class DatabaseService implements Database {
 
 const affectedRows = ({ numAffectedRows }: QueryResult<unknown>) => Number(numAffectedRows ?? 0)
 
-function leaseOf(transaction: ControlledTransaction<unknown>): Promise<Lease> {
-  return transaction.getExecutor().provideConnection(async (connection) => connection as Lease)
+function leaseOf(transaction: ControlledTransaction<unknown>): Promise<ConnectionLease> {
+  return transaction.getExecutor().provideConnection(async (connection) => connection as ConnectionLease)
 }
 
 function close(scope: TransactionScope): void {

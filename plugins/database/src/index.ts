@@ -4,32 +4,32 @@ export * from './contract.ts'
 export type { DatabaseErrorCode } from './errors.ts'
 export type { ChangeSetDraft } from './migrations/draft.ts'
 export { default } from './plugin.ts'
-export { findMissingRight, type MissingRight, type TableRight } from './probe-target.ts'
+export { findMissingTablePermission, type MissingTablePermission, type TablePermission } from './probe-target.ts'
 export type { Parameter } from './rows/bound-parameters.ts'
-export { column, editColumns } from './rows/columns.ts'
-export type { MomentRange } from './rows/find-page.ts'
+export { column, createEditColumns } from './rows/columns.ts'
+export type { TimeRange } from './rows/find-page.ts'
 export {
+  containsFoldedText,
   type FoundPage,
   findPage,
   foldText,
-  holdsText,
   type PageOptions,
   type PageWindow,
   type TextSearch,
 } from './rows/find-page.ts'
 export { firstIdAt } from './rows/id-source.ts'
 export {
-  addToRows,
   type Changes,
-  conflictData,
-  insertMissing,
-  insertNew,
+  insertMissingRows,
+  insertOrAddToRows,
+  insertOrReplaceRows,
   insertRow,
   insertRows,
-  putRows,
+  insertRowsIfAbsent,
   updateRows,
+  versionConflictData,
 } from './rows/insert-rows.ts'
-export type { KeyValue, SortedBy } from './rows/keyset.ts'
+export type { KeyValue, SortProperty } from './rows/keyset.ts'
 export {
   erasedName,
   type PersonalCondition,
@@ -38,19 +38,19 @@ export {
   type RowOwner,
   removeRows,
   rowsOfUser,
-  rowsThrough,
+  rowsThroughSql,
 } from './rows/personal-table.ts'
-export { type OldRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
+export { type ExpiredRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
 export type { Entity, NewRow, RowChanges, RowOf } from './rows/row-table.ts'
-export { plus, SqlValue, sqlValue } from './rows/row-values.ts'
+export { incrementBy, SqlValue, sqlValue } from './rows/row-values.ts'
 export {
+  type CountedRowsQuery,
   countRows,
   maxCounted,
   type RowCount,
   type Selected,
   Selection,
   selectionOf,
-  type WantedRows,
 } from './rows/selection.ts'
 export {
   type Step,

@@ -20,8 +20,12 @@ import {
   statementNotPreparedError,
   unavailableErrorOf,
 } from './connections/connection-failure.ts'
-import { OpenWaits, OrdinaryStatements } from './connections/connection-queue.ts'
-import { type Demand, type LeaseRules, withConnectionLeases } from './connections/leasing-driver.ts'
+import { PoolStatementLog, WaitTimeouts } from './connections/connection-queue.ts'
+import {
+  type ConnectionLeaseOptions,
+  type ConnectionOptions,
+  withConnectionLeases,
+} from './connections/leasing-driver.ts'
 import { PreparedStatements } from './connections/prepared-statements.ts'
 import {
   createSessionStatements,
@@ -81,9 +85,9 @@ type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 export interface OpenOrm {
   readonly orm: Orm
   readonly transaction: CurrentTransaction
-  readonly waits: OpenWaits
-  readonly pooledStatements: OrdinaryStatements
-  readonly demand: AsyncLocalStorage<Demand>
+  readonly waits: WaitTimeouts
+  readonly pooledStatements: PoolStatementLog
+  readonly demand: AsyncLocalStorage<ConnectionOptions>
   readonly written: TableWriteNotifier
   readonly prepared: PreparedStatements
   /** Driver of SQLite, for statements that bypass Kysely. */
@@ -96,8 +100,8 @@ export interface OpenOrm {
 
 interface OrmOptions {
   readonly entities: readonly object[]
-  readonly failures: LeaseRules['log']
-  readonly writes?: LeaseRules['log'] & LeaseRules['writes']
+  readonly failures: ConnectionLeaseOptions['log']
+  readonly writes?: ConnectionLeaseOptions['log'] & ConnectionLeaseOptions['writes']
   readonly warn: (message: string) => void
 }
 
@@ -166,7 +170,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
 async function openServer(settings: ServerSettings, options: OrmOptions): Promise<OpenOrm> {
   const parts = shared(settings, options)
   const sockets = new ServerSockets()
-  const rules: LeaseRules = {
+  const rules: ConnectionLeaseOptions = {
     ...parts.rules,
     size: settings.poolSize,
     reserved: reservedConnections,
@@ -222,12 +226,12 @@ const noopLog = { isFailing: false, failed: () => {}, succeeded: () => {} }
 
 function shared(settings: ConnectionSettings, { failures: log, writes = noopLog, warn }: OrmOptions) {
   const transaction = new CurrentTransaction()
-  const waits = new OpenWaits()
-  const demand = new AsyncLocalStorage<Demand>()
+  const waits = new WaitTimeouts()
+  const demand = new AsyncLocalStorage<ConnectionOptions>()
   const written = new TableWriteNotifier()
   const prepared = new PreparedStatements(settings.type !== 'sqlite' && settings.preparedStatements, warn)
   const limitMs = settings.type === 'sqlite' ? Number.POSITIVE_INFINITY : settings.queryTimeoutMs
-  const pooledStatements = new OrdinaryStatements(waits, limitMs)
+  const pooledStatements = new PoolStatementLog(waits, limitMs)
   const failure = (error: unknown) => (isPlinthError(error) ? error : connectionErrorOf(settings, error))
   const outage = (error: unknown) => {
     if (isPlinthError(error)) return error

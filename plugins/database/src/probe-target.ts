@@ -5,22 +5,22 @@ import { CompiledQuery, type Kysely } from 'kysely'
 import {
   type ConnectionSettings,
   connectionErrorOf,
+  databaseLocationText,
   type ProbeTarget,
-  placeOf,
 } from './connections/connection-failure.ts'
 import type { ServerInfo } from './contract.ts'
 import { databaseError } from './errors.ts'
 import { openOrm } from './open-orm.ts'
 
 /** `alter` includes indexes. `write` includes reading, changing and deleting rows. */
-export type TableRight = 'create' | 'alter' | 'write' | 'drop'
+export type TablePermission = 'create' | 'alter' | 'write' | 'drop'
 
-export interface MissingRight {
-  readonly right: TableRight
+export interface MissingTablePermission {
+  readonly right: TablePermission
   readonly error: unknown
 }
 
-const statements = (table: string): readonly (readonly [TableRight, string])[] => [
+const statements = (table: string): readonly (readonly [TablePermission, string])[] => [
   ['create', `create table ${table} (id integer not null)`],
   ['alter', `create unique index ${table}_unique on ${table} (id)`],
   ['alter', `alter table ${table} add column note varchar(16)`],
@@ -36,9 +36,11 @@ const statements = (table: string): readonly (readonly [TableRight, string])[] =
  * @param execute runs one statement and commits it
  * @returns the first missing right; the table remains only if this right is `drop`
  */
-export async function findMissingRight(execute: (sql: string) => Promise<unknown>): Promise<MissingRight | undefined> {
+export async function findMissingTablePermission(
+  execute: (sql: string) => Promise<unknown>,
+): Promise<MissingTablePermission | undefined> {
   const table = `plinth_preflight_${randomBytes(6).toString('hex')}`
-  let missing: MissingRight | undefined
+  let missing: MissingTablePermission | undefined
   for (const [right, sql] of statements(table)) {
     await execute(sql).catch((error: unknown) => {
       missing = { right, error }
@@ -86,7 +88,7 @@ const probeDefaults = {
 /** Logs nothing, because the caller receives the error of the probe. */
 const noFailureLog = { failed: () => {}, succeeded: () => {} }
 
-const activities: Readonly<Record<TableRight, string>> = {
+const activities: Readonly<Record<TablePermission, string>> = {
   create: 'create tables',
   alter: 'change tables and create indexes',
   write: 'read, insert, update and delete rows',
@@ -108,7 +110,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
     await new Migrator({ db, dialect, plugins: changeSets }).plan().catch((error: unknown) => {
       throw deniedCodes.has(errorCodeOf(error)) ? rightError(settings, 'write', error) : error
     })
-    const missing = await findMissingRight((sql) => db.executeQuery(CompiledQuery.raw(sql)))
+    const missing = await findMissingTablePermission((sql) => db.executeQuery(CompiledQuery.raw(sql)))
     if (missing === undefined) return server
     throw isPlinthError(missing.error) ? missing.error : rightError(settings, missing.right, missing.error)
   } catch (error) {
@@ -118,10 +120,10 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
   }
 }
 
-function rightError(settings: ConnectionSettings, right: TableRight, error: unknown) {
+function rightError(settings: ConnectionSettings, right: TablePermission, error: unknown) {
   const details = {
     type: settings.type,
-    place: placeOf(settings),
+    place: databaseLocationText(settings),
     user: settings.type === 'sqlite' ? '' : settings.username,
     activity: activities[right],
     reason: errorReason(error),

@@ -1,11 +1,11 @@
 /** Tests the clock of the database on hosts whose wall clock is wrong. */
 import { database } from '@plinth/database'
-import { hostClock, shiftedHost } from '@plinth/database/testing'
+import { createShiftedClock, keepHostTime } from '@plinth/database/testing'
 import type { Clock } from '@plinth/kernel'
 import { assertKeyEffect, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import t from 'tap'
-import { onEachDatabase, productOn, servers, type TestDatabase } from './fixtures/databases.ts'
+import { onEachDatabase, productOn, serverDialects, type TestDatabase } from './fixtures/databases.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -29,7 +29,7 @@ onEachDatabase(
   async (t, db) => {
     for (const [name, shift] of Object.entries(shifts)) {
       for (const sign of [1, -1]) {
-        const host = shiftedHost()
+        const host = createShiftedClock()
         host.shiftMs = sign * shift
         const { running, clock } = await startWith(t, db, host)
         t.ok(isNow(clock.now()), `${name} ${sign}: now`)
@@ -41,14 +41,14 @@ onEachDatabase(
       }
     }
   },
-  servers,
+  serverDialects,
 )
 
 onEachDatabase(
   t,
   'a jump of the wall clock while the product runs does not change the server time',
   async (t, db) => {
-    const host = shiftedHost()
+    const host = createShiftedClock()
     const { clock, db: service } = await startWith(t, db, host)
     t.equal(await clock.check(), undefined)
     const before = service.newId()
@@ -60,7 +60,7 @@ onEachDatabase(
     t.ok(service.newId() - before < 60_000 * 4096, 'ids follow the server too')
     await rejectsWith(t, clock.confirm(), { code: 'PLINTH_DATABASE_CLOCK_OF_SERVER' })
   },
-  servers,
+  serverDialects,
 )
 
 onEachDatabase(
@@ -71,7 +71,7 @@ onEachDatabase(
       compared: '10m',
       changed: '1m',
       observe: async (config) => {
-        const host = shiftedHost()
+        const host = createShiftedClock()
         host.shiftMs = 300_000
         const { running, clock } = await startWith(t, db, host, config)
         const problem = await clock.check()
@@ -81,14 +81,14 @@ onEachDatabase(
     })
     t.match(kinds, { before: 'none', after: 'ahead' })
   },
-  servers,
+  serverDialects,
 )
 
 onEachDatabase(
   t,
   'SQLite does not trust a time that it cannot verify until it is corrected',
   async (t, db) => {
-    const host = hostClock(manualClock())
+    const host = keepHostTime(manualClock())
     const { clock } = await startWith(t, db, host)
     const start = host.now()
     t.equal(clock.problem, undefined, 'the first time is trusted')
@@ -119,31 +119,31 @@ onEachDatabase(
   t,
   'SQLite stores its highest time over a restart, and an operator confirms a later one',
   async (t, db) => {
-    const first = hostClock(manualClock())
+    const first = keepHostTime(manualClock())
     const one = await startWith(t, db, first)
     await first.advance(hour)
     await one.running.stop('done')
     const highest = first.now()
 
-    const paused = await startWith(t, db, hostClock(manualClock(highest + 20 * hour)))
+    const paused = await startWith(t, db, keepHostTime(manualClock(highest + 20 * hour)))
     t.equal(paused.clock.problem, undefined, 'a pause of less than a day is trusted')
     await paused.running.stop('done')
 
-    const host = hostClock(manualClock(highest + 80 * hour))
+    const host = keepHostTime(manualClock(highest + 80 * hour))
     const later = await startWith(t, db, host)
     t.match(later.clock.problem, { kind: 'ahead', differenceMs: 60 * hour, remedy: 'confirm' })
     t.equal(later.clock.expiryNow(), highest + 20 * hour)
     await host.advance(hour)
     t.equal(later.clock.expiryNow(), highest + 21 * hour, 'the time goes on with the monotonic clock')
 
-    const command = await startForTest(productOn(db), { clock: hostClock(manualClock(host.now())), roles: ['cli'] })
+    const command = await startForTest(productOn(db), { clock: keepHostTime(manualClock(host.now())), roles: ['cli'] })
     t.equal(await command.service(database).clock.confirm(), host.now())
     await command.stop('done')
     t.equal(await later.clock.check(), undefined, 'the confirmation of another process counts')
     t.equal(later.clock.expiryNow(), host.now())
     await later.running.stop('done')
 
-    const behind = hostClock(manualClock(highest))
+    const behind = keepHostTime(manualClock(highest))
     const early = await startWith(t, db, behind)
     t.match(early.clock.problem, { kind: 'behind', differenceMs: 81 * hour })
     await early.clock.confirm()

@@ -5,14 +5,14 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { dialectsUnderTest, onServer, runOnServerAs, skipServer, type TestServer } from '@plinth/database/testing'
+import { dialectsUnderTest, runOnServer, runOnServerAs, skipServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { type ConnectionSettings, connectionErrorOf } from '../src/connections/connection-failure.ts'
 import { numberPlaceholders, StatementCache } from '../src/rows/bound-parameters.ts'
-import { onEachDatabase, productOn, servers, startOn, type TestDatabase } from './fixtures/databases.ts'
+import { onEachDatabase, productOn, serverDialects, startOn, type TestDatabase } from './fixtures/databases.ts'
 
 const secret = 'S3cret-of-the-test'
 
@@ -182,8 +182,8 @@ const rejections = async (t: Test, db: TestDatabase) => {
     db.dialect === 'mariadb'
       ? [`${user}@'%'`, 'create user', `grant select on ${db.settings.name}.* to ${user}@'%'`]
       : [user, 'create role', `alter role ${user} login`]
-  await onServer(db.dialect as TestServer, `${creation} ${account}`, right)
-  t.teardown(() => onServer(db.dialect as TestServer, `drop ${creation.slice('create '.length)} ${account}`))
+  await runOnServer(db.dialect as TestServer, `${creation} ${account}`, right)
+  t.teardown(() => runOnServer(db.dialect as TestServer, `drop ${creation.slice('create '.length)} ${account}`))
   await rejectsWith(t, service.probe({ ...db.settings, username: user }), {
     code: 'PLINTH_DATABASE_RIGHTS',
     message:
@@ -191,7 +191,7 @@ const rejections = async (t: Test, db: TestDatabase) => {
   })
   t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }
-onEachDatabase(t, 'a wrong name, user or transport is reported clearly', rejections, servers)
+onEachDatabase(t, 'a wrong name, user or transport is reported clearly', rejections, serverDialects)
 
 for (const server of ['postgresql', 'mariadb'] as const) {
   const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false

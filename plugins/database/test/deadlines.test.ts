@@ -8,10 +8,10 @@ import { rejectsWith, startForTest, throwsWith, until } from '@plinth/kernel/tes
 import { defineChangeSet } from '@plinth/migrations'
 import { type Driver, sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { OpenWaits } from '../src/connections/connection-queue.ts'
-import { type LeaseRules, LeasingDriver } from '../src/connections/leasing-driver.ts'
+import { WaitTimeouts } from '../src/connections/connection-queue.ts'
+import { type ConnectionLeaseOptions, LeasingDriver } from '../src/connections/leasing-driver.ts'
 import type { DatabaseService } from '../src/database-service.ts'
-import { onEachDatabase, servers, type TestDatabase } from './fixtures/databases.ts'
+import { onEachDatabase, serverDialects, type TestDatabase } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
 
 async function start(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
@@ -25,8 +25,8 @@ const never = () => new Promise<never>(() => {})
 
 t.test('closing ends and closes all sockets, also if the pool waits for a lost connection', async (t) => {
   let closed = 0
-  const rules = { size: 1, reserved: 0, waitMs: 1_000, waits: new OpenWaits(), closeSockets: () => (closed += 1) }
-  const driver = new LeasingDriver({ destroy: never } as unknown as Driver, rules as unknown as LeaseRules)
+  const rules = { size: 1, reserved: 0, waitMs: 1_000, waits: new WaitTimeouts(), closeSockets: () => (closed += 1) }
+  const driver = new LeasingDriver({ destroy: never } as unknown as Driver, rules as unknown as ConnectionLeaseOptions)
   await driver.destroy()
   t.equal(closed, 1)
 })
@@ -173,7 +173,12 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   proxy.recover()
   for (let round = 0; round < 6; round++) t.same(await one(), [{ one: 1 }], 'it goes on at once')
 }
-onEachDatabase(t, 'a silent server: each statement fails in time, and its connection is replaced', halfOpen, servers)
+onEachDatabase(
+  t,
+  'a silent server: each statement fails in time, and its connection is replaced',
+  halfOpen,
+  serverDialects,
+)
 
 /**
  * Returns the results of the health check while statements wait on broken connections. The pool has three connections.
@@ -227,7 +232,7 @@ const brokenPool = async (t: Test, db: TestDatabase) => {
   await ping()
   t.pass('ready again when the broken connections are replaced')
 }
-onEachDatabase(t, 'a pool whose connections are all half open is not healthy', brokenPool, servers)
+onEachDatabase(t, 'a pool whose connections are all half open is not healthy', brokenPool, serverDialects)
 
 const brokenConnection = async (t: Test, db: TestDatabase) => {
   const { failed, pings, ping } = await pingsWhile(t, db, 1)
@@ -236,7 +241,7 @@ const brokenConnection = async (t: Test, db: TestDatabase) => {
   t.notOk(pings.includes(false), 'ready the whole time')
   await ping()
 }
-onEachDatabase(t, 'a pool with one half-open connection stays healthy', brokenConnection, servers)
+onEachDatabase(t, 'a pool with one half-open connection stays healthy', brokenConnection, serverDialects)
 
 onEachDatabase(
   t,
@@ -321,7 +326,7 @@ const serverLimits = async (t: Test, db: TestDatabase) => {
   const all = await Promise.all(Array.from({ length: 4 }, () => service.query(limits)))
   for (const [row] of all) t.match(row, usual, 'the server ends what nobody waits for')
 }
-onEachDatabase(t, 'a server session has limits, except in migrations', serverLimits, servers)
+onEachDatabase(t, 'a server session has limits, except in migrations', serverLimits, serverDialects)
 
 onEachDatabase(
   t,
@@ -350,5 +355,5 @@ onEachDatabase(
       'others may not',
     )
   },
-  servers,
+  serverDialects,
 )

@@ -15,7 +15,7 @@ import {
   watchProcess,
 } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { createDatabase, onEachDatabase, servers } from './fixtures/databases.ts'
+import { createDatabase, onEachDatabase, serverDialects } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
 
 const productOf = (config: Readonly<Record<string, JsonValue>>, plugins: readonly Plugin[] = [databasePlugin]) =>
@@ -83,7 +83,7 @@ onEachDatabase(
     })
     t.match(sizes, { before: { distinct: 4, inAll: 4 }, after: { distinct: 3, inAll: 3 } })
   },
-  servers,
+  serverDialects,
 )
 
 onEachDatabase(
@@ -106,7 +106,7 @@ onEachDatabase(
     })
     t.match(prepared, { before: true, after: false })
   },
-  servers,
+  serverDialects,
 )
 
 /**
@@ -303,7 +303,7 @@ onEachDatabase(
     const [idle] = await assertKeyEffect(t, 'platform.database.transaction-timeout', { changed: '20s', observe })
     t.match(idle, { before: { idle: 65 }, after: { idle: 25 } })
   },
-  servers,
+  serverDialects,
 )
 
 onEachDatabase(t, 'a transaction is rolled back at its timeout', async (t, at) => {

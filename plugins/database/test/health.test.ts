@@ -10,8 +10,8 @@ import t, { type Test } from 'tap'
 import {
   createDatabase,
   onEachDatabase,
-  onServer,
   productOn,
+  runOnServer,
   startOn,
   type TestDatabase,
 } from './fixtures/databases.ts'
@@ -101,8 +101,8 @@ const readOnly = async (t: Test, db: TestDatabase) => {
   await first.stop('only its tables are wanted')
   const name = String(db.config['platform.database.name'])
   const { service, check } = await startHealthy(t, db)
-  await onServer('postgresql', `alter database ${name} set default_transaction_read_only = on`)
-  await onServer('postgresql', `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+  await runOnServer('postgresql', `alter database ${name} set default_transaction_read_only = on`)
+  await runOnServer('postgresql', `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
   // At first the pool still contains connections that the server has closed, so the check may fail with another error.
   const readOnlyNow = (error: Error) => /read-only transaction/.test(error.message)
   await until(() => check().then(() => false, readOnlyNow), 'the database is read-only', 0)

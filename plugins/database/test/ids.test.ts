@@ -6,14 +6,14 @@ import fc from 'fast-check'
 import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'
 import { openOrm } from '../src/open-orm.ts'
-import { IdSource, type IdTables } from '../src/rows/id-source.ts'
+import { IdSource, type IdSourceTables } from '../src/rows/id-source.ts'
 import { createDatabase, onEachDatabase, productOn, startOn, type TestDatabase } from './fixtures/databases.ts'
 
 const epoch = Date.UTC(2025, 0, 1)
 const minute = 60_000
 
 /** Returns a connection to a migrated database, as another process would open it. */
-async function connected(t: Test, db: TestDatabase): Promise<Kysely<IdTables>> {
+async function connected(t: Test, db: TestDatabase): Promise<Kysely<IdSourceTables>> {
   await startOn(t, db)
   const { orm, connect } = await openOrm(db.settings, {
     entities: [],
@@ -22,10 +22,10 @@ async function connected(t: Test, db: TestDatabase): Promise<Kysely<IdTables>> {
   })
   await connect()
   t.teardown(() => orm.close(true))
-  return orm.driver.getConnection().getClient() as Kysely<IdTables>
+  return orm.driver.getConnection().getClient() as Kysely<IdSourceTables>
 }
 
-function processWithClock(db: Kysely<IdTables>, startMs: number) {
+function processWithClock(db: Kysely<IdSourceTables>, startMs: number) {
   const clock = { ms: startMs, now: () => clock.ms }
   return { clock, ids: new IdSource(() => db, clock, randomUUID()) }
 }

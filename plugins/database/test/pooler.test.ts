@@ -2,12 +2,12 @@
 import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { database } from '@plinth/database'
 import {
-  type OwnServer,
-  ownMariadb,
-  ownPgbouncer,
   type PgbouncerOptions,
-  skipOwnMariadb,
+  type StartedServer,
   skipPgbouncer,
+  skipWithoutMariadbPrograms,
+  startMariadb,
+  startPgbouncer,
 } from '@plinth/database/testing'
 import { healthCheck, type JsonValue } from '@plinth/kernel'
 import { rejectsWith, startForTest, until } from '@plinth/kernel/testing'
@@ -47,8 +47,8 @@ async function emptyDatabase(t: Test): Promise<TestDatabase> {
   return db
 }
 
-async function pooler(t: Test, settings: PgbouncerOptions): Promise<OwnServer> {
-  const server = await ownPgbouncer(settings)
+async function pooler(t: Test, settings: PgbouncerOptions): Promise<StartedServer> {
+  const server = await startPgbouncer(settings)
   t.teardown(() => server.drop())
   return server
 }
@@ -237,9 +237,9 @@ t.test('a part of a transaction that cannot be repeated alone is unavailable', n
 
 t.test(
   'if the server discards prepared statements, statements run unprepared',
-  { skip: skipOwnMariadb, timeout: 600_000 },
+  { skip: skipWithoutMariadbPrograms, timeout: 600_000 },
   async (t) => {
-    const server = await ownMariadb({ 'max-prepared-stmt-count': 3 })
+    const server = await startMariadb({ 'max-prepared-stmt-count': 3 })
     t.teardown(() => server.drop())
     const db = {
       config: { 'platform.database.type': 'mariadb', 'platform.database.username': 'root' },

@@ -1,13 +1,13 @@
 /** Tests inserts and updates of entity rows by object, and the reader of driver results. */
 import {
-  addToRows,
-  insertMissing,
-  insertNew,
+  incrementBy,
+  insertMissingRows,
+  insertOrAddToRows,
+  insertOrReplaceRows,
   insertRow,
   insertRows,
+  insertRowsIfAbsent,
   type NewRow,
-  plus,
-  putRows,
   selectionOf,
   sqlValue,
   updateRows,
@@ -77,13 +77,13 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
       // @ts-expect-error a text is no number
       await insertRows(service, Sample, [{ ...fresh('text'), ownerId: '1' }])
       // @ts-expect-error the entity has no such column
-      await insertMissing(service, Sample, 'key', [fresh('key')])
+      await insertMissingRows(service, Sample, 'key', [fresh('key')])
       // @ts-expect-error the entity has no such column
       await updateRows(service, Sample, { code: 'short' }, { notes: 'x' })
       // @ts-expect-error the entity has no such column
       await updateRows(service, Sample, { coed: 'short' }, { note: 'x' })
       // @ts-expect-error a text has no sum
-      await updateRows(service, Sample, { code: 'short' }, { note: plus(1) })
+      await updateRows(service, Sample, { code: 'short' }, { note: incrementBy(1) })
       // @ts-expect-error the selection has no such column
       samples.pick('code').omit('note')
     }
@@ -92,28 +92,32 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
 
   await t.test('existing rows are kept, counted, replaced or increased', async (t) => {
     const row = fresh('one')
-    await insertMissing(service, Sample, 'code', [row, { ...fresh('one'), note: 'second' }])
+    await insertMissingRows(service, Sample, 'code', [row, { ...fresh('one'), note: 'second' }])
     t.equal((await read('one'))?.note, null)
-    await insertMissing(service, Sample, 'any', [row])
-    t.equal(await insertNew(service, Sample, 'code', [fresh('one'), fresh('two')]), 1)
-    await putRows(service, Sample, { key: 'code', sets: ['note', 'attributes'] }, [
+    await insertMissingRows(service, Sample, 'any', [row])
+    t.equal(await insertRowsIfAbsent(service, Sample, 'code', [fresh('one'), fresh('two')]), 1)
+    await insertOrReplaceRows(service, Sample, { key: 'code', sets: ['note', 'attributes'] }, [
       { ...fresh('one'), note: 'put', attributes: { tags: ['b'] }, balance: 5 },
     ])
     const put = await read('one')
     t.same([put?.note, put?.attributes, put?.balance], ['put', { tags: ['b'] }, 0])
-    await addToRows(service, Sample, { key: 'code', sums: ['balance'], sets: ['note'] }, [
+    await insertOrAddToRows(service, Sample, { key: 'code', sums: ['balance'], sets: ['note'] }, [
       { ...fresh('one'), balance: 5, note: 'added' },
       { ...fresh('three'), balance: 7 },
     ])
-    await addToRows(service, Sample, { key: 'code', sums: ['balance'] }, [{ ...fresh('one'), balance: 5 }])
+    await insertOrAddToRows(service, Sample, { key: 'code', sums: ['balance'] }, [{ ...fresh('one'), balance: 5 }])
     t.same([(await read('one'))?.balance, (await read('one'))?.note], [10, 'added'])
     t.equal((await read('three'))?.balance, 7)
   })
 
   await t.test('updates need a condition and columns', async (t) => {
     const { id } = (await read('two')) ?? { id: 0 }
-    t.equal(await updateRows(service, Sample, { id, note: null }, { balance: plus(3), note: 'first' }), 1)
-    t.equal(await updateRows(service, Sample, { id, note: null }, { balance: plus(3) }), 0, 'the note is not null now')
+    t.equal(await updateRows(service, Sample, { id, note: null }, { balance: incrementBy(3), note: 'first' }), 1)
+    t.equal(
+      await updateRows(service, Sample, { id, note: null }, { balance: incrementBy(3) }),
+      0,
+      'the note is not null now',
+    )
     await updateRows(service, Sample, { id }, { attributes: { tags: [] }, endedAt: createdAt, enabled: true })
     const row = await read('two')
     t.hasStrict(row, { balance: 3, note: 'first', attributes: { tags: [] }, endedAt: createdAt, enabled: true })

@@ -4,7 +4,7 @@ import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
-import { localDays } from '@plinth/site'
+import { createDayFormatter } from '@plinth/site'
 import t from 'tap'
 
 const sales = definePlugin({
@@ -27,7 +27,7 @@ const sales = definePlugin({
   ],
 })
 
-const shanghai = localDays(() => 'Asia/Shanghai')
+const shanghai = createDayFormatter(() => 'Asia/Shanghai')
 const at = (text: string) => Date.parse(text)
 
 onEachDatabase(t, 'rows are counted and added up by id and by time, for each group', async (t, { config }) => {
@@ -102,7 +102,7 @@ t.test('a short span has hours that begin with it', (t) => {
   const span = { from: at('2026-03-01T18:30:00Z'), to: at('2026-03-01T20:40:00Z') }
   const found = [{ at: at('2026-03-01T19:30:00Z'), by: '', sums: { sold: 4n } }]
   t.strictSame(
-    sumsByStep(found, ['sold'], { span, dayOf: localDays(() => 'Asia/Kolkata') }).map(({ at, sums }) => [
+    sumsByStep(found, ['sold'], { span, dayOf: createDayFormatter(() => 'Asia/Kolkata') }).map(({ at, sums }) => [
       at,
       sums.sold,
     ]),
@@ -116,7 +116,7 @@ t.test('a short span has hours that begin with it', (t) => {
 })
 
 t.test('days of 23 and 25 hours are one step each', (t) => {
-  const berlin = localDays(() => 'Europe/Berlin')
+  const berlin = createDayFormatter(() => 'Europe/Berlin')
   for (const [from, to] of [
     ['2026-03-26T23:00:00Z', '2026-03-31T22:00:00Z'],
     ['2026-10-22T22:00:00Z', '2026-10-27T23:00:00Z'],

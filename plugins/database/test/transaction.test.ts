@@ -4,7 +4,14 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { isConflict, retryOnConflict } from '../src/current-transaction.ts'
 import type { DatabaseService } from '../src/database-service.ts'
-import { createDatabase, onEachDatabase, onServer, servers, startOn, type TestDatabase } from './fixtures/databases.ts'
+import {
+  createDatabase,
+  onEachDatabase,
+  runOnServer,
+  serverDialects,
+  startOn,
+  type TestDatabase,
+} from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
 
 async function addSample(service: DatabaseService, balance = 0): Promise<number> {
@@ -304,7 +311,7 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
   const ownSession =
     db.dialect === 'postgresql' ? 'select pg_backend_pid() as session' : 'select connection_id() as session'
   const end = (session: number | undefined) =>
-    onServer(
+    runOnServer(
       db.dialect as 'postgresql' | 'mariadb',
       db.dialect === 'postgresql' ? `select pg_terminate_backend(${session})` : `kill ${session}`,
     )
@@ -334,7 +341,7 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
   t.equal(await add(service, id, 1), 1, 'with a pool of 5')
   t.equal(await balanceOf(service, id), 1)
 }
-onEachDatabase(t, 'connections that break do not use up the pool', brokenConnections, servers)
+onEachDatabase(t, 'connections that break do not use up the pool', brokenConnections, serverDialects)
 
 t.test('transactions of two databases in one process are separate', async (t) => {
   const [one, two] = [await createDatabase('sqlite'), await createDatabase('sqlite')]

@@ -3,7 +3,12 @@
  * is logged once.
  */
 import { database } from '@plinth/database'
-import { ownMariadb, ownPostgres, skipOwnMariadb, skipOwnPostgres } from '@plinth/database/testing'
+import {
+  skipWithoutMariadbPrograms,
+  skipWithoutPostgresPrograms,
+  startMariadb,
+  startPostgres,
+} from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -28,16 +33,16 @@ async function start(t: Test, config: Config) {
 const servers = [
   {
     type: 'postgresql',
-    skip: skipOwnPostgres,
-    run: () => ownPostgres({ max_connections: 10, superuser_reserved_connections: 0 }),
+    skip: skipWithoutPostgresPrograms,
+    run: () => startPostgres({ max_connections: 10, superuser_reserved_connections: 0 }),
     config: { 'platform.database.username': 'postgres', 'platform.database.name': 'postgres' },
     sleep: 'select pg_sleep(0.2)',
   },
   {
     type: 'mariadb',
-    skip: skipOwnMariadb,
+    skip: skipWithoutMariadbPrograms,
     // The server allows one more connection than this for the administrator, which the test also uses.
-    run: () => ownMariadb({ 'max-connections': 10 }),
+    run: () => startMariadb({ 'max-connections': 10 }),
     config: { 'platform.database.username': 'root' },
     sleep: 'select sleep(0.2)',
   },
@@ -101,9 +106,9 @@ onEachDatabase(t, 'a read-only database is unavailable, and its connection is re
 
 t.test(
   'a primary server that became read-only is unavailable (mariadb)',
-  { skip: skipOwnMariadb, timeout: 600_000 },
+  { skip: skipWithoutMariadbPrograms, timeout: 600_000 },
   async (t) => {
-    const server = await ownMariadb()
+    const server = await startMariadb()
     t.teardown(() => server.drop())
     const config = { 'platform.database.type': 'mariadb', 'platform.database.port': server.port }
     const root = await start(t, { ...config, 'platform.database.username': 'root' })

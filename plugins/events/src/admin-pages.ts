@@ -1,4 +1,4 @@
-import { adminAttention, adminBulk, adminDetail, adminList } from '@plinth/admin'
+import { adminAttention, adminBulkAction, adminDetail, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = { scheduled: 'quiet', pending: 'info', delivered: 'good', failed: 'bad', skipped: 'warn' } as const
@@ -55,7 +55,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
   sort: '-createdAt',
   actions: [row.action('postAdminEventsOutboxByIdReplay', replay), row.action('postAdminEventsOutboxByIdSkip', skip)],
   bulk: [
-    adminBulk('postAdminEventsOutboxReplay', {
+    adminBulkAction('postAdminEventsOutboxReplay', {
       label: text('Deliver failed events again', '重新投递失败的事件'),
       ids: 'ids',
       answer: (it) => [it.count('affected'), it.flag('isMore')],

@@ -10,7 +10,7 @@ import { type Clock, errorReason, fitTextToColumn, type Logger, RepeatedFailureL
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { EventRow } from './entities.ts'
 import type { HandlerRegistry } from './handler-registry.ts'
-import type { Claim, OutboxStore } from './outbox-store.ts'
+import type { DeliveryClaim, OutboxStore } from './outbox-store.ts'
 
 interface BackoffSettings {
   /** Delay before the first retry in milliseconds. */
@@ -52,7 +52,7 @@ interface DelivererDependencies {
 
 interface Work {
   readonly event: EventRow
-  readonly claim: Claim
+  readonly claim: DeliveryClaim
   readonly claimedAt: ClockReading
   readonly settings: DeliverySettings
   readonly stop: AbortSignal
@@ -128,7 +128,7 @@ export class Deliverer {
   }
 
   /** The lease ends by the clock of the database. So if a late renewal succeeds, the lease was still valid. */
-  #keepLease(claim: Claim, leaseMs: number, heldSince: ClockReading): LeaseRenewal {
+  #keepLease(claim: DeliveryClaim, leaseMs: number, heldSince: ClockReading): LeaseRenewal {
     const { store, clock, log } = this.#parts
     const failures = new RepeatedFailureLog(log, {
       failing: 'the lease of an event cannot be renewed; trying again',
@@ -177,7 +177,7 @@ export class Deliverer {
     }
   }
 
-  async #giveUp(event: EventRow, claim: Claim, attempts: number, reason: string): Promise<Outcome> {
+  async #giveUp(event: EventRow, claim: DeliveryClaim, attempts: number, reason: string): Promise<Outcome> {
     const { db, store, publish, log } = this.#parts
     const { id, type, streamKey } = event
     await db.transactional(async () => {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Deliverer } from './deliverer.ts'
 import type { OutboxStore } from './outbox-store.ts'
-import type { Hint } from './outbox-writer.ts'
+import type { DispatchHint } from './outbox-writer.ts'
 
 interface DispatcherDependencies {
   readonly store: OutboxStore
@@ -34,7 +34,7 @@ const minPollIntervalMs = 100
 export class Dispatcher {
   readonly #parts: DispatcherDependencies
   /** Events of this process and events that a poll found, in the order of their attempts. */
-  readonly #hints = new Map<string | number, Hint>()
+  readonly #hints = new Map<string | number, DispatchHint>()
   readonly #running = new Set<Promise<void>>()
   readonly #inWork = new Set<number>()
   /** Ids of events that a hint or poll found while they are being delivered. */
@@ -78,7 +78,7 @@ export class Dispatcher {
    * Attempts the event of the hint, or the first event of its key, as soon as possible. Without a hint, polls the
    * outbox.
    */
-  wake(hint?: Hint): void {
+  wake(hint?: DispatchHint): void {
     if (this.#ended.signal.aborted) return
     if (hint !== undefined && this.#hints.size < maxHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
     else this.#looksNext = true
@@ -168,7 +168,7 @@ export class Dispatcher {
     this.#nextLookAt = Math.min(this.#nextLookAt, this.#parts.clock.monotonic() + this.#parts.pollIntervalMs())
   }
 
-  #nextHint(): Hint | undefined {
+  #nextHint(): DispatchHint | undefined {
     for (const [name, hint] of this.#hints) {
       this.#hints.delete(name)
       return hint
@@ -176,7 +176,7 @@ export class Dispatcher {
     return undefined
   }
 
-  #launch(hint: Hint): void {
+  #launch(hint: DispatchHint): void {
     const work = this.#deliver(hint)
       .catch((error: unknown) => {
         // After an error, the outbox is not polled again before the regular pause ends.
@@ -191,7 +191,7 @@ export class Dispatcher {
     this.#running.add(work)
   }
 
-  async #deliver(hint: Hint): Promise<void> {
+  async #deliver(hint: DispatchHint): Promise<void> {
     const { store, deliverer } = this.#parts
     // SQLite blocks the event loop, so a long backlog would delay requests and timers.
     await setImmediate()

@@ -10,9 +10,9 @@ export const outboxStates = ['scheduled', 'pending', 'delivered', 'failed', 'ski
 export type OutboxState = (typeof outboxStates)[number]
 
 /** `nextAt` of an event that is due immediately. Earlier than any real time. */
-export const dueAtOnce = new Date(0)
+export const dueImmediatelyTime = new Date(0)
 /** `nextAt` of an event that waits for an earlier event of its key. Later than any real time. */
-export const waitsForItsTurn = new Date(Date.UTC(9999, 0, 1))
+export const blockedEventTime = new Date(Date.UTC(9999, 0, 1))
 
 export const EventRow = defineEntity({
   name: 'OutboxEvent',
@@ -37,7 +37,7 @@ export const EventRow = defineEntity({
     position: column.bigint().nullable(),
     status: column.text(16).$type<OutboxState>(),
     attempts: column.integer(),
-    /** Earliest time of the next attempt: the next retry, the end of the lease, `dueAtOnce` or `waitsForItsTurn`. */
+    /** Earliest time of the next attempt: the next retry, the end of the lease, `dueImmediatelyTime` or `blockedEventTime`. */
     nextAt: column.timestamp(),
     notBefore: column.timestamp().nullable(),
     /** Token of the claim under which the event is being delivered. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Backlog } from './backlog.ts'
 import { businessError } from './declarations.ts'
-import { DeliveryRow, dueAtOnce, EventRow, type OutboxState } from './entities.ts'
+import { DeliveryRow, dueImmediatelyTime, EventRow, type OutboxState } from './entities.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 interface OutboxFilter {
@@ -94,7 +94,7 @@ export class OutboxAdmin {
   }
 
   async #replay(where: object): Promise<number> {
-    const values = { status: 'pending' as const, attempts: 0, nextAt: dueAtOnce, leaseToken: null }
+    const values = { status: 'pending' as const, attempts: 0, nextAt: dueImmediatelyTime, leaseToken: null }
     const affected = await this.#parts.db.fork().nativeUpdate(EventRow, where, values)
     if (affected > 0) this.#parts.db.afterCommit(this.#parts.replayed)
     return affected

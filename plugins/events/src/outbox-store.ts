@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { type DatabaseTime, LeaseLostError } from '@plinth/coordination'
 import { type Database, exactInteger, insertRows, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { DeliveryRow, dueAtOnce, EventRow, waitsForItsTurn } from './entities.ts'
+import { blockedEventTime, DeliveryRow, dueImmediatelyTime, EventRow } from './entities.ts'
 
 /** Proves that this process may deliver an event while the lease is valid. */
-export interface Claim {
+export interface DeliveryClaim {
   readonly id: number
   readonly key: string | null
   readonly token: string
 }
 
-export interface Look {
+export interface DueEvents {
   /** Due events that do not wait for an earlier event with the same key. */
   readonly ids: readonly number[]
   readonly isMore: boolean
@@ -66,7 +66,7 @@ export class OutboxStore {
    * Returns due events, longest waiting first. Marks events that have an earlier unfinished event of their key as
    * waiting.
    */
-  async look(): Promise<Look> {
+  async look(): Promise<DueEvents> {
     const now = this.#time.now()
     const horizon = this.#horizon()
     const wait = this.#time.until('next_at')
@@ -92,13 +92,13 @@ export class OutboxStore {
          union all select * from (select 'later' as kind, ${columns}, ${wait.sql} as in_ms ${scheduled} next_at > ${now.sql}
                order by next_at limit 1) later) c`,
       [
-        dueAtOnce,
-        dueAtOnce,
+        dueImmediatelyTime,
+        dueImmediatelyTime,
         ...now.parameters,
         ...horizon.parameters,
-        waitsForItsTurn,
+        blockedEventTime,
         ...now.parameters,
-        waitsForItsTurn,
+        blockedEventTime,
         this.#examinedUpTo,
         ...wait.parameters,
         ...now.parameters,
@@ -137,7 +137,7 @@ export class OutboxStore {
   async claim(
     { id, streamKey, attempts }: Pick<EventRow, 'id' | 'streamKey' | 'attempts'>,
     leaseMs: number,
-  ): Promise<Claim | undefined> {
+  ): Promise<DeliveryClaim | undefined> {
     const token = randomUUID()
     const lease = this.#time.after(leaseMs)
     const due = this.#isDue()
@@ -153,11 +153,11 @@ export class OutboxStore {
    * Uses the reserved connection, so that renewals work while all other connections are busy. Returns false if the
    * lease was lost.
    */
-  renew(claim: Claim, leaseMs: number): Promise<boolean> {
+  renew(claim: DeliveryClaim, leaseMs: number): Promise<boolean> {
     return this.#renew(this.#db.reserved, claim, leaseMs)
   }
 
-  async #renew(db: Pick<Database, 'execute'>, { id, token }: Claim, leaseMs: number): Promise<boolean> {
+  async #renew(db: Pick<Database, 'execute'>, { id, token }: DeliveryClaim, leaseMs: number): Promise<boolean> {
     const lease = this.#time.after(leaseMs)
     const renewed = await db.execute(
       `update outbox_event set next_at = ${lease.sql} where id = ? and lease_token = ?`,
@@ -167,7 +167,7 @@ export class OutboxStore {
   }
 
   /** Returns the names of handlers that are done with the event. Only the holder of the claim adds names. */
-  async handled({ id }: Claim): Promise<ReadonlySet<string>> {
+  async handled({ id }: DeliveryClaim): Promise<ReadonlySet<string>> {
     const sql = 'select handler from outbox_delivery where event_id = ?'
     return new Set((await this.#db.query<{ handler: string }>(sql, [id])).map(({ handler }) => handler))
   }
@@ -177,7 +177,7 @@ export class OutboxStore {
    *
    * @throws LeaseLostError
    */
-  async note(claim: Claim, handler: string, leaseMs: number): Promise<void> {
+  async note(claim: DeliveryClaim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
       if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLostError()
       const delivery = { id: this.#db.newId(), eventId: claim.id, handler, deliveredAt: this.#now() }
@@ -190,7 +190,7 @@ export class OutboxStore {
    *
    * @throws LeaseLostError
    */
-  async finish({ id, key, token }: Claim): Promise<void> {
+  async finish({ id, key, token }: DeliveryClaim): Promise<void> {
     const finished = await this.#leave(key, `${delivered} where id = ? and lease_token = ?`, [this.#now(), id, token])
     if (!finished) throw new LeaseLostError()
   }
@@ -227,7 +227,7 @@ export class OutboxStore {
    *
    * @throws LeaseLostError
    */
-  async retry({ id, token }: Claim, delayMs: number, reason: string): Promise<void> {
+  async retry({ id, token }: DeliveryClaim, delayMs: number, reason: string): Promise<void> {
     const later = this.#time.after(delayMs)
     await this.#change(
       `update outbox_event set next_at = ${later.sql}, lease_token = null, last_error = ?
@@ -241,7 +241,7 @@ export class OutboxStore {
    *
    * @throws LeaseLostError
    */
-  async fail({ id, token }: Claim, reason: string): Promise<void> {
+  async fail({ id, token }: DeliveryClaim, reason: string): Promise<void> {
     await this.#change(
       `update outbox_event set status = 'failed', lease_token = null, last_error = ?
        where id = ? and lease_token = ?`,
@@ -254,11 +254,11 @@ export class OutboxStore {
    *
    * @throws LeaseLostError
    */
-  async release({ id, token }: Claim): Promise<void> {
+  async release({ id, token }: DeliveryClaim): Promise<void> {
     await this.#change(
       `update outbox_event set next_at = ?, lease_token = null, attempts = attempts - 1
        where id = ? and lease_token = ?`,
-      [dueAtOnce, id, token],
+      [dueImmediatelyTime, id, token],
     )
   }
 
@@ -274,7 +274,7 @@ export class OutboxStore {
       await this.#db.execute(
         `update outbox_event set next_at = ?
          where id = (select id from (${headOf}) as head) and status = 'pending' and next_at = ?`,
-        [dueAtOnce, key, waitsForItsTurn],
+        [dueImmediatelyTime, key, blockedEventTime],
       )
       return true
     })
@@ -296,7 +296,7 @@ export class OutboxStore {
         await this.#db.execute(
           `update outbox_event set next_at = ?
            where stream_key = ? and position >= ? and position < ? and status = 'pending' and next_at <> ?`,
-          [waitsForItsTurn, key, Math.max(from, head + 1), from + width, waitsForItsTurn],
+          [blockedEventTime, key, Math.max(from, head + 1), from + width, blockedEventTime],
         )
       }
     })

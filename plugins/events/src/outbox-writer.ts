@@ -1,13 +1,13 @@
 import type { DatabaseTime, SqlTerm } from '@plinth/coordination'
-import { addToRows, type Database, insertRow, sqlValue } from '@plinth/database'
+import { type Database, insertOrAddToRows, insertRow, sqlValue } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { EventRef, PublishOptions } from './contract.ts'
 import { eventsError } from './declarations.ts'
-import { dueAtOnce, EventRow, StreamRow } from './entities.ts'
+import { dueImmediatelyTime, EventRow, StreamRow } from './entities.ts'
 import { encodePayload } from './payload.ts'
 
 /** An event or a key whose next event the dispatcher can read without polling. */
-export type Hint = { readonly id: number } | { readonly key: string }
+export type DispatchHint = { readonly id: number } | { readonly key: string }
 
 const maxKeyLength = 200
 /** Ten years in milliseconds. */
@@ -18,7 +18,7 @@ interface OutboxWriterDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly time: DatabaseTime
-  readonly committed: (hint?: Hint) => void
+  readonly committed: (hint?: DispatchHint) => void
   /** True for events without a handler in this process. They are finished when they are published. */
   readonly isUnheard: (type: string) => boolean
   readonly passed: (type: string) => void
@@ -89,7 +89,7 @@ export class OutboxWriter {
       position,
       status,
       attempts: 0,
-      nextAt: scheduledFor === undefined ? dueAtOnce : sqlValue<Date>(scheduledFor),
+      nextAt: scheduledFor === undefined ? dueImmediatelyTime : sqlValue<Date>(scheduledFor),
       notBefore: scheduledFor === undefined ? null : sqlValue<Date>(scheduledFor),
       createdAt: now,
       finishedAt,
@@ -102,7 +102,7 @@ export class OutboxWriter {
   /** Locks the key until the transaction ends, so that positions have the order of commits. */
   async #nextPosition(key: string, now: Date): Promise<number> {
     const change = { key: 'streamKey', sums: ['lastPosition'], sets: ['updatedAt'] } as const
-    await addToRows(this.#parts.db, StreamRow, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])
+    await insertOrAddToRows(this.#parts.db, StreamRow, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])
     const [row] = await this.#parts.db.query<{ last_position: number | string }>(
       'select last_position from outbox_stream where stream_key = ?',
       [key],

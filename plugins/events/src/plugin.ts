@@ -1,5 +1,5 @@
 import { adminPages, attention, labelSources } from '@plinth/admin'
-import { databaseTime, WakeUp } from '@plinth/coordination'
+import { databaseTime, WakeUpSignal } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { auditTexts, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
@@ -17,7 +17,7 @@ import { EventsService } from './events-service.ts'
 import { HandlerRegistry } from './handler-registry.ts'
 import { eventLabels } from './label-sources.ts'
 import { createOutbox } from './migrations/0001-create-outbox.ts'
-import { indexTurns } from './migrations/0002-index-turns.ts'
+import { indexEventOrder } from './migrations/0002-index-turns.ts'
 import { indexFilters } from './migrations/0003-index-filters.ts'
 import { scheduleEvents } from './migrations/0004-schedule-events.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
@@ -25,7 +25,7 @@ import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
 import { eventData } from './plugin-events.ts'
 import { outboxRoutes } from './routes.ts'
-import { purge } from './tasks.ts'
+import { purgeOutbox } from './tasks.ts'
 
 /**
  * Typed events. They are emitted in this process, or stored in the outbox and delivered after the commit (requirement
@@ -49,10 +49,10 @@ export default definePlugin({
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
-  migrations: [createOutbox, indexTurns, indexFilters, scheduleEvents],
+  migrations: [createOutbox, indexEventOrder, indexFilters, scheduleEvents],
   entities,
   messages,
-  scheduledTasks: [purge],
+  scheduledTasks: [purgeOutbox],
   setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel, database: db, http, metrics, sharedStore } = services
     const { clock } = db
@@ -64,7 +64,7 @@ export default definePlugin({
     const store = new OutboxStore(db, clock, time, () =>
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
-    const wakeUp = new WakeUp({
+    const wakeUp = new WakeUpSignal({
       // Without Redis, a message would cost as much as the poll that it saves.
       messages: sharedStore?.driver === 'redis' ? sharedStore : undefined,
       channel: 'events.published',

@@ -1,8 +1,7 @@
 import { type Database, maxCounted } from '@plinth/database'
 import {
-  bulkLimited,
+  bulkRateLimit,
   count,
-  described,
   id,
   idParams,
   instant,
@@ -16,6 +15,7 @@ import {
   rowsAs,
   sortQuery,
   Type,
+  withDescription,
 } from '@plinth/http'
 import {
   type AuditedRequest,
@@ -26,7 +26,7 @@ import {
   writeAuditEntry,
 } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
-import { dueAtOnce, type EventRow, outboxStates, waitsForItsTurn } from './entities.ts'
+import { blockedEventTime, dueImmediatelyTime, type EventRow, outboxStates } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
 
 const path = '/api/v1/admin/events/outbox'
@@ -40,8 +40,8 @@ const eventView = Type.Object({
   key: nullable(Type.String()),
   status: state,
   attempts: count,
-  nextAt: described(instant, 'Time of the next attempt. For an event that is being handled: end of its lease.'),
-  notBefore: described(nullable(instant), 'Earliest delivery time, as published. Null: immediately.'),
+  nextAt: withDescription(instant, 'Time of the next attempt. For an event that is being handled: end of its lease.'),
+  notBefore: withDescription(nullable(instant), 'Earliest delivery time, as published. Null: immediately.'),
   lastError: nullable(Type.String()),
   createdAt: instant,
   finishedAt: nullable(instant),
@@ -66,7 +66,7 @@ const backlog = Type.Object({
   }),
 })
 
-const hasTime = ({ nextAt }: EventRow) => nextAt > dueAtOnce && nextAt < waitsForItsTurn
+const hasTime = ({ nextAt }: EventRow) => nextAt > dueImmediatelyTime && nextAt < blockedEventTime
 
 const viewOf = (event: EventRow) => ({
   id: event.id,
@@ -195,7 +195,7 @@ export const outboxRoutes = [
   route({
     method: 'POST',
     path: `${path}/replay`,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     summary: 'Retry the failed events that match all filters',
     access: { permission: permissionCodes.replay, scope: 'all' },
     request: {

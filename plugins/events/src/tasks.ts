@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { purgeTask } from '@plinth/coordination'
+import { createPurgeTask } from '@plinth/coordination'
 import type { Database, database } from '@plinth/database'
 import type { ScheduledTaskContext } from '@plinth/kernel'
 import type { keys } from './config.ts'
@@ -8,7 +8,7 @@ type Uses = { requires: { database: typeof database }; config: typeof keys }
 
 const batch = 50
 
-export const purge = purgeTask<Uses>('platform.events', {
+export const purgeOutbox = createPurgeTask<Uses>('platform.events', {
   displayName: { en: 'Remove old events from the outbox', 'zh-CN': '清理发件箱中的旧事件' },
   old(context) {
     const before = oldest(context)

@@ -6,13 +6,13 @@ import { Backlog } from '../src/backlog.ts'
 import type { Deliverer, Outcome } from '../src/deliverer.ts'
 import { Dispatcher } from '../src/dispatcher.ts'
 import { OutboxAdmin } from '../src/outbox-admin.ts'
-import type { Look, OutboxStore } from '../src/outbox-store.ts'
+import type { DueEvents, OutboxStore } from '../src/outbox-store.ts'
 import { startEvents } from './fixtures/product.ts'
 
-const nothing: Look = { ids: [], isMore: false, nextInMs: undefined }
+const nothing: DueEvents = { ids: [], isMore: false, nextInMs: undefined }
 
 /** Returns a dispatcher for an outbox. The test defines the results of the outbox. */
-function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<Outcome> = async () => 'delivered') {
+function dispatcherOver(look: () => Promise<DueEvents>, deliver: () => Promise<Outcome> = async () => 'delivered') {
   const clock = manualClock()
   const lines: { level: number; msg: string; failures?: number }[] = []
   const looks: number[] = []

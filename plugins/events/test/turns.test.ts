@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Backlog } from '../src/backlog.ts'
-import { waitsForItsTurn } from '../src/entities.ts'
+import { blockedEventTime } from '../src/entities.ts'
 import { OutboxAdmin } from '../src/outbox-admin.ts'
 import { OutboxStore } from '../src/outbox-store.ts'
 import { OutboxWriter } from '../src/outbox-writer.ts'
@@ -34,7 +34,7 @@ const stranded = async (db: Database) =>
         `select count(*) as n from outbox_event e where e.status = 'pending' and e.next_at = ? and e.position =
            (select p.position from outbox_event p where p.stream_key = e.stream_key and p.position is not null
             order by p.position limit 1)`,
-        [waitsForItsTurn],
+        [blockedEventTime],
       )
     )[0]?.n,
   )
@@ -102,7 +102,7 @@ onEachDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and repl
         }
         const [waits] = await db.query<{ id: number }>(
           `select id from outbox_event where status = 'pending' and next_at = ? order by id desc limit 1`,
-          [waitsForItsTurn],
+          [blockedEventTime],
         )
         if (waits !== undefined) {
           aside += 1

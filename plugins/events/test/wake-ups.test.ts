@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import sharedStorePlugin from '@plinth/shared-store'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -12,7 +12,7 @@ const noted = event('test.noted', Type.Object({ note: Type.String() }))
 t.test('with Redis a worker is notified immediately of events of another process', { skip: skipRedis }, async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   const seen = Promise.withResolvers<string>()
   const settings = { plugins: [sharedStorePlugin], config: redis.config }

@@ -267,7 +267,7 @@ export type ListCount = 'exact' | 'capped' | 'none'
 export type ListOrder = readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
 
 /** Part of a list that a query reads. `findPage` of `@plinth/database` accepts it. */
-export interface ListWindow {
+export interface ListQueryWindow {
   readonly orderBy: ListOrder
   readonly size: number
   /** Number of rows to skip, at most 100,000; 0 if `after` is set. */

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import { InvalidInput } from './schemas/input-validation.ts'
 import { Type } from './schemas/schema-builders.ts'
 import { STATUS_CODES } from './server/door-server.ts'
-import { ownText, type Translate } from './texts.ts'
+import { englishText, type Translate } from './texts.ts'
 
 declare module 'node:net' {
   interface Socket {
@@ -23,7 +23,7 @@ export const envelopeType = 'application/json; charset=utf-8'
 export const noSniff = { name: 'x-content-type-options', value: 'nosniff' } as const
 
 /** Returns the envelope of a success. Undefined `data` becomes null. */
-export function success(data: unknown): Record<string, unknown> {
+export function successEnvelope(data: unknown): Record<string, unknown> {
   return { code: successCode, message: successMessage, data: data === undefined ? null : data }
 }
 
@@ -184,7 +184,7 @@ export function transportFailure(code: string, translate: Translate, locale: str
   const unlisted = rejectedStatus === undefined ? 'http.request-malformed' : 'http.request-rejected'
   const [status, reason] = transportErrors[code] ?? [rejectedStatus ?? 400, unlisted]
   const key = `messages.${reason}`
-  const message = translate(locale, key, {}, ownText(key))
+  const message = translate(locale, key, {}, englishText(key))
   const headers = transportHeaders[code] ?? {}
   return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
 }
@@ -194,7 +194,7 @@ const retryAfterSeconds = 5
 
 function unavailableFailure(translate: Translate, locale: string): Failure {
   const key = 'messages.http.unavailable'
-  const message = translate(locale, key, {}, ownText(key))
+  const message = translate(locale, key, {}, englishText(key))
   const headers = { 'retry-after': String(retryAfterSeconds) }
   return { status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.unavailable' }, headers }
 }
@@ -223,7 +223,13 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
     // Reading a property of the error threw, so the error is reported as unexpected.
   }
   const key = 'messages.http.internal-error'
-  return { status: 200, code: '500', kind: 'unexpected', message: translate(locale, key, {}, ownText(key)), data: null }
+  return {
+    status: 200,
+    code: '500',
+    kind: 'unexpected',
+    message: translate(locale, key, {}, englishText(key)),
+    data: null,
+  }
 }
 
 /**
@@ -250,11 +256,11 @@ function businessFailure(
 function inputFailure({ faults }: InvalidInput, translate: Translate, locale: string): Failure {
   const errors = faults.map(({ field, rule, text = rule, params }) => {
     const own = `messages.http.rule.${text}`
-    const key = ownText(own) === '' ? 'messages.http.rule.other' : own
-    return { field, rule, message: translate(locale, key, params, ownText(key, params)) }
+    const key = englishText(own) === '' ? 'messages.http.rule.other' : own
+    return { field, rule, message: translate(locale, key, params, englishText(key, params)) }
   })
   const key = 'messages.http.invalid-input'
   const params = { faults: errors.map(({ message }) => message).join('; ') }
-  const message = translate(locale, key, params, ownText(key, params))
+  const message = translate(locale, key, params, englishText(key, params))
   return { status: 200, code: '400', kind: 'business', message, data: { reason: 'http.invalid-input', errors } }
 }

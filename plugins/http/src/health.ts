@@ -11,10 +11,10 @@ import type { FastifyReply } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { AddressSet } from './caller/address-set.ts'
 import type { Health, HealthOutcome } from './contract.ts'
-import { envelopeType, noSniff, success } from './envelope.ts'
+import { envelopeType, noSniff, successEnvelope } from './envelope.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { sendFailure } from './server/app.ts'
-import { ownText, type Translate } from './texts.ts'
+import { englishText, type Translate } from './texts.ts'
 
 interface HealthSources {
   readonly readiness: Readiness
@@ -42,7 +42,7 @@ export const healthRoutes = ({ readiness, isDraining, translate }: HealthSources
     produces: [envelopeType],
     async handler(request, _, reply) {
       if (!isDraining() && (await readiness.isReady())) return sendReady(reply)
-      const message = translate(request.locale, notReadyKey, {}, ownText(notReadyKey))
+      const message = translate(request.locale, notReadyKey, {}, englishText(notReadyKey))
       request.failureCode = '503'
       sendFailure({ status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.not-ready' } }, reply)
       return reply
@@ -63,7 +63,7 @@ export const metricsRoute = (registry: Registry, readers: AddressSet): Route =>
     },
   })
 
-const sendReady = (reply: FastifyReply) => reply.header(noSniff.name, noSniff.value).send(success(null))
+const sendReady = (reply: FastifyReply) => reply.header(noSniff.name, noSniff.value).send(successEnvelope(null))
 
 /** Runs all health checks concurrently, each with a time limit. Concurrent callers share one run. */
 export interface Readiness extends Health {

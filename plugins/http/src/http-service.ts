@@ -8,7 +8,7 @@ import { openapiDocument, withSiteDetails } from './openapi/openapi.ts'
 import { addEnvelopeRoutes, addExtensions, addPages } from './routes/add-routes.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
-import { runGuardsInOrder, stepsOf } from './routes/guards.ts'
+import { guardsAndWrappersOf, runGuardsInOrder } from './routes/guards.ts'
 import { RouteRegistry } from './routes/route-registry.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
@@ -99,7 +99,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       get routes() {
         return registry.infos
       },
-      stepsOf: (route) => stepsOf(route, registry),
+      stepsOf: (route) => guardsAndWrappersOf(route, registry),
       openapi: async () => withSiteDetails(describe(), settings.site, settings.contextPath),
       get url() {
         return readUrl()

@@ -10,10 +10,10 @@ export * from './pages/browser-page.ts'
 export { htmlText } from './pages/browser-page.ts'
 export { default } from './plugin.ts'
 export * from './routes/declaration.ts'
-export { type Viewer, visibleOperator } from './routes/guards.ts'
-export { sentData } from './routes/response-check.ts'
+export { operatorVisibleTo, type Viewer } from './routes/guards.ts'
+export { serializedDataOf } from './routes/response-check.ts'
 export { auditedChange, auditedChanges, plainValue, spoken } from './schemas/audited-facts.ts'
-export { ignoring } from './schemas/input-schema.ts'
+export { ignoreMembers } from './schemas/input-schema.ts'
 export {
   listPage,
   listQuery,

@@ -1,4 +1,4 @@
-import { measuredChart } from '@plinth/admin'
+import { metricChart } from '@plinth/admin'
 import { service } from '@plinth/kernel'
 import {
   collectDefaultMetrics,
@@ -128,14 +128,14 @@ const metric = 'http_request_duration_seconds'
 
 /** Request charts of the overview. A code is the envelope code, or the HTTP status if there is no envelope. */
 export const requestCharts = [
-  measuredChart({
+  metricChart({
     id: 'http.requests',
     title: { en: 'Requests', 'zh-CN': '请求' },
     order: 10,
     metric,
     lines: [{ name: 'all', title: { en: 'Answered', 'zh-CN': '已响应' }, tone: 'info' }],
   }),
-  measuredChart({
+  metricChart({
     id: 'http.failures',
     title: { en: 'Failures of the product', 'zh-CN': '服务端失败' },
     lead: { en: 'Requests that failed through no fault of the caller.', 'zh-CN': '非调用方原因导致失败的请求。' },

@@ -11,7 +11,7 @@ import { createReadiness, healthRoutes, metricsRoute } from './health.ts'
 import { createHttpService } from './http-service.ts'
 import { createRequestDurations, measureDatabase, measureProcess, requestCharts } from './metrics.ts'
 import { checkPort, Listener } from './server/listener.ts'
-import { createSay, messages } from './texts.ts'
+import { createTranslate, messages } from './texts.ts'
 
 /**
  * Milliseconds that remain for open requests between the end of the drain delay and the drain deadline. If the deadline
@@ -51,7 +51,7 @@ export default definePlugin({
     config.onChange('platform.http.compression.enabled', (value) => {
       isCompressing = value
     })
-    const translate = createSay(services.i18n)
+    const translate = createTranslate(services.i18n)
     const clientIpRules: ClientIpRules = {
       trustedProxies: config.get('platform.rate-limit.annotation.client-ip.trusted-proxies'),
       trustForwardedHeaders: config.get('platform.rate-limit.annotation.client-ip.trust-forwarded-headers'),

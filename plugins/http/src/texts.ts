@@ -16,7 +16,7 @@ export type Translate = (locale: string, key: string | undefined, params: TextPa
  * Returns a function that translates if the product contains the i18n plugin. The function never throws, because errors
  * must be reported in any case.
  */
-export function createSay(translator: TextSource | undefined): Translate {
+export function createTranslate(translator: TextSource | undefined): Translate {
   return (locale, key, params, original) => {
     try {
       return (key === undefined ? undefined : translator?.translate(locale, key, params)) ?? original
@@ -27,7 +27,7 @@ export function createSay(translator: TextSource | undefined): Translate {
 }
 
 /** Returns the English text, for products without translations. */
-export function ownText(key: string, params: TextParams = {}): string {
+export function englishText(key: string, params: TextParams = {}): string {
   const names = key.split('.').slice(1)
   const text = names.reduce<MessageTree | string>(
     (tree, name) => (typeof tree === 'string' ? '' : (tree[name] ?? '')),
@@ -56,7 +56,7 @@ export const textWithCodeToHtml = (text: string): string => htmlText(text).repla
 export const pageTexts = (translate: Translate, locale: string, chosen: string | undefined): PageTexts => ({
   locale,
   text: (key) =>
-    htmlText(translate(locale, `messages.http.reference.${key}`, {}, ownText(`messages.http.reference.${key}`))),
+    htmlText(translate(locale, `messages.http.reference.${key}`, {}, englishText(`messages.http.reference.${key}`))),
   reason: (reason) => translate(locale, `messages.${otherKeys[reason] ?? reason}`, {}, ''),
   link: (path) => htmlText(chosen === undefined ? path : `${path}?lang=${encodeURIComponent(chosen)}`),
 })

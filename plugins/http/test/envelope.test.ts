@@ -7,7 +7,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { failureOf, failureText } from '../src/envelope.ts'
 import type { HttpServer, RouteDeclaration } from '../src/index.ts'
-import { createSay } from '../src/texts.ts'
+import { createTranslate } from '../src/texts.ts'
 import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const Item = Type.Object({
@@ -399,7 +399,7 @@ t.test('K-005 C-004 every thrown value becomes an envelope without a stack', asy
   )
   fc.assert(
     fc.property(fc.anything(), (value) => {
-      const { code, message, data } = failureOf(value, createSay(undefined), 'en')
+      const { code, message, data } = failureOf(value, createTranslate(undefined), 'en')
       return JSON.parse(failureText(code, message, data)).code !== '200'
     }),
   )

@@ -6,8 +6,8 @@ import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import {
   type HttpServer,
-  ignoring,
-  type ListWindow,
+  ignoreMembers,
+  type ListQueryWindow,
   listPage,
   listQuery,
   listResponse,
@@ -262,7 +262,7 @@ t.test('an unknown name of a body or a query is reported with the nearest known 
 t.test(
   'C-028 the query parameter "version" has no effect, and neither have members that a route declares as ignored',
   async (t) => {
-    const { call } = await startEcho(t, { query: ignoring(Type.Object({ n: Type.Integer() }), ['userId']) }, 'GET')
+    const { call } = await startEcho(t, { query: ignoreMembers(Type.Object({ n: Type.Integer() }), ['userId']) }, 'GET')
     t.same((await call('/api/v1/shop/echo?n=1&version=2&userId=7')).body.data.query, { n: 1 })
     t.equal((await call('/api/v1/shop/echo?n=1&user=7')).body.code, '400')
     const versioned = await startEcho(t, { query: Type.Object({ version: Type.Integer() }) }, 'GET')
@@ -461,8 +461,8 @@ t.test('a schema that cannot be compiled makes only its route fail; doctor and t
 t.test('a list is read by its cursor, and reports how it counted', async (t) => {
   const sort = sortQuery({ id: 'id', name: 'name' }, 'id')
   const all = Array.from({ length: 45 }, (_, index) => index + 1)
-  const windows: ListWindow[] = []
-  const find = async (window: ListWindow) => {
+  const windows: ListQueryWindow[] = []
+  const find = async (window: ListQueryWindow) => {
     windows.push(window)
     const { size, offset, after, count } = window
     if (after?.[0] === 'foreign') throw Object.assign(new Error('no'), { code: 'PLINTH_DATABASE_POSITION' })

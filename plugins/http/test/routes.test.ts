@@ -20,7 +20,7 @@ import {
   type RouteInfo,
   type RouteWrapper,
   routesWith,
-  sentData,
+  serializedDataOf,
   sortQuery,
 } from '../src/index.ts'
 import { messages } from '../src/texts.ts'
@@ -255,7 +255,7 @@ t.test(
               seen.push(`${name} before`)
               if (request.headers['x-order'] === name) return { who: name, inner: 1 }
               const answer = await handle().finally(() => seen.push(`${name} after`))
-              return { ...(sentData(answer, reply) as object), outer: name }
+              return { ...(serializedDataOf(answer, reply) as object), outer: name }
             },
       headers: () => ({ request: { [`X-${name}`]: header }, response: { [`X-Was-${name}`]: header } }),
     })

@@ -124,7 +124,7 @@ export interface Identity {
    *
    * @param account user that the attempt refers to, or null
    * @param prove checks the proof and returns the user, which it may create. Its `BusinessError` is passed to the
-   *   caller. If the cause of the error is a `RejectedProof`, the audit also contains the reason.
+   *   caller. If the cause of the error is a `RejectedProofError`, the audit also contains the reason.
    * @throws BusinessError the errors of `openSession` and of `prove`
    */
   openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session>
@@ -134,8 +134,8 @@ export interface Identity {
  * Contains the reason of a rejected proof for the login audit. Used as the cause of a `BusinessError`, so that callers
  * receive the same error for all reasons.
  */
-export class RejectedProof extends Error {
-  override readonly name = 'RejectedProof'
+export class RejectedProofError extends Error {
+  override readonly name = 'RejectedProofError'
   readonly reason: string
 
   constructor(reason: string) {
@@ -182,7 +182,7 @@ export interface Account {
   readonly orgId: number | null
 }
 
-export interface ExternalSubject {
+export interface ExternalIdentity {
   /** Name of the identity provider, for example `evm`. */
   readonly provider: string
   readonly chainType: string
@@ -245,7 +245,7 @@ export interface Accounts {
    * without one.
    */
   findByExternal(
-    subject: Pick<ExternalSubject, 'provider' | 'subject'>,
+    subject: Pick<ExternalIdentity, 'provider' | 'subject'>,
   ): Promise<(Account & { readonly externalProof: string | null }) | undefined>
   /**
    * Returns the user of an external identity. The first login creates the user with the suggested name, or with
@@ -256,7 +256,7 @@ export interface Accounts {
    *   decides whether its own proof is enough to open the account.
    */
   resolveExternal(
-    subject: ExternalSubject,
+    subject: ExternalIdentity,
     suggested: { readonly username: string; readonly fallbackPrefix: string },
     actor: Actor,
   ): Promise<{ readonly created: boolean; readonly account: Account; readonly proof: string | null }>
@@ -264,7 +264,7 @@ export interface Accounts {
    * Replaces the stored proof of an external identity. If a different proof was stored, all sessions of the user end,
    * because another person may have opened them. Does nothing for an unknown identity.
    */
-  storeExternalProof(subject: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string): Promise<void>
+  storeExternalProof(subject: Pick<ExternalIdentity, 'provider' | 'subject'>, proof: string): Promise<void>
   /**
    * Confirms that the user owns the e-mail address of the account, which a code has proven. Then the user can sign in
    * with the address, and no other account can use it.
@@ -278,7 +278,7 @@ export interface Accounts {
    *
    * @throws BusinessError "409" `iam.external-identity-taken` if another user has it
    */
-  bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void>
+  bindExternal(userId: number, subject: ExternalIdentity, actor: Actor): Promise<void>
   /** Writes the permission catalogue to a new database. Can be called again. */
   seed(): Promise<void>
 }
@@ -287,7 +287,7 @@ export interface Accounts {
 export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
 
 /** Number of rows of a user in one table, and how an erasure changes them. */
-export interface PersonalRows {
+export interface PersonalRowCount {
   /** Id of the plugin that declares the table. */
   readonly plugin: string
   readonly table: string
@@ -310,7 +310,7 @@ export interface PersonalRecords {
    *
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
-  summary(userId: number, actor: Actor): Promise<readonly PersonalRows[]>
+  summary(userId: number, actor: Actor): Promise<readonly PersonalRowCount[]>
   /**
    * Returns all rows of a user as chunks of JSON text, and records the export in the audit.
    *
@@ -329,7 +329,7 @@ export interface PersonalRecords {
   erase(
     userId: number,
     options: { readonly actor: Actor; readonly confirmation?: string | undefined; readonly signal: AbortSignal },
-  ): Promise<readonly PersonalRows[]>
+  ): Promise<readonly PersonalRowCount[]>
 }
 
 /** Gives other plugins and commands access to the personal data of users. */

@@ -198,7 +198,7 @@ export const ExternalIdentityRow = defineEntity({
     chainType: column.text(32),
     subject: column.text(255),
     userId: column.id(),
-    /** See `ExternalSubject.proof`. Null if the identity was bound without a proof or by an earlier release. */
+    /** See `ExternalIdentity.proof`. Null if the identity was bound without a proof or by an earlier release. */
     proof: column.text(64).nullable(),
     createdAt: column.timestamp(),
   },

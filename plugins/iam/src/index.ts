@@ -1,12 +1,12 @@
-export { assertPermitted, isAdmitted, isOperator, operatorOf, requirePrincipal } from './access/access-guard.ts'
+export { assertPermitted, hasAccess, isOperator, operatorOf, requirePrincipal } from './access/access-guard.ts'
 export { callerRows, callerRowsSql } from './access/data-scope.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
 export {
-  assertSessionAnswerable,
+  assertMaySetCookie,
   cookieToken,
-  openedSession,
+  openedSessionSchema,
   respondWithSession,
-  sessionChoice,
+  sessionTransportField,
 } from './sessions/session-cookie.ts'
 export * from './verification/contract.ts'

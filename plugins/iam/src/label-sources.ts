@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
+import { createStaticLabelSource, type Label, type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { localize } from '@plinth/kernel'
 import type { FastifyRequest } from 'fastify'
@@ -67,7 +67,10 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
         )
       },
     },
-    'iam.permission': listedLabels((locale) => permissionLabels(catalogue, locale), permissionCodes.roleView),
+    'iam.permission': createStaticLabelSource(
+      (locale) => permissionLabels(catalogue, locale),
+      permissionCodes.roleView,
+    ),
   }
 }
 

@@ -11,9 +11,9 @@ import {
   type Resolvers,
 } from '@plinth/kernel'
 import type { RateLimiter } from '@plinth/rate-limit'
-import { Authority } from './access/authority.ts'
+import { PermissionEpoch } from './access/authority.ts'
 import { PermissionCatalogue } from './access/permission-catalogue.ts'
-import { RoleGrants, UserRules } from './access/role-grants.ts'
+import { RoleGrants, UserChangeGuard } from './access/role-grants.ts'
 import { Roles } from './access/roles.ts'
 import { AccountService } from './accounts/account-service.ts'
 import { Users } from './accounts/users.ts'
@@ -49,10 +49,10 @@ export interface Parts extends IamServices {
   readonly catalogue: PermissionCatalogue
   readonly passwords: PasswordPolicy
   readonly hasher: PasswordHasher
-  readonly authority: Authority
+  readonly authority: PermissionEpoch
   readonly audit: AuditTrail
   readonly grants: RoleGrants
-  readonly rules: UserRules
+  readonly rules: UserChangeGuard
   readonly tokens: TokenCheck
   readonly sessions: Sessions
   readonly users: Users
@@ -76,10 +76,10 @@ export const resolvers: Resolvers<Parts, IamServices> = {
         concurrency: config.get('platform.iam.password.hash.concurrency'),
       }),
   ),
-  authority: asFunction(({ db, clock }) => new Authority(db, clock)),
+  authority: asFunction(({ db, clock }) => new PermissionEpoch(db, clock)),
   audit: asClass(AuditTrail),
   grants: asClass(RoleGrants),
-  rules: asFunction(({ grants }) => new UserRules(grants)),
+  rules: asFunction(({ grants }) => new UserChangeGuard(grants)),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
   users: asClass(Users),

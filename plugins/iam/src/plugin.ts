@@ -6,7 +6,7 @@ import { i18n } from '@plinth/i18n'
 import { auditTexts, auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
-import { localDays, site } from '@plinth/site'
+import { createDayFormatter, site } from '@plinth/site'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
 import { permissionData } from './access/permission-catalogue.ts'
 import { roleRoutes } from './access/role-routes.ts'
@@ -30,7 +30,7 @@ import { assertHashIsFast } from './passwords/password-hash.ts'
 import { permissions } from './permissions.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
 import { personalRoutes } from './personal-data/personal-routes.ts'
-import { purge } from './tasks.ts'
+import { purgeIdentityData } from './tasks.ts'
 
 /** Accounts, roles, permissions, tokens and sessions (requirement K-006). */
 export default definePlugin({
@@ -68,7 +68,7 @@ export default definePlugin({
   entities,
   messages,
   commands,
-  scheduledTasks: [purge],
+  scheduledTasks: [purgeIdentityData],
   setup({ services, config, log, redact, roles: processRoles, wire, ...context }) {
     const { provide, contribute, contributions, onReady } = context
     const { kernel, http, database: db, events, rateLimiter, identityResolvers } = services
@@ -122,7 +122,7 @@ export default definePlugin({
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     http.addRoutes(callerAccountRoutes, parts)
     http.addRoutes(userRoutes, parts)
-    http.addRoutes(figureRoutes, { db, dayOf: services.site?.dayOf ?? localDays(() => 'UTC') })
+    http.addRoutes(figureRoutes, { db, dayOf: services.site?.dayOf ?? createDayFormatter(() => 'UTC') })
     http.addRoutes(roleRoutes, parts)
     const stopping = new AbortController()
     context.onDrain(() => stopping.abort())

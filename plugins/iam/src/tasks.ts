@@ -1,4 +1,4 @@
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import type { database } from '@plinth/database'
 import type { keys } from './config.ts'
 
@@ -13,7 +13,7 @@ const keptChangesMs = 3_600_000
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-export const purge = purgeTask<Uses>('platform.iam', {
+export const purgeIdentityData = createPurgeTask<Uses>('platform.iam', {
   displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
   old({ config, clock }) {
     const now = clock.now()
@@ -21,12 +21,12 @@ export const purge = purgeTask<Uses>('platform.iam', {
     const idle = new Date(now - keptAfterEndMs - config.get('platform.iam.token.idle-timeout'))
     const old = new Date(now - config.get('platform.iam.audit.retention'))
     return [
-      olderThan('iam_token', 'expires_at', ended),
-      olderThan('iam_token', 'revoked_at', ended),
-      olderThan('iam_token', 'last_seen_at', idle),
-      olderThan('iam_login_audit', 'occurred_at', old),
-      olderThan('iam_audit', 'occurred_at', old),
-      olderThan('iam_authority_change', 'changed_at', new Date(now - keptChangesMs)),
+      rowsBefore('iam_token', 'expires_at', ended),
+      rowsBefore('iam_token', 'revoked_at', ended),
+      rowsBefore('iam_token', 'last_seen_at', idle),
+      rowsBefore('iam_login_audit', 'occurred_at', old),
+      rowsBefore('iam_audit', 'occurred_at', old),
+      rowsBefore('iam_authority_change', 'changed_at', new Date(now - keptChangesMs)),
     ]
   },
 })

@@ -9,7 +9,7 @@ import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
-import { hashes } from './fixtures/counted-hashes.ts'
+import { hashCounters } from './fixtures/counted-hashes.ts'
 import { adminPassword, startIam, system } from './fixtures/product.ts'
 
 const day = 86_400_000
@@ -62,15 +62,15 @@ t.test('the number of passwords that are hashed at the same time is limited', as
     observe: async (config) => {
       const { call } = await startOnSqlite(t, config)
       const { promise, resolve } = Promise.withResolvers<void>()
-      Object.assign(hashes, { most: 0, hold: promise })
+      Object.assign(hashCounters, { most: 0, hold: promise })
       const logins = Array.from({ length: 6 }, (_, index) =>
         call('POST', '/api/v1/auth/login', { body: { username: `nobody-${index}`, password: 'wrong' } }),
       )
       const [concurrency] = Object.values(config)
-      await until(() => hashes.atOnce >= Number(concurrency), 'the hashes are computed', 0)
+      await until(() => hashCounters.atOnce >= Number(concurrency), 'the hashes are computed', 0)
       resolve()
       for (const { code } of await Promise.all(logins)) t.equal(code, '401')
-      return hashes.most
+      return hashCounters.most
     },
   })
   t.match(most, { before: 3, after: 1 })

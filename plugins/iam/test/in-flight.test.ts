@@ -7,7 +7,7 @@ import { definePlugin } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { hashes } from './fixtures/counted-hashes.ts'
+import { hashCounters } from './fixtures/counted-hashes.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 /** Returns a plugin with a route whose handler waits for the test, and a route with a body. */
@@ -163,10 +163,10 @@ onEachDatabase(
     const loginWith = (password: string) =>
       iam.call('POST', '/api/v1/auth/login', { body: { username: 'mia', password } })
     const checked = Promise.withResolvers<void>()
-    hashes.hold = checked.promise
+    hashCounters.hold = checked.promise
     const login = loginWith('secret1')
-    await until(() => hashes.held === 1, 'the old password is checked')
-    hashes.hold = Promise.resolve()
+    await until(() => hashCounters.held === 1, 'the old password is checked')
+    hashCounters.hold = Promise.resolve()
     const reset = { token: admin, body: { password: 'secret2' } }
     t.equal((await iam.call('PUT', `/api/v1/admin/iam/users/${mia.id}/password`, reset)).code, '200')
     checked.resolve()

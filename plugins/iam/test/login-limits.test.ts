@@ -7,7 +7,7 @@ import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStorePlugin from '@plinth/shared-store'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -72,7 +72,7 @@ onEachDatabase(
 
 t.test('R-073 R-074 R-076 R-104 all instances limit logins together through Redis', { skip: skipRedis }, async (t) => {
   const db = await createDatabase('sqlite')
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   t.teardown(() => db.drop())
   await twoInstances(t, db, redis.config, async () => (await redis.keys()).join('\n'))

@@ -7,7 +7,7 @@ import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
-import { address, type Channel, type Config, sink, startCodes } from './fixtures/verification.ts'
+import { address, type Channel, type Config, createSinkSender, startCodes } from './fixtures/verification.ts'
 
 const root = 'platform.iam.auth.login.verification'
 const channelOf = (key: string): Channel => (key.startsWith(`${root}.sms.`) ? 'sms' : 'email')
@@ -15,7 +15,7 @@ const channelOf = (key: string): Channel => (key.startsWith(`${root}.sms.`) ? 's
 async function startOnSqlite(settings: Parameters<typeof startCodes>[2] = {}) {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const codes = await startCodes(t, db, { ...settings, senders: [outbox.plugin, ...(settings.senders ?? [])] })
   return { ...codes, db, outbox }
 }
@@ -237,7 +237,7 @@ t.test('the configured sender delivers to its directory', async (t) => {
     changed: 'other',
     compared: 'sink',
     observe: async (config, key) => {
-      const other = sink('other')
+      const other = createSinkSender('other')
       const rest = { [`${root}.${channelOf(key) === 'sms' ? 'email' : 'sms'}.sender`]: 'log' }
       const { send, outbox } = await startOnSqlite({ config: { ...rest, ...config }, senders: [other.plugin] })
       await send(channelOf(key), address[channelOf(key)])

@@ -8,13 +8,13 @@ import { type VerificationMessage, verificationCodes } from '@plinth/iam'
 import { definePlugin, type PlinthError } from '@plinth/kernel'
 import { StartRejectedError } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { normalizeMobileNumber } from '../src/accounts/account-names.ts'
 import { system } from './fixtures/product.ts'
-import { address, type Config, phone, sink, startCodes as start } from './fixtures/verification.ts'
+import { address, type Config, createSinkSender, phone, startCodes as start } from './fixtures/verification.ts'
 
 const root = 'platform.iam.auth.login.verification'
 
@@ -44,7 +44,7 @@ async function twoInstances(
   driver: Config,
   dump: (it: Awaited<ReturnType<typeof start>>) => Promise<string>,
 ) {
-  const outbox = sink()
+  const outbox = createSinkSender()
   const settings = {
     store: 'shared-window',
     config: { ...longWindows, ...longCodes, ...driver },
@@ -116,7 +116,7 @@ onEachDatabase(
 
 t.test('R-081 R-082 R-084 R-087 R-090 R-091 R-102 codes over Redis', { skip: skipRedis }, async (t) => {
   const db = await createDatabase('sqlite')
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   t.teardown(() => db.drop())
   const contents = async () => {
@@ -136,7 +136,7 @@ t.test('R-081 R-082 R-084 R-087 R-090 R-091 R-102 codes over Redis', { skip: ski
 t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per address and input', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const it = await start(t, db, { senders: [outbox.plugin] })
   const { send, check, clock } = it
 
@@ -277,7 +277,7 @@ t.test('SMS codes of one calling code are limited per day, and operators are ale
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { published, plugin: listener } = alertListener()
-  const { plugin, messages } = sink()
+  const { plugin, messages } = createSinkSender()
   const config = { [`${root}.sms.country-max-attempts`]: 10 }
   const { send, running } = await start(t, db, { senders: [plugin, eventsPlugin, listener], config })
   const somalia = async (count: number, from: number) => {
@@ -301,7 +301,7 @@ t.test('operators are alerted once about many e-mail codes, which are still sent
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const alerts = alertListener()
-  const { plugin, messages } = sink()
+  const { plugin, messages } = createSinkSender()
   const config = { [`${root}.email.alert-after`]: 3 }
   const { send, running } = await start(t, db, { senders: [plugin, eventsPlugin, alerts.plugin], config })
   const sendTo = async (...numbers: readonly number[]) => {
@@ -318,7 +318,7 @@ t.test('operators are alerted once about many e-mail codes, which are still sent
 t.test('only listed calling codes receive SMS codes, without a limit of the country', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const { plugin, messages } = sink()
+  const { plugin, messages } = createSinkSender()
   const config = { [`${root}.sms.countries`]: ['86', '49'], [`${root}.sms.country-max-attempts`]: 1 }
   const { send } = await start(t, db, { senders: [plugin], config })
   for (const abroad of ['+252615000001', '+881621000000', '+12025550123']) {
@@ -348,7 +348,7 @@ t.test('R-080 B20 an invalid code length prevents the start', async (t) => {
 t.test('R-088 R-089 the configured message settings are passed to the sender', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const plain = await start(t, db, { senders: [outbox.plugin] })
   await plain.send('sms', phone)
   await plain.send('email', address.email)
@@ -368,7 +368,7 @@ t.test('R-088 R-089 the configured message settings are passed to the sender', a
     [`${root}.email.template`]: 'mail-code',
     [`${root}.email.subject`]: 'Your code',
   }
-  const set = sink()
+  const set = createSinkSender()
   const full = await start(t, db, { senders: [set.plugin], config })
   await full.send('sms', '+8613800000003')
   await full.send('email', 'c@example.com')
@@ -382,7 +382,7 @@ t.test('B22 R-095 a failed delivery uses the quota and invalidates the code; no 
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let log = ''
-  const outbox = sink()
+  const outbox = createSinkSender()
   const seen: string[] = []
   let behave: (message: VerificationMessage, signal: AbortSignal) => Promise<void> = async () => {}
   outbox.sender.send = (message, signal) => {
@@ -440,7 +440,7 @@ t.test('B22 R-095 a failed delivery uses the quota and invalidates the code; no 
 })
 
 onEachDatabase(t, 'invalidating a code does not affect a newer code', async (t, at) => {
-  const outbox = sink()
+  const outbox = createSinkSender()
   let isRejected = true
   const { send } = outbox.sender
   outbox.sender.send = async (message, signal) => {
@@ -471,7 +471,7 @@ onEachDatabase(t, 'invalidating a code does not affect a newer code', async (t, 
 t.test('a store that is down is a clear failure, and no code is accepted', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const it = await start(t, db, { senders: [outbox.plugin] })
   await it.send('sms', phone)
   await it.running.service(database).execute('drop table shared_store_entry')
@@ -484,7 +484,7 @@ t.test('a store that is down is a clear failure, and no code is accepted', async
 t.test('R-090 a copy of the database reveals no code: its hash cannot be found by trying all codes', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const config = { [`${root}.sms.code-length`]: 4, [`${root}.sms.mobile-max-attempts`]: 9 }
   const first = await start(t, db, { senders: [outbox.plugin], config })
   await first.send('sms', phone)
@@ -575,7 +575,7 @@ t.test('senders: one of another plugin, a named one, none, several', async (t) =
   const direct = await service.send({ channel: 'sms', recipient: phone }, origin).catch((error: unknown) => error)
   t.hasStrict(direct, { code: '503', reason: 'verification.sender-missing' })
 
-  const [a, b] = [sink('a'), sink('b')]
+  const [a, b] = [createSinkSender('a'), createSinkSender('b')]
   const refused = (promise: Promise<unknown>) => promise.catch((error: PlinthError) => error)
   const several = await refused(start(t, db, { senders: [a.plugin, b.plugin] }))
   t.hasStrict(several, { cause: { code: 'PLINTH_IAM_VERIFICATION_SENDER' } })
@@ -616,7 +616,7 @@ t.test('senders: one of another plugin, a named one, none, several', async (t) =
 t.test('C-017 C-020 no input causes "500"', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const unlimited = { 'platform.rate-limit.enabled': false }
   const it = await start(t, db, { senders: [outbox.plugin], config: unlimited })
   const hostile: readonly unknown[] = [
@@ -670,7 +670,7 @@ t.test('addresses of one IPv6 network share the limits of codes', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const it = await start(t, db, {
-    senders: [sink().plugin],
+    senders: [createSinkSender().plugin],
     config: { [`${root}.email.ip-max-attempts`]: 1, [`${root}.email.verify-ip-max-attempts`]: 1 },
   })
   t.equal((await it.send('email', 'a@example.com', '2001:db8:1:2::1')).code, '200')
@@ -683,7 +683,7 @@ t.test('addresses of one IPv6 network share the limits of codes', async (t) => {
 t.test('users verify their e-mail address with a code that was sent to it', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const outbox = sink()
+  const outbox = createSinkSender()
   const it = await start(t, db, { senders: [outbox.plugin] })
   await it.accounts.create({ username: 'mia', password: 'secret1' }, system)
   const token = await it.login('mia', 'secret1')

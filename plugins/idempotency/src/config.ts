@@ -1,5 +1,5 @@
 import { key } from '@plinth/kernel'
-import { pluginKeySetting } from '@plinth/system-config'
+import { declarePluginKey } from '@plinth/system-config'
 
 export const secretKeyName = 'platform.idempotency.secret-key'
 
@@ -26,7 +26,7 @@ export const keys = {
     maximum: '1h',
     reload: 'live',
   }),
-  [secretKeyName]: pluginKeySetting({
+  [secretKeyName]: declarePluginKey({
     title: { en: 'Encryption key of stored responses', 'zh-CN': '存储响应的加密密钥' },
     description: {
       en: 'Encrypts stored responses. Created automatically with the first response and stored encrypted. Do not set it manually.',

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Clock, errorReason, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Lease, SharedStore } from '@plinth/shared-store'
-import type { SealedBox } from '@plinth/system-config'
+import type { PluginEncryption } from '@plinth/system-config'
 import type { Idempotency, IdempotentCall, IdempotentResponse } from './contract.ts'
 import { businessError } from './declarations.ts'
 
@@ -22,7 +22,7 @@ const retryAfterSeconds = 2
 
 interface IdempotencyDependencies {
   readonly store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'>
-  readonly box: Pick<SealedBox, 'seal' | 'open'>
+  readonly box: Pick<PluginEncryption, 'seal' | 'open'>
   readonly clock: Clock
   readonly log: Logger
   /** Retention time of results in milliseconds. */

@@ -1,4 +1,11 @@
-import { type GuardHandler, type HttpServer, type RouteInfo, type RouteWrapper, sentData, Type } from '@plinth/http'
+import {
+  type GuardHandler,
+  type HttpServer,
+  type RouteInfo,
+  type RouteWrapper,
+  serializedDataOf,
+  Type,
+} from '@plinth/http'
 import type { IdentityResolvers } from '@plinth/rate-limit'
 import { type Idempotency, idempotentAnnotation } from './contract.ts'
 import { idempotencyError } from './declarations.ts'
@@ -29,7 +36,7 @@ export function idempotentRoutes(
         if (caller === undefined) throw new Error(`${route.method} ${route.path}: no plugin knows who calls`)
         const scope = JSON.stringify([caller, route.method, route.path])
         const call = { scope, key: String(key), fingerprint: fingerprintOf(request) }
-        const { value, replayed } = await idempotency.run(call, async () => sentData(await handle(), reply))
+        const { value, replayed } = await idempotency.run(call, async () => serializedDataOf(await handle(), reply))
         if (replayed) reply.header(replayedHeader, 'true')
         return value
       }

@@ -2,7 +2,7 @@ import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import { identityResolvers } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
-import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
 import { keys, secretKeyName } from './config.ts'
 import { idempotency } from './contract.ts'
 import { businessError, messages } from './declarations.ts'
@@ -27,7 +27,7 @@ export default definePlugin({
       store,
       clock,
       log,
-      box: new SealedBox(new PluginKey({ plugin, name: secretKeyName, centre, stored })),
+      box: new PluginEncryption(new PluginEncryptionKey({ plugin, name: secretKeyName, centre, stored })),
       retentionMs: () => config.get('platform.idempotency.retention'),
       leaseMs: () => config.get('platform.idempotency.lease'),
     })

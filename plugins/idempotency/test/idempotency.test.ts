@@ -6,12 +6,20 @@ import { idempotent } from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
 import { assertKeyEffect, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import type { SharedStore } from '@plinth/shared-store'
-import { configCentre, SealedBox } from '@plinth/system-config'
+import { configCentre, PluginEncryption } from '@plinth/system-config'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { IdempotencyService, maxResponseBytes } from '../src/idempotency-service.ts'
-import { type ApiResponse, configOn, failed, newShop, onEachStore, outcome, startShop } from './fixtures/product.ts'
+import {
+  type ApiResponse,
+  configOn,
+  describeOutcome,
+  failedCallError,
+  newShop,
+  onEachStore,
+  startShop,
+} from './fixtures/product.ts'
 
 async function sqlite(t: Test) {
   const db = await createDatabase('sqlite')
@@ -63,7 +71,7 @@ function serviceOn(
   const log: string[] = []
   const service = new IdempotencyService({
     store,
-    box: new SealedBox(key),
+    box: new PluginEncryption(key),
     clock: manualClock(),
     log: pino({ level: 'info' }, { write: (line: string) => void log.push(line) }),
     retentionMs: () => 1000,
@@ -84,13 +92,13 @@ onEachStore(t, 'a repeated call returns the first response, and nothing is execu
   t.equal(again.headers.get('idempotency-replayed'), 'true')
   t.same(shop.made, ['lamp'])
 
-  t.equal(outcome(await send('k-1', { item: 'lamp', count: 2 })), '422 idempotency.key-reused')
+  t.equal(describeOutcome(await send('k-1', { item: 'lamp', count: 2 })), '422 idempotency.key-reused')
   t.equal((await send('k-1', undefined, { user: 'bob' })).data.number, 2, 'another caller')
   const returns = { path: '/api/v1/shop/returns' }
   t.equal((await send('k-1', undefined, returns)).data.number, 3, 'another route')
   t.equal((await send('k-2', undefined, { path: '/api/v1/shop/one/orders' })).data.number, 4)
   t.equal(
-    outcome(await send('k-2', undefined, { path: '/api/v1/shop/two/orders' })),
+    describeOutcome(await send('k-2', undefined, { path: '/api/v1/shop/two/orders' })),
     '422 idempotency.key-reused',
     'a parameter of the path is content',
   )
@@ -101,7 +109,7 @@ onEachStore(t, 'a repeated call returns the first response, and nothing is execu
 onEachStore(t, 'a failed call is not stored', async (t, config) => {
   const shop = newShop()
   const { send } = await startShop(t, config, shop)
-  for (const failure of [failed('409'), failed('503'), new Error('out of paper')]) {
+  for (const failure of [failedCallError('409'), failedCallError('503'), new Error('out of paper')]) {
     shop.work = async () => failure
     t.not((await send('k-1')).code, '200')
   }
@@ -137,7 +145,10 @@ onEachStore(t, 'of concurrent calls with one key at two instances, one is execut
           t.equal(new Set(succeeded.map(({ text }) => text)).size, 1, 'all that succeed have one answer')
           t.equal(succeeded.filter(({ headers }) => headers.get('idempotency-replayed') === null).length, 1)
           const others = own.filter(({ code }) => code !== '200')
-          t.same(new Set(others.map(outcome)), new Set(others.length > 0 ? ['409 idempotency.in-progress'] : []))
+          t.same(
+            new Set(others.map(describeOutcome)),
+            new Set(others.length > 0 ? ['409 idempotency.in-progress'] : []),
+          )
         }
       },
     ),
@@ -164,7 +175,7 @@ t.test('a call in progress keeps its key while it runs; a dead process releases 
   const firstEnd = await leaseEnds()
   for (let step = 0; step < 12; step++) {
     const rejected = await two.send('k-1')
-    t.equal(outcome(rejected), '409 idempotency.in-progress')
+    t.equal(describeOutcome(rejected), '409 idempotency.in-progress')
     t.equal(rejected.headers.get('retry-after'), '2')
     t.equal(rejected.data.retryAfter, 2)
     await clock.advance(10_000)
@@ -181,7 +192,7 @@ t.test('a call in progress keeps its key while it runs; a dead process releases 
   await stuck.arrived
   shop.work = async () => {}
   await clock.advance(29_000)
-  t.equal(outcome(await two.send('k-2')), '409 idempotency.in-progress')
+  t.equal(describeOutcome(await two.send('k-2')), '409 idempotency.in-progress')
   await clock.advance(1_000)
   t.equal((await two.send('k-2')).data.number, 2, 'its lease has ended')
   stuck.open()
@@ -233,7 +244,7 @@ t.test('a call in progress is protected by its lease, and stored responses are e
       const first = await startShop(t, db, shop, { clock, config: { [key]: one } })
       await first.send('k-1')
       const second = await startShop(t, db, shop, { clock, config })
-      return outcome(await second.send('k-1'))
+      return describeOutcome(await second.send('k-1'))
     },
   })
   t.same([outcomes?.before, outcomes?.after], ['200', '409 idempotency.answer-not-kept'])
@@ -278,8 +289,8 @@ t.test('a response that is too large is not stored, and the caller learns that t
   const { send } = await startShop(t, await sqlite(t), shop)
   shop.work = async () => 'x'.repeat(maxResponseBytes)
   t.equal((await send('k-1')).code, '200')
-  t.equal(outcome(await send('k-1')), '409 idempotency.answer-not-kept')
-  t.equal(outcome(await send('k-1', { item: 'x', count: 1 })), '422 idempotency.key-reused')
+  t.equal(describeOutcome(await send('k-1')), '409 idempotency.answer-not-kept')
+  t.equal(describeOutcome(await send('k-1', { item: 'x', count: 1 })), '422 idempotency.key-reused')
   t.equal(shop.made.length, 1)
   shop.work = async () => 'x'.repeat(maxResponseBytes - 200)
   t.equal((await send('k-2')).text, (await send('k-2')).text)
@@ -290,7 +301,7 @@ t.test('a key is visible ASCII, and its caller must be known', async (t) => {
   const shop = newShop()
   const { send } = await startShop(t, await sqlite(t), shop)
   for (const key of ['', 'a b', 'x'.repeat(256), 'kéy']) {
-    t.equal(outcome(await send(key)), '400 idempotency.key-invalid', JSON.stringify(key))
+    t.equal(describeOutcome(await send(key)), '400 idempotency.key-invalid', JSON.stringify(key))
   }
   t.equal((await send('x'.repeat(255))).code, '200')
   t.equal((await send('"8e03978e-40d5-43dd-bc93-6894a57f9324"')).code, '200', 'a structured header string')

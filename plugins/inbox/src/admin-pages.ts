@@ -1,4 +1,4 @@
-import { adminAttention, adminBulk, adminDetail, adminForm, adminList } from '@plinth/admin'
+import { adminAttention, adminBulkAction, adminDetail, adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
@@ -131,9 +131,9 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
     }),
   ],
   bulk: [
-    adminBulk('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
-    adminBulk('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
-    adminBulk('deleteNotificationsInbox', {
+    adminBulkAction('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
+    adminBulkAction('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
+    adminBulkAction('deleteNotificationsInbox', {
       label: text('Delete', '删除'),
       ids: 'ids',
       tone: 'danger',

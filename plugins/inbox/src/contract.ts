@@ -178,7 +178,7 @@ export interface InboxMessage {
   readonly userIds: readonly number[]
 }
 
-export interface AddedItems {
+export interface AddItemsResult {
   readonly added: number
   /** Users who switched off the inbox or the category, or muted the conversation. */
   readonly skipped: number
@@ -199,7 +199,7 @@ export interface Inbox {
    * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the reason of the
    * signal, if it aborts between two chunks
    */
-  add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
+  add(message: InboxMessage, options?: AddOptions): Promise<AddItemsResult>
   /** Translates the texts of a content. URLs of attachments follow the current configuration. */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
   /** Returns the number of unread items, counted up to 1,000. */
@@ -209,7 +209,7 @@ export interface Inbox {
 export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
 /** Question whether a user wants a message. A user can switch off its channel and its category. */
-export interface PreferenceQuestion {
+export interface PreferenceQuery {
   /** Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the category matters. */
   readonly channel: string
   readonly category: Category
@@ -221,7 +221,7 @@ export interface NotificationPreferences {
    * Returns the users who want a message. Accepts any number of users. A user without saved preferences wants
    * everything.
    */
-  wanted(userIds: readonly number[], question: PreferenceQuestion): Promise<ReadonlySet<number>>
+  wanted(userIds: readonly number[], question: PreferenceQuery): Promise<ReadonlySet<number>>
   /**
    * Returns the end of quiet hours for users who have them now, in milliseconds since the epoch.
    *

@@ -1,7 +1,7 @@
 import { type Database, type PersonalCondition, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
-import { tally } from './tasks.ts'
+import { orphanedContentCleanup } from './tasks.ts'
 
 const items = 'select 1 from notification_inbox_item where notification_inbox_item.content_id'
 
@@ -57,7 +57,12 @@ export const inboxTables = (db: Database): readonly PersonalTable[] => [
     erasure: 'kept',
     reason,
   }),
-  personalTable(db, ItemRow, { title: bilingual('Inbox', '站内信'), owner: 'user_id', erasure: 'removed', tally }),
+  personalTable(db, ItemRow, {
+    title: bilingual('Inbox', '站内信'),
+    owner: 'user_id',
+    erasure: 'removed',
+    tally: orphanedContentCleanup,
+  }),
   personalTable(db, PreferenceRow, {
     title: bilingual('Notification preferences', '通知偏好'),
     owner: 'user_id',

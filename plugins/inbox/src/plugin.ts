@@ -23,7 +23,7 @@ import { permissions } from './permissions.ts'
 import { inboxTables } from './personal-data.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
-import { inboxRowsOfUser, purge } from './tasks.ts'
+import { inboxRowsOfUser, purgeInbox } from './tasks.ts'
 
 /**
  * Plugin for inboxes. It does not depend on `@plinth/notification`: that plugin reads the preferences, and the channel
@@ -50,7 +50,7 @@ export default definePlugin({
   messages,
   migrations: [createInbox, createPreference],
   entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
-  scheduledTasks: [purge],
+  scheduledTasks: [purgeInbox],
   setup({ services, log, provide, contribute, onStop }) {
     const { database: db, events, http, identity, i18n: translator, storage } = services
     const { clock } = db

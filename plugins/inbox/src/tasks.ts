@@ -1,5 +1,5 @@
-import { olderThan, purgeTask } from '@plinth/coordination'
-import { type Database, firstIdAt, type OldRows, type RemovedRows } from '@plinth/database'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
+import { type Database, type ExpiredRows, firstIdAt, type RemovedRows } from '@plinth/database'
 import type { ServiceRef } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { inClauseLists } from './preferences/user-preferences.ts'
@@ -9,7 +9,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 const table = 'notification_inbox_item'
 
 /** Removes each stored text to which no inbox item refers any more, together with its attachments. */
-export const tally = {
+export const orphanedContentCleanup = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
     for (const { places, values } of inClauseLists(groups.map(({ values }) => Number(values['content_id'])))) {
@@ -27,31 +27,37 @@ export const tally = {
   },
 }
 
-export const inboxRowsOfUser = (userId: number): OldRows => ({
+export const inboxRowsOfUser = (userId: number): ExpiredRows => ({
   table,
-  tally,
+  tally: orphanedContentCleanup,
   where: 'owner_id = ?',
   parameters: [userId],
   orderBy: 'owner_id, id',
 })
 
-export const purge = purgeTask<Uses>('platform.notification.inbox', {
+export const purgeInbox = createPurgeTask<Uses>('platform.notification.inbox', {
   displayName: { en: 'Remove old notifications from inboxes', 'zh-CN': '清理站内信旧通知' },
   old({ config, clock }) {
     const retention = config.get('platform.notification.inbox.retention')
     const longest = config.get('platform.notification.inbox.unread-retention')
     const idBefore = (ms: number) => firstIdAt(clock.now() - ms)
     const closed = [
-      { ...olderThan(table, 'read_at', new Date(clock.now() - retention)), tally },
+      { ...rowsBefore(table, 'read_at', new Date(clock.now() - retention)), tally: orphanedContentCleanup },
       {
         table,
-        tally,
+        tally: orphanedContentCleanup,
         where: 'owner_id is null and id < ?',
         orderBy: 'owner_id, id',
         parameters: [idBefore(retention)],
       },
     ]
-    const all = { table, tally, where: 'id < ?', parameters: [idBefore(longest)], orderBy: 'id' }
+    const all = {
+      table,
+      tally: orphanedContentCleanup,
+      where: 'id < ?',
+      parameters: [idBefore(longest)],
+      orderBy: 'id',
+    }
     return [...(retention === 0 ? [] : closed), ...(longest === 0 ? [] : [all])]
   },
 })

@@ -1,10 +1,10 @@
 /** Tests notification preferences of users: categories, channels and quiet hours. */
 import { onEachDatabase } from '@plinth/database/testing'
-import { categories, categoryOf, type PreferenceQuestion } from '@plinth/inbox'
+import { categories, categoryOf, type PreferenceQuery } from '@plinth/inbox'
 import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
-import { type QuietHours, quietEnd } from '../src/preferences/user-preferences.ts'
+import { type QuietHours, quietHoursEnd } from '../src/preferences/user-preferences.ts'
 import { startInbox } from './fixtures/inbox-product.ts'
 
 const path = 'notifications/preferences'
@@ -78,7 +78,7 @@ onEachDatabase(t, 'the resolver checks channel and category together, for many u
   await ada.call('PUT', path, { databaseEnabled: false, quietHours: { timeZone: 'UTC', start: '22:00', end: '07:00' } })
   await bob.call('PUT', path, { forumEnabled: false, quietHours: { timeZone: 'UTC', start: '06:00', end: '08:00' } })
   const all = [ada.id, bob.id, eve.id]
-  const wanted = async (question: PreferenceQuestion) => [...(await preferences.wanted(all, question))]
+  const wanted = async (question: PreferenceQuery) => [...(await preferences.wanted(all, question))]
   t.same(await wanted({ channel: 'database', category: 'forum' }), [eve.id])
   t.same(await wanted({ channel: 'database', category: 'mall' }), [bob.id, eve.id])
   t.same(await wanted({ channel: 'mail', category: 'forum' }), [ada.id, eve.id])
@@ -235,19 +235,19 @@ const hours = (timeZone: string, start: number, end: number): QuietHours => ({
 t.test('quiet hours follow the local time of their zone', (t) => {
   const night = hours('Europe/Berlin', 22, 7)
   const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
-  t.equal(iso(quietEnd(night, at('2026-01-10T20:59:59.999Z'))), undefined)
-  t.equal(iso(quietEnd(night, at('2026-01-10T21:00:00Z'))), '2026-01-11T06:00:00.000Z', 'over midnight')
-  t.equal(iso(quietEnd(night, at('2026-01-11T05:59:59.999Z'))), '2026-01-11T06:00:00.000Z')
-  t.equal(iso(quietEnd(night, at('2026-01-11T06:00:00Z'))), undefined, 'the end is not quiet')
-  t.equal(iso(quietEnd(hours('Asia/Kolkata', 12, 14), at('2026-01-10T06:31:07.123Z'))), '2026-01-10T08:30:00.000Z')
+  t.equal(iso(quietHoursEnd(night, at('2026-01-10T20:59:59.999Z'))), undefined)
+  t.equal(iso(quietHoursEnd(night, at('2026-01-10T21:00:00Z'))), '2026-01-11T06:00:00.000Z', 'over midnight')
+  t.equal(iso(quietHoursEnd(night, at('2026-01-11T05:59:59.999Z'))), '2026-01-11T06:00:00.000Z')
+  t.equal(iso(quietHoursEnd(night, at('2026-01-11T06:00:00Z'))), undefined, 'the end is not quiet')
+  t.equal(iso(quietHoursEnd(hours('Asia/Kolkata', 12, 14), at('2026-01-10T06:31:07.123Z'))), '2026-01-10T08:30:00.000Z')
   // 29 March 2026: 02:00 becomes 03:00; 25 October 2026: 03:00 becomes 02:00.
-  t.equal(iso(quietEnd(night, at('2026-03-28T22:00:00Z'))), '2026-03-29T05:00:00.000Z', 'a short night')
-  t.equal(iso(quietEnd(night, at('2026-10-24T21:00:00Z'))), '2026-10-25T06:00:00.000Z', 'a long night')
+  t.equal(iso(quietHoursEnd(night, at('2026-03-28T22:00:00Z'))), '2026-03-29T05:00:00.000Z', 'a short night')
+  t.equal(iso(quietHoursEnd(night, at('2026-10-24T21:00:00Z'))), '2026-10-25T06:00:00.000Z', 'a long night')
   const untilGap = { timeZone: 'Europe/Berlin', start: 60, end: 150 }
-  t.equal(iso(quietEnd(untilGap, at('2026-03-29T00:30:00Z'))), '2026-03-29T01:00:00.000Z', 'an end that is left out')
-  t.equal(iso(quietEnd(untilGap, at('2026-10-25T00:10:00Z'))), '2026-10-25T00:30:00.000Z', 'an end that comes twice')
-  t.equal(iso(quietEnd(untilGap, at('2026-10-25T01:10:00Z'))), '2026-10-25T01:30:00.000Z', 'once more')
-  t.equal(iso(quietEnd(hours('Europe/Berlin', 1, 3), at('2026-10-25T00:30:00Z'))), '2026-10-25T02:00:00.000Z')
+  t.equal(iso(quietHoursEnd(untilGap, at('2026-03-29T00:30:00Z'))), '2026-03-29T01:00:00.000Z', 'a skipped end')
+  t.equal(iso(quietHoursEnd(untilGap, at('2026-10-25T00:10:00Z'))), '2026-10-25T00:30:00.000Z', 'a repeated end')
+  t.equal(iso(quietHoursEnd(untilGap, at('2026-10-25T01:10:00Z'))), '2026-10-25T01:30:00.000Z', 'once more')
+  t.equal(iso(quietHoursEnd(hours('Europe/Berlin', 1, 3), at('2026-10-25T00:30:00Z'))), '2026-10-25T02:00:00.000Z')
   t.end()
 })
 
@@ -283,7 +283,7 @@ t.test('quiet hours end at the first time that is not quiet', (t) => {
   fc.assert(
     fc.property(anyHours, fc.oneof(moment, nearChange), (quiet, now) => {
       fc.pre(quiet.start !== quiet.end)
-      const end = quietEnd(quiet, now)
+      const end = quietHoursEnd(quiet, now)
       if (end === undefined) return !isQuiet(quiet, now)
       if (!isQuiet(quiet, now) || isQuiet(quiet, end) || end <= now) return false
       for (let ms = Math.floor(now / minute) * minute + minute; ms < end; ms += minute)

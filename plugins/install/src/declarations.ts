@@ -31,7 +31,7 @@ export const permissions: readonly PermissionDeclaration[] = [
  * Codes of the built-in steps (decision B57). Tasks of plugins run after the migration and before the administrator is
  * created.
  */
-export const builtIn = {
+export const builtInStepCodes = {
   entry: 'security-entry',
   preflight: 'environment-preflight',
   validation: 'config-validation',
@@ -43,7 +43,7 @@ export const builtIn = {
 } as const
 
 /** Codes of records that do not belong to a step. */
-export const remarks = { retryRequested: 'retry-requested' } as const
+export const recordRemarkCodes = { retryRequested: 'retry-requested' } as const
 
 /** Ends a step with a message for the person who installs. `text` is the message name. */
 export class StepFailure extends Error {

@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
+import { createStaticLabelSource, type LabelSource, maxLabels } from '@plinth/admin'
 import { localize } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
 import type { InstallSteps } from './execution/steps.ts'
@@ -30,7 +30,7 @@ export const stepLabels = ({
   readonly steps: InstallSteps
   readonly translate: Translate
 }): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) =>
       steps.all.map(({ code, displayName }) => ({
         id: code,

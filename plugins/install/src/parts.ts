@@ -3,7 +3,7 @@ import { AdminService } from './admin/admin-service.ts'
 import { EntryGate } from './entry/entry-gate.ts'
 import { EntryPolicy, namedProxies } from './entry/entry-policy.ts'
 import { FailedAttempts, type InstallToken, installToken } from './entry/install-token.ts'
-import { Announcements } from './execution/announcements.ts'
+import { InstallEvents } from './execution/announcements.ts'
 import { Execution } from './execution/execution.ts'
 import { SingleInstallationLock } from './execution/single-run.ts'
 import { StepOverview } from './execution/step-overview.ts'
@@ -11,11 +11,11 @@ import { StepRunner } from './execution/step-runner.ts'
 import { AdministratorCreation, Migration } from './execution/step-work.ts'
 import { InstallSteps } from './execution/steps.ts'
 import { type InstallFiles, installFiles } from './files.ts'
-import { createConfiguredValueReader, type Running } from './form/form-values.ts'
+import { createConfiguredValueReader, type ReadConfiguredValue } from './form/form-values.ts'
 import { ProductPages } from './pages/product-pages.ts'
 import { Preflight } from './preflight/preflight-run.ts'
 import { InstallAuditTrail } from './records/audit-trail.ts'
-import { Journal } from './records/journal.ts'
+import { StepRecordLog } from './records/journal.ts'
 import { Sessions } from './records/sessions.ts'
 import type { InstallServices } from './requires.ts'
 import { ConnectionProbes, NewConnectionTrial } from './settings/connection-probes.ts'
@@ -23,7 +23,7 @@ import { SettingsWriter } from './settings/settings-writer.ts'
 import { FallbackDatabaseWatch } from './state/fallback.ts'
 import { InstallState } from './state/install-state.ts'
 import { RestartRequestFile } from './state/restart-note.ts'
-import { createSay, type Translate } from './texts.ts'
+import { createTranslate, type Translate } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
 
@@ -31,7 +31,7 @@ export interface Parts extends InstallServices {
   readonly nodeEnvironment: NodeEnvironment
   readonly translate: Translate
   readonly files: InstallFiles
-  readonly running: Running
+  readonly running: ReadConfiguredValue
   readonly token: InstallToken
   readonly failures: FailedAttempts
   /** Returns whether the address is a proxy that an operator has configured as trusted. */
@@ -41,14 +41,14 @@ export interface Parts extends InstallServices {
   readonly gate: EntryGate
   readonly productPages: ProductPages
   readonly status: InstallStatus
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly sessions: Sessions
   readonly audit: InstallAuditTrail
   readonly migration: Migration
   readonly administrator: AdministratorCreation
   readonly restartNote: RestartRequestFile
   readonly singleRun: SingleInstallationLock
-  readonly announcements: Announcements
+  readonly announcements: InstallEvents
   readonly trial: NewConnectionTrial
   readonly probes: ConnectionProbes
   readonly settings: SettingsWriter
@@ -64,7 +64,7 @@ export interface Parts extends InstallServices {
 
 export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
-  translate: asFunction(({ i18n }) => createSay(i18n)),
+  translate: asFunction(({ i18n }) => createTranslate(i18n)),
   files: asFunction(({ config, configAdmin, root }) => installFiles(config, configAdmin, root)),
   running: asFunction(({ configAdmin, databaseSecret, redisSecret }) =>
     createConfiguredValueReader(configAdmin, {
@@ -80,14 +80,14 @@ export const resolvers: Resolvers<Parts, InstallServices> = {
   gate: asClass(EntryGate),
   productPages: asClass(ProductPages),
   status: asClass(InstallStatus),
-  journal: asClass(Journal),
+  journal: asClass(StepRecordLog),
   sessions: asClass(Sessions),
   audit: asClass(InstallAuditTrail),
   migration: asClass(Migration),
   administrator: asClass(AdministratorCreation),
   restartNote: asClass(RestartRequestFile),
   singleRun: asClass(SingleInstallationLock),
-  announcements: asClass(Announcements),
+  announcements: asClass(InstallEvents),
   trial: asClass(NewConnectionTrial),
   probes: asClass(ConnectionProbes),
   settings: asClass(SettingsWriter),

@@ -17,7 +17,7 @@ import { assertProductPath } from './pages/product-pages.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { entities, installTables } from './records/entities.ts'
 import { requires } from './requires.ts'
-import { fallbackStart } from './state/fallback.ts'
+import { fallbackValuesForStart } from './state/fallback.ts'
 import { isInstalled } from './state/install-state.ts'
 import { businessError, messages } from './texts.ts'
 import { wizardRoutes } from './wizard/wizard-routes.ts'
@@ -47,7 +47,7 @@ export default definePlugin({
   messages,
   installTasks: tasks,
   commands: [installCommand],
-  fallbackStart,
+  fallbackStart: fallbackValuesForStart,
   setup({
     plugin,
     services,

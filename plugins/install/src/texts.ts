@@ -39,13 +39,13 @@ export const messages: MessageCatalogues = tree
 export type Translate = (locale: string, name: string, params?: TextParams) => string
 
 /** Returns a function that uses the translator, or English texts if there is no translator. */
-export function createSay(translator: Pick<Translator, 'translate'> | undefined): Translate {
+export function createTranslate(translator: Pick<Translator, 'translate'> | undefined): Translate {
   return (locale, name, params = {}) =>
-    translator?.translate(locale, `messages.install.${name}`, params) ?? ownText(name, params)
+    translator?.translate(locale, `messages.install.${name}`, params) ?? englishText(name, params)
 }
 
 /** Returns the English text, or an empty text for an unknown name. */
-export function ownText(name: string, params: TextParams = {}): string {
+export function englishText(name: string, params: TextParams = {}): string {
   const found = name.split('.').reduce<MessageTree | string | undefined>((branch, part) => {
     return typeof branch === 'object' ? branch[part] : undefined
   }, tree.en.install)

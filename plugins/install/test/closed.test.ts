@@ -8,12 +8,12 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { join } from 'node:path'
 import { readDatabaseTime } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, onEachDatabase, onServer, onSqlite } from '@plinth/database/testing'
+import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite, runOnServer } from '@plinth/database/testing'
 import { type JsonValue, processIdentity } from '@plinth/kernel'
 import { rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { SingleInstallationLock } from '../src/execution/single-run.ts'
-import { Journal } from '../src/records/journal.ts'
+import { StepRecordLog } from '../src/records/journal.ts'
 import { startInstall } from './fixtures/product.ts'
 
 const markerOf = (root: string) => join(root, 'data/storage/install/installed.json')
@@ -84,7 +84,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const db = await createDatabase(dialect)
     const started = await startInstall(t, db)
     await started.execute()
-    await onServer(dialect, `drop database ${db.config['platform.database.name']} with (force)`)
+    await runOnServer(dialect, `drop database ${db.config['platform.database.name']} with (force)`)
     await assertClosed(t, started)
     const before = (await started.look('status')).data
     rmSync(markerOf(started.root))
@@ -146,7 +146,7 @@ onEachDatabase(t, 'I-159 a record whose commit got no response does not delay ot
     },
   }
   const log = { warn: () => {} } as never
-  const journal = new Journal({
+  const journal = new StepRecordLog({
     database: unsure as Database,
     clock,
     log,

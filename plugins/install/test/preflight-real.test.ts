@@ -6,7 +6,7 @@ import {
   createDatabase,
   dialectsUnderTest,
   onEachDatabase,
-  onServer,
+  runOnServer,
   type TestDatabase,
 } from '@plinth/database/testing'
 import { type Clock, defineProduct, type JsonValue, systemClock } from '@plinth/kernel'
@@ -81,13 +81,13 @@ for (const { dialect, skip } of servers) {
     const asUser = { 'platform.database.username': user, 'platform.database.password': 'Pl1nth-probe' }
     const found = async () => findings(contextOf(t.testdir(), await connect(t, db, asUser)))
     if (dialect === 'postgresql') {
-      await onServer(dialect, `create role ${user} login password 'Pl1nth-probe'`)
-      t.teardown(() => onServer(dialect, `drop role ${user}`))
+      await runOnServer(dialect, `create role ${user} login password 'Pl1nth-probe'`)
+      t.teardown(() => runOnServer(dialect, `drop role ${user}`))
       t.match(await found(), { 'database-connection': 'passed', 'database-privileges': 'create' })
       return
     }
-    await onServer(dialect, `create user ${user}@'%' identified by 'Pl1nth-probe'`)
-    t.teardown(() => onServer(dialect, `drop user ${user}@'%'`))
+    await runOnServer(dialect, `create user ${user}@'%' identified by 'Pl1nth-probe'`)
+    t.teardown(() => runOnServer(dialect, `drop user ${user}@'%'`))
     const rights = {
       select: 'create',
       create: 'alter',
@@ -99,7 +99,7 @@ for (const { dialect, skip } of servers) {
       drop: 'passed',
     }
     for (const [right, finding] of Object.entries(rights)) {
-      await onServer(dialect, `grant ${right} on ${name}.* to ${user}@'%'`)
+      await runOnServer(dialect, `grant ${right} on ${name}.* to ${user}@'%'`)
       t.match(await found(), { 'database-connection': 'passed', 'database-privileges': finding })
     }
   })

@@ -4,13 +4,13 @@ import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { MigrationStatus } from '@plinth/migrations'
 import t from 'tap'
 import { EnvFileError } from '../src/env-file/env-file.ts'
-import { catalogue } from '../src/preflight/catalogue.ts'
+import { preflightCatalogue } from '../src/preflight/catalogue.ts'
 import {
   hasPassed,
   localizeItem,
   type PreflightContext,
   type Probes,
-  type RuntimeFacts,
+  type RuntimeInfo,
   runPreflight,
 } from '../src/preflight/index.ts'
 import en from '../src/preflight/messages/en.json' with { type: 'json' }
@@ -35,7 +35,7 @@ const status: MigrationStatus = {
 }
 
 interface World {
-  runtime?: Partial<RuntimeFacts>
+  runtime?: Partial<RuntimeInfo>
   probes?: Partial<Probes>
   database?: Partial<Database>
   context?: Partial<PreflightContext>
@@ -100,7 +100,7 @@ const lite: World['context'] = { database: undefined, cache: { isEnabled: false 
 const worlds: readonly (World & { readonly name: string; readonly found: Readonly<Record<string, string>> })[] = [
   {
     name: 'I-101 all as it should be',
-    found: Object.fromEntries(Object.keys(catalogue).map((code) => [code, 'passed'])),
+    found: Object.fromEntries(Object.keys(preflightCatalogue).map((code) => [code, 'passed'])),
   },
   { name: 'I-101 an old Node', runtime: { nodeVersion: '22.9.0' }, found: { 'node-version': 'unsupported' } },
   { name: 'I-101 another charset', runtime: { charset: 'GBK' }, found: { charset: 'other' } },
@@ -303,11 +303,11 @@ for (const { name, found, ...world } of worlds) {
 }
 
 t.test('tests produce every result of the check, and no text is unused', async (t) => {
-  const findings = Object.entries(catalogue).flatMap(([code, { findings }]) =>
+  const findings = Object.entries(preflightCatalogue).flatMap(([code, { findings }]) =>
     Object.keys(findings).map((finding) => `${code}.${finding}`),
   )
   t.same([...reached].sort(), findings.sort())
-  const expected = Object.entries(catalogue).flatMap(([code, { findings }]) =>
+  const expected = Object.entries(preflightCatalogue).flatMap(([code, { findings }]) =>
     Object.entries(findings).flatMap(([finding, outcome]) =>
       outcome === 'passed' ? [`${code}.${finding}`] : [`${code}.${finding}`, `${code}.fix.${finding}`],
     ),

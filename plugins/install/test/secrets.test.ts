@@ -5,7 +5,7 @@ import databasePlugin, { database } from '@plinth/database'
 import { dialectsUnderTest, type TestServer } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
+import { skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { productRoot, serve } from './fixtures/processes.ts'
@@ -29,13 +29,13 @@ const findIn = (text: string, names = Object.keys(known)) =>
   names.filter((name) => formsOf(known[name as keyof typeof known]).some((form) => text.includes(form)))
 
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
-  const reason = skip || skipOwnRedis
+  const reason = skip || skipWithoutRedisProgram
   t.test(
     `I-060 I-098 I-126 I-143 I-153 I-166 no output contains a secret (${dialect})`,
     { skip: reason, timeout: 600_000 },
     async (t) => {
       const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
-      const redis = await ownRedis()
+      const redis = await startRedis()
       t.teardown(() => redis.drop())
       const client = new Redis({ port: redis.port })
       await client.config('SET', 'requirepass', secrets.cache)

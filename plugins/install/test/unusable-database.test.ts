@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, onServer, type TestServer } from '@plinth/database/testing'
+import { createDatabase, dialectsUnderTest, runOnServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -40,10 +40,10 @@ async function databaseForUser(t: Test, server: TestServer, grants: readonly str
   const username = `u${randomBytes(6).toString('hex')}`
   const user = server === 'mariadb' ? `${username}@'%'` : username
   const creation = server === 'mariadb' ? `create user ${user} identified by` : `create role ${user} login password`
-  await onServer(server, `${creation} '${secrets.database}'`, ...grants.map((grant) => grant.replace('USER', user)))
+  await runOnServer(server, `${creation} '${secrets.database}'`, ...grants.map((grant) => grant.replace('USER', user)))
   t.teardown(async () => {
     await db.drop()
-    await onServer(server, `drop ${server === 'mariadb' ? 'user' : 'role'} ${user}`)
+    await runOnServer(server, `drop ${server === 'mariadb' ? 'user' : 'role'} ${user}`)
   })
   return { ...form, username, password: secrets.database }
 }

@@ -38,7 +38,7 @@ export const senderPattern = `^(?:(?<name>(?:[^<>"\\p{Cc}]|${quoted})*)<(?<inner
 const senderShape = new RegExp(senderPattern, 'u')
 const quotedPart = new RegExp(quoted, 'gu')
 
-export function senderOf(text: string): Sender | undefined {
+export function parseSender(text: string): Sender | undefined {
   const { name = '', inner, bare } = senderShape.exec(text)?.groups ?? {}
   const address = inner ?? bare
   if (address === undefined) return undefined

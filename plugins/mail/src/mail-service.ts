@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { bilingual, ChannelError, type Clock, type Logger, type NeededConfigKeys } from '@plinth/kernel'
-import { isAddress, isHeaderText, type Sender, senderOf } from './address.ts'
+import { isAddress, isHeaderText, parseSender, type Sender } from './address.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
 import { failAllRecipients } from './drivers/failures.ts'
 
@@ -33,7 +33,7 @@ const maxWordLength = 52
  * Builds the mail. Texts are encoded, so that servers on the way do not change them. Content is never read from a file
  * or URL.
  */
-export async function compose(
+export async function composeMail(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
   from: Sender,
   messageId: string,
@@ -81,7 +81,7 @@ export async function compose(
 
 interface MailSettings {
   readonly driver: string
-  /** See `senderOf`. */
+  /** See `parseSender`. */
   readonly from: string
   /** Milliseconds. */
   readonly sendDeadlineMs: number
@@ -129,7 +129,7 @@ export class MailService implements Mail {
     const own = drivers.get(driver)?.needs?.() ?? { keys: [], missingKeys: [] }
     const missing = [
       ...(drivers.has(driver) ? [] : ['platform.mail.driver']),
-      ...(senderOf(from) === undefined ? ['platform.mail.from'] : []),
+      ...(parseSender(from) === undefined ? ['platform.mail.from'] : []),
     ]
     return {
       keys: ['platform.mail.driver', 'platform.mail.from', ...own.keys],
@@ -180,7 +180,7 @@ export class MailService implements Mail {
     const to = message.to.filter(isAddress)
     if (to.length === 0) return response(inOrder(message.to, []))
     const { dkim, sendDeadlineMs } = settings()
-    const raw = () => compose({ ...message, to }, from, messageId, dkim)
+    const raw = () => composeMail({ ...message, to }, from, messageId, dkim)
     const mail = { from: from.address, to, subject: message.subject, messageId, raw }
     const signals = [this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
     try {
@@ -202,7 +202,7 @@ export class MailService implements Mail {
     const { driver: configured, from } = settings()
     const code = requested ?? configured
     const driver = drivers.get(code)
-    const sender = senderOf(from)
+    const sender = parseSender(from)
     return driver === undefined || sender === undefined || !driver.isConfigured()
       ? undefined
       : { code, driver, from: sender }

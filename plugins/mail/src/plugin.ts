@@ -2,8 +2,8 @@ import { resolve } from 'node:path'
 import { definePlugin } from '@plinth/kernel'
 import { keys } from './config.ts'
 import { mail, mailDriver } from './contract.ts'
-import { file, logged } from './drivers/local.ts'
-import { smtp } from './drivers/smtp/smtp.ts'
+import { createFileDriver, createLogDriver } from './drivers/local.ts'
+import { createSmtpDriver } from './drivers/smtp/smtp.ts'
 import { readSmtpSettings, smtpKeys } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
@@ -18,11 +18,15 @@ export default definePlugin({
   config: keys,
   configGroups: { mail: { en: 'Mail', 'zh-CN': '邮件' } },
   setup({ config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
-    const server = smtp({ settings: () => readSmtpSettings(config), mask: (text) => redact(text) })
+    const server = createSmtpDriver({ settings: () => readSmtpSettings(config), mask: (text) => redact(text) })
     for (const name of smtpKeys) config.onChange(name, () => server.renew())
     contribute(mailDriver, 'smtp', server)
-    contribute(mailDriver, 'file', file(resolve(root, config.get('platform.mail.file.directory')), clock, log))
-    contribute(mailDriver, 'log', logged(log))
+    contribute(
+      mailDriver,
+      'file',
+      createFileDriver(resolve(root, config.get('platform.mail.file.directory')), clock, log),
+    )
+    contribute(mailDriver, 'log', createLogDriver(log))
 
     const drivers = contributions(mailDriver)
     const service = new MailService({

@@ -7,7 +7,7 @@ import type { RuleSettings, RuleType } from './rules/rule-types.ts'
  * Stored for "no end" and "no expiry". It is larger than every real time. Null is not used, because databases sort null
  * differently.
  */
-export const never = Number.MAX_SAFE_INTEGER
+export const noExpiryTime = Number.MAX_SAFE_INTEGER
 
 /** `active` while points remain or are on hold. Afterwards, the status tells how the last point was used. */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
@@ -30,7 +30,7 @@ export const RuleRow = defineEntity({
     displayDescription: column.json<Extract<LocalizedText, object>>().nullable(),
     /**
      * Applies from `activeFrom` until before `activeTo`, in milliseconds since the epoch. `activeTo` of the current
-     * version is `never`.
+     * version is `noExpiryTime`.
      */
     activeFrom: column.bigint(),
     activeTo: column.bigint(),
@@ -70,7 +70,7 @@ export const SourceRow = defineEntity({
      * Points on hold that a refund or the deletion of the user takes as soon as the hold ends without spending them.
      */
     claimed: column.bigint().default(0),
-    /** Milliseconds since the epoch; `never` if the points do not expire. */
+    /** Milliseconds since the epoch; `noExpiryTime` if the points do not expire. */
     expiresAt: column.bigint(),
     status: column.text(16).$type<SourceStatus>(),
     journalId: column.id(),

@@ -1,4 +1,4 @@
-import { type LabelSource, labelsWith } from '@plinth/admin'
+import { filterLabels, type LabelSource } from '@plinth/admin'
 import type { Texts } from './members/texts.ts'
 import { permissionCodes } from './permissions.ts'
 import { ruleName } from './rules/rule-routes.ts'
@@ -14,7 +14,7 @@ export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
   },
   async search(text, { locale }) {
     const { items } = await rules.list({}, firstRules)
-    return labelsWith(
+    return filterLabels(
       items.map((rule) => ({ id: rule.code, name: ruleName(rule, texts, locale) })),
       text,
     )

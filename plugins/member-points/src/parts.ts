@@ -15,17 +15,17 @@ import {
 } from '@plinth/kernel'
 import { ledger } from '@plinth/money'
 import { scheduler } from '@plinth/scheduler'
-import { localDays, site } from '@plinth/site'
+import { createDayFormatter, site } from '@plinth/site'
 import { Adjustments } from './admin/adjustments.ts'
 import { CheckIns, type ProgrammeCalendar } from './check-in/check-ins.ts'
 import type { keys } from './config.ts'
 import { DayTotals } from './days/day-totals.ts'
 import { ExpiryRuns } from './expiry/expiry-run.ts'
-import { Lapsing } from './expiry/lapsing.ts'
+import { PointsExpiry } from './expiry/lapsing.ts'
 import { PointsLotRepository } from './lots/lot-repository.ts'
 import { Texts } from './members/texts.ts'
 import { OrderRewards } from './orders/order-rewards.ts'
-import { Debts } from './rewards/debts.ts'
+import { PointsDebts } from './rewards/debts.ts'
 import { Rewards } from './rewards/rewards.ts'
 import { Rules } from './rules/rules.ts'
 
@@ -56,8 +56,8 @@ export interface Parts extends Given {
   readonly isConfirmedAsset: (asset: string) => boolean
   readonly rules: Rules
   readonly lots: PointsLotRepository
-  readonly lapsing: Lapsing
-  readonly debts: Debts
+  readonly lapsing: PointsExpiry
+  readonly debts: PointsDebts
   readonly rewards: Rewards
   readonly orders: OrderRewards
   readonly checkIns: CheckIns
@@ -71,7 +71,7 @@ export interface Parts extends Given {
 export const resolvers: Resolvers<Parts, Given> = {
   calendar: asFunction(({ config, site }) => {
     const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
-    return { zone, dayOf: localDays(zone) }
+    return { zone, dayOf: createDayFormatter(zone) }
   }),
   texts: asClass(Texts),
   // Reads `lots` only when the function is called, because `lots` depends on `rules`, and `rules` depends on this
@@ -79,8 +79,8 @@ export const resolvers: Resolvers<Parts, Given> = {
   isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
   rules: asClass(Rules),
   lots: asClass(PointsLotRepository),
-  lapsing: asClass(Lapsing),
-  debts: asClass(Debts),
+  lapsing: asClass(PointsExpiry),
+  debts: asClass(PointsDebts),
   rewards: asClass(Rewards),
   orders: asClass(OrderRewards),
   checkIns: asClass(CheckIns),

@@ -15,7 +15,7 @@ import { PointsFigures } from './days/points-figures.ts'
 import { entities } from './entities.ts'
 import { businessError, kindNames, messages } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
-import { eraseMemberPoints, spend } from './members/account.ts'
+import { eraseMemberPoints, spendPoints } from './members/account.ts'
 import { memberRoutes } from './members/member-routes.ts'
 import { createMemberPoints } from './migrations/0001-create-member-points.ts'
 import { seedRules } from './migrations/0002-seed-rules.ts'
@@ -27,7 +27,7 @@ import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { pointsTables } from './personal-data.ts'
 import { ruleRoutes } from './rules/rule-routes.ts'
-import { dayTask, expiryTask, purge } from './tasks.ts'
+import { dayTask, expiryTask, purgePointsData } from './tasks.ts'
 
 /** Member points (document 1 of the specification). */
 export default definePlugin({
@@ -53,7 +53,7 @@ export default definePlugin({
   migrations: [createMemberPoints, seedRules, countDays, indexDays, claimSources],
   entities,
   messages,
-  scheduledTasks: [expiryTask, dayTask, purge],
+  scheduledTasks: [expiryTask, dayTask, purgePointsData],
   setup({ services, config, log, wire, provide, contribute }) {
     const { database: db, events, http, ledger } = services
     const { clock } = db
@@ -71,7 +71,7 @@ export default definePlugin({
     provide(memberPoints, {
       rewardTask: (task) => rewards.rewardTask(task),
       rewardLottery: (userId, operationKey, points) => rewards.rewardLottery(userId, operationKey, points),
-      spend: (payment) => spend(payment, parts),
+      spend: (payment) => spendPoints(payment, parts),
       async expire(signal) {
         for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) {
           await expiry.run(asset, signal === undefined ? {} : { signal }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { type database, firstIdAt } from '@plinth/database'
 import type { ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
@@ -38,11 +38,11 @@ export const expiryTask: ScheduledTask<Uses> = {
 }
 
 /** Removes old scans. Unfinished scans remain, because a later run continues them. */
-export const purge = purgeTask<Uses>('platform.member-points', {
+export const purgePointsData = createPurgeTask<Uses>('platform.member-points', {
   displayName: { en: 'Remove old expiry runs', 'zh-CN': '清理旧的过期批次' },
   old({ config, clock }) {
     const before = firstIdAt(clock.now() - config.get('platform.member-points.expire.retention'))
-    const old = olderThan('points_expire_batch', 'id', before)
+    const old = rowsBefore('points_expire_batch', 'id', before)
     return [{ ...old, where: `${old.where} and open_asset is null` }]
   },
 })

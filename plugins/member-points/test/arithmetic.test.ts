@@ -1,10 +1,10 @@
 /** Tests rules that need no database: consecutive days, points of orders, and points that refunds take back. */
-import { localDays } from '@plinth/site'
+import { createDayFormatter } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
 import { checkInPoints, checkInStreakOn, daysBetween, type LastCheckIn } from '../src/check-in/check-ins.ts'
 import { orderPoints, pointsToReverse, splitReversal } from '../src/orders/order-rewards.ts'
-import { problemOf } from '../src/rules/rule-types.ts'
+import { findSettingProblem } from '../src/rules/rule-types.ts'
 
 /** Day 3 of each cycle of 7 days adds 10 points, and day 7 adds 30. */
 const rule = {
@@ -18,7 +18,7 @@ const rule = {
 
 /** Checks in at these times. Returns the streak and points of each check-in, or `A` for a repeated one. */
 function checkIns(zone: string, moments: readonly string[]) {
-  const dayOf = localDays(() => zone)
+  const dayOf = createDayFormatter(() => zone)
   let last: LastCheckIn | undefined
   const responses: (string | readonly [streak: number, points: number])[] = []
   for (const moment of moments) {
@@ -151,7 +151,7 @@ t.test('P-020 in every time zone: each day once, and a streak is as long as its 
       fc.integer({ min: 0, max: 20 * 365 }),
       fc.array(fc.integer({ min: 0, max: 60 * 3_600_000 }), { minLength: 1, maxLength: 60 }),
       (zone, start, gaps) => {
-        const dayOf = localDays(() => zone)
+        const dayOf = createDayFormatter(() => zone)
         let moment = from + start * 86_400_000
         let last: LastCheckIn | undefined
         const days = new Set<string>()
@@ -171,7 +171,11 @@ t.test('P-020 in every time zone: each day once, and a streak is as long as its 
       },
     ),
   )
-  t.equal(localDays(() => 'Pacific/Apia')(new Date('2011-12-30T10:00:00Z')), '2011-12-31', 'a day that never was')
+  t.equal(
+    createDayFormatter(() => 'Pacific/Apia')(new Date('2011-12-30T10:00:00Z')),
+    '2011-12-31',
+    'a day that never was',
+  )
 })
 
 /** Returns the points that each refund of one order takes back. */
@@ -306,15 +310,21 @@ t.test(
 
 t.test('P-053 settings that the type of a rule does not know are rejected by name', async (t) => {
   const config = { points: 5 }
-  t.equal(problemOf('check-in', { ...rule }), undefined)
-  t.same(problemOf('check-in', {}), { field: 'config.points', rule: 'required' })
-  t.same(problemOf('task', { ...config, perAmount: 1 }), { field: 'config.perAmount', rule: 'not-allowed' })
-  t.same(problemOf('order', config), { field: 'config.perAmount', rule: 'required' })
+  t.equal(findSettingProblem('check-in', { ...rule }), undefined)
+  t.same(findSettingProblem('check-in', {}), { field: 'config.points', rule: 'required' })
+  t.same(findSettingProblem('task', { ...config, perAmount: 1 }), { field: 'config.perAmount', rule: 'not-allowed' })
+  t.same(findSettingProblem('order', config), { field: 'config.perAmount', rule: 'required' })
   const twice = [
     { day: 2, points: 1 },
     { day: 2, points: 1 },
   ]
-  t.same(problemOf('check-in', { ...config, bonuses: twice }), { field: 'config.bonuses[1].day', rule: 'repeated' })
+  t.same(findSettingProblem('check-in', { ...config, bonuses: twice }), {
+    field: 'config.bonuses[1].day',
+    rule: 'repeated',
+  })
   const late = [{ day: 8, points: 1 }]
-  t.same(problemOf('check-in', { ...config, bonuses: late }), { field: 'config.bonuses[0].day', rule: 'beyond-cycle' })
+  t.same(findSettingProblem('check-in', { ...config, bonuses: late }), {
+    field: 'config.bonuses[0].day',
+    rule: 'beyond-cycle',
+  })
 })

@@ -4,7 +4,7 @@
  * member then has exactly the points that were not granted for an order. So refunds and cancellations must never add
  * points, in whatever sequence they happen.
  */
-import { onEachDatabase, onServer } from '@plinth/database/testing'
+import { onEachDatabase, runOnServer } from '@plinth/database/testing'
 import { orderPaid, orderRefunded } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
@@ -178,7 +178,10 @@ class Season {
 onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member the correct points', async (t, at) => {
   if (at.dialect === 'postgresql') {
     // Sets a shorter time, because by default PostgreSQL detects deadlocks only after one second.
-    await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
+    await runOnServer(
+      'postgresql',
+      `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`,
+    )
   }
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const product = await startPoints(t, at, { clock })

@@ -20,7 +20,7 @@ export interface AccountRef {
 }
 
 /** The change of an owner's units by one entry; zero when units are put on hold or released. */
-export interface MovedUnits {
+export interface UnitChange {
   readonly id: number
   readonly kind: string
   readonly units: number
@@ -104,7 +104,7 @@ export interface Posting extends AccountRef, MovementDetails {
   readonly counter?: string
 }
 
-export interface Posted {
+export interface PostingResult {
   readonly journalId: number
   readonly accountId: number
   /** Available minor units directly after the movement. */
@@ -123,7 +123,7 @@ export interface Transfer extends MovementDetails {
 }
 
 /** `accountId`, `available` and `frozen` describe the account of `from`. `to` describes the account of the receiver. */
-export interface Transferred extends Posted {
+export interface TransferResult extends PostingResult {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
 
@@ -132,7 +132,7 @@ export interface HoldPosting extends Omit<Posting, 'counter'> {
   readonly expiresAt?: number
 }
 
-export interface Held extends Posted {
+export interface HoldResult extends PostingResult {
   readonly holdId: number
 }
 
@@ -145,7 +145,7 @@ export interface Capture extends Omit<MovementDetails, 'lots'> {
   readonly lots?: unknown
 }
 
-export interface Captured extends Held {
+export interface CaptureResult extends HoldResult {
   readonly captured: number
   readonly released: number
 }
@@ -289,7 +289,7 @@ export interface HoldFilter {
   readonly rows?: object
 }
 
-export interface Explanation {
+export interface BalanceExplanation {
   readonly account: AccountView
   /** Lots with remaining or held units, ordered by expiry; null for an asset without lots. */
   readonly lots: LotPage | null
@@ -334,26 +334,26 @@ export interface Ledger {
   readonly assets: ReadonlyMap<string, LedgerAsset>
   /** Names by kind, complete after all plugins are set up. */
   readonly kinds: ReadonlyMap<string, LocalizedText>
-  credit(posting: Posting): Promise<Posted>
+  credit(posting: Posting): Promise<PostingResult>
   /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
-  debit(posting: Posting): Promise<Posted>
+  debit(posting: Posting): Promise<PostingResult>
   /**
    * Moves units from one owner to another.
    *
    * @throws BusinessError `409` `money.balance-insufficient`; `400` `money.posting-invalid` if both owners are the same
    */
-  transfer(transfer: Transfer): Promise<Transferred>
+  transfer(transfer: Transfer): Promise<TransferResult>
   /** Puts units on hold for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
-  hold(posting: HoldPosting): Promise<Held>
+  hold(posting: HoldPosting): Promise<HoldResult>
   /**
    * Debits units of a hold and releases the rest.
    *
    * @throws BusinessError `404` `money.hold-unknown`; `409` `money.hold-closed`, also if the hold has expired; `409`
    * `money.exceeds-hold`
    */
-  capture(capture: Capture): Promise<Captured>
+  capture(capture: Capture): Promise<CaptureResult>
   /** Releases all units of a hold. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
-  release(release: Release): Promise<Held>
+  release(release: Release): Promise<HoldResult>
   /**
    * Returns units of a debit or capture to the same account and lots, with the same expiry, and debits the system
    * account that received the units. The kind is `money.reverse`, so that these units do not count as earned again.
@@ -361,7 +361,7 @@ export interface Ledger {
    * @throws BusinessError `404` `money.journal-unknown`; `409` `money.journal-not-reversible` for another kind of
    * journal; `409` `money.exceeds-journal` with the returnable units in `data.amount`
    */
-  reverse(reversal: Reversal): Promise<Posted>
+  reverse(reversal: Reversal): Promise<PostingResult>
   /**
    * Posts many credits or debits of one asset in one transaction. Skips and lists postings that the balance or status
    * of the account does not allow. If a key already belongs to another movement, the whole batch is rejected.
@@ -400,7 +400,7 @@ export interface Ledger {
   moved(
     asset: string,
     page: { readonly after: number; readonly before: number; readonly size: number },
-  ): Promise<readonly MovedUnits[]>
+  ): Promise<readonly UnitChange[]>
   /**
    * Adds up the entries of an asset by time and kind. The cost grows with the entries in the time span.
    *
@@ -420,7 +420,7 @@ export interface Ledger {
     accountId: number,
     page: { readonly after?: string; readonly size: number },
     rows?: object,
-  ): Promise<Explanation>
+  ): Promise<BalanceExplanation>
   /** Returns the month of a time in the time zone of the asset, such as `202611`. */
   monthKeyOf(asset: string, at: number): number
 }

@@ -100,7 +100,7 @@ export const HoldRow = defineEntity({
     captured: column.bigint(),
     released: column.bigint(),
     state: column.text(16).$type<HoldState>(),
-    /** `never` if the hold does not expire. */
+    /** `noExpiryTime` if the hold does not expire. */
     expiresAt: column.bigint(),
     journalId: column.id(),
     createdAt: column.bigint(),
@@ -120,7 +120,7 @@ export const journalOwner = { column: 'id', through: 'money_entry', key: 'journa
  * Expiry time of a hold that does not expire. It is larger than every real time. Null is not used, because databases
  * sort null differently.
  */
-export const never = Number.MAX_SAFE_INTEGER
+export const noExpiryTime = Number.MAX_SAFE_INTEGER
 
 export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]
 

@@ -1,3 +1,3 @@
 export * from './contract.ts'
-export { postingInvalid } from './ledger/checks.ts'
+export { postingInvalidError } from './ledger/checks.ts'
 export { default } from './plugin.ts'

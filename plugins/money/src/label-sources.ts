@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels } from '@plinth/admin'
+import { createStaticLabelSource, type Label, type LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { bilingual, type LocalizedText, localize } from '@plinth/kernel'
@@ -39,7 +39,7 @@ export function ledgerLabels(
     name: named(kinds.get(kind), kind, locale),
   })
   return {
-    'money.asset': listedLabels((locale) =>
+    'money.asset': createStaticLabelSource((locale) =>
       [...assets].map(([asset, { displayName }]) => ({ id: asset, name: localize(displayName, locale) })),
     ),
     'money.account': {

@@ -24,7 +24,7 @@ import { ledgerTables } from './personal-data.ts'
 import { Reconciler, reconcileCommand, reconcileTask, reconciliations } from './reconcile/reconciler.ts'
 import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
-import { holdExpiry, purge, reconcile } from './tasks.ts'
+import { purgeReconciliations, reconcileLedger, releaseExpiredHolds } from './tasks.ts'
 
 const kindNames = {
   'money.release': bilingual('Hold released', '冻结解除'),
@@ -56,7 +56,7 @@ export default definePlugin({
   migrations: [createLedger, createReconciliation],
   entities: [...entities, ReconciliationRow, FindingRow],
   messages,
-  scheduledTasks: [holdExpiry, reconcile, purge],
+  scheduledTasks: [releaseExpiredHolds, reconcileLedger, purgeReconciliations],
   commands: [reconcileCommand],
   setup({ services, provide, contribute, contributions }) {
     const { database: db, http, site, tasks } = services

@@ -1,17 +1,17 @@
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { type database, firstIdAt } from '@plinth/database'
 import { isBusinessError, type ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { ledger } from './contract.ts'
-import { expiryOf, findAllExpiredHolds } from './ledger/movements.ts'
+import { expiredHoldRelease, findAllExpiredHolds } from './ledger/movements.ts'
 import { reconciliations } from './reconcile/reconciler.ts'
 
 /** The ledger itself is never purged. */
-export const purge = purgeTask<Uses>('platform.money', {
+export const purgeReconciliations = createPurgeTask<Uses>('platform.money', {
   displayName: { en: 'Remove old reconciliations', 'zh-CN': '清理旧的对账记录' },
   old({ config, clock }) {
     const before = firstIdAt(clock.now() - config.get('platform.money.reconcile.retention'))
-    return [olderThan('money_finding', 'id', before), olderThan('money_reconciliation', 'id', before)]
+    return [rowsBefore('money_finding', 'id', before), rowsBefore('money_reconciliation', 'id', before)]
   },
 })
 
@@ -21,7 +21,7 @@ type Uses = {
   config: typeof keys
 }
 
-export const holdExpiry: ScheduledTask<Uses> = {
+export const releaseExpiredHolds: ScheduledTask<Uses> = {
   name: 'money.hold-expiry',
   displayName: { en: 'Release expired holds', 'zh-CN': '退回到期冻结' },
   fixedDelay: 'platform.money.hold-expiry.fixed-delay',
@@ -35,7 +35,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
       for (const id of due) {
         if (signal.aborted) return
         try {
-          await own(ledger).release(expiryOf(id))
+          await own(ledger).release(expiredHoldRelease(id))
         } catch (error) {
           // Another caller may have closed the hold. The next run tries the holds again that failed for another reason.
           if (!isBusinessError(error)) throw error
@@ -47,7 +47,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
   },
 }
 
-export const reconcile: ScheduledTask<Uses> = {
+export const reconcileLedger: ScheduledTask<Uses> = {
   name: 'money.reconcile',
   displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },
   fixedDelay: 'platform.money.reconcile.fixed-delay',

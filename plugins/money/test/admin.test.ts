@@ -18,7 +18,7 @@ import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import type { reconciliations } from '../src/reconcile/reconciler.ts'
-import { holdExpiry, reconcile } from '../src/tasks.ts'
+import { reconcileLedger, releaseExpiredHolds } from '../src/tasks.ts'
 import { lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { asset, assetsPlugin, of, reasonOf, startLedger } from './fixtures/product.ts'
 
@@ -258,16 +258,16 @@ onSqlite(t, 'tasks of the ledger', async (t, at) => {
 
     const third = await ledger.hold({ ...of('h'), amount: 50, key: 'h:three', kind, expiresAt: clock.now() + 1 })
     await clock.advance(1)
-    await holdExpiry.run(runtime({}))
+    await releaseExpiredHolds.run(runtime({}))
     t.same(await ledger.balance(of('h')), { accountId: third.accountId, available: 70, frozen: 0 })
-    await holdExpiry.run(runtime({}))
+    await releaseExpiredHolds.run(runtime({}))
   })
 
   await t.test('a scheduled reconciliation logs discrepancies', async (t) => {
-    await reconcile.run(runtime({}))
+    await reconcileLedger.run(runtime({}))
     t.same(errors, [])
     await db.execute("update money_account set frozen = frozen + 1 where role = 'owner'", [])
-    await reconcile.run(runtime({}))
+    await reconcileLedger.run(runtime({}))
     t.match(errors, [{ accounts: 1, findings: 3 }])
   })
 

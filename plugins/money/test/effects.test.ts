@@ -6,7 +6,7 @@ import { declaredTasks } from '@plinth/kernel/host'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
 import t from 'tap'
-import { reasonOf, startLedger, user } from './fixtures/product.ts'
+import { reasonOf, startLedger, userOwner } from './fixtures/product.ts'
 
 t.test('a reconciliation is stored as long as its retention', async (t) => {
   const [stored] = await assertKeyEffect(t, 'platform.money.reconcile.retention', {
@@ -54,7 +54,7 @@ t.test('a recharge credits the wallet asset, which the back office shows with it
       const outTradeNo = asset.replace(':', '-')
       await book.create({ outTradeNo, provider: 'test', scene: 'recharge', userId: 7, asset, amount: 1_500 })
       const reason = await reasonOf(book.settle({ outTradeNo, type: 'test', transactionHash: outTradeNo }))
-      const balance = reason === 'done' ? (await ledger.balance({ owner: user(7), asset })).available : reason
+      const balance = reason === 'done' ? (await ledger.balance({ owner: userOwner(7), asset })).available : reason
       wallets[asset] = [unitsOf().get(asset)?.scale, balance]
     }
     return wallets

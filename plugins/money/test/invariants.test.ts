@@ -1,5 +1,5 @@
 /** Runs many random movements of several concurrent callers. Afterwards the data must satisfy every ledger rule. */
-import { onEachDatabase, onServer } from '@plinth/database/testing'
+import { onEachDatabase, runOnServer } from '@plinth/database/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { brokenLots, lotTables, TestLots } from './fixtures/lot-repository.ts'
@@ -13,7 +13,10 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
   if (at.dialect === 'postgresql') {
     // Sets a shorter time, because by default PostgreSQL detects deadlocks only after one second, and this test causes
     // many.
-    await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
+    await runOnServer(
+      'postgresql',
+      `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`,
+    )
   }
   const lots = new TestLots()
   const pool = { 'platform.database.pool-size': 10 }

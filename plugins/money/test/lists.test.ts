@@ -1,7 +1,7 @@
 /** Tests the lists of entries that pages show. */
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t from 'tap'
-import { asset, of, startLedger, user } from './fixtures/product.ts'
+import { asset, of, startLedger, userOwner } from './fixtures/product.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 5, offset: 0, count: 'none' } as const
 
@@ -18,7 +18,7 @@ onEachDatabase(t, 'K-014 entries show the purpose of their journals', async (t, 
       actor: 'user:9',
       reason: 'thanks',
     })
-    await ledger.credit({ owner: user(1), asset: 'cny', amount: 1, key: `cny ${index}`, kind: 'test.grant' })
+    await ledger.credit({ owner: userOwner(1), asset: 'cny', amount: 1, key: `cny ${index}`, kind: 'test.grant' })
   }
   t.same([...ledger.assets.keys()].sort(), ['cny', 'points:mall'])
   t.equal(ledger.assets.get('cny')?.scale, 2)
@@ -31,7 +31,7 @@ onEachDatabase(t, 'K-014 entries show the purpose of their journals', async (t, 
     for (const { key, owner, available, sequence, ...notes } of found.items) {
       keys.push(key)
       t.hasStrict(notes, { reference, actor: 'user:9', reason: 'thanks' })
-      t.same([owner, available], [user(1 + (Number(key) % 3)), 1])
+      t.same([owner, available], [userOwner(1 + (Number(key) % 3)), 1])
       t.ok(sequence, 'no entry of a system account')
     }
     after = found.next ?? undefined

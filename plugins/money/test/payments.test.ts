@@ -17,7 +17,7 @@ import paymentsPlugin, {
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
-import { reasonOf, user } from './fixtures/product.ts'
+import { reasonOf, userOwner } from './fixtures/product.ts'
 
 const asset = 'wallet:cny'
 const start = Date.UTC(2026, 10, 1, 12)
@@ -35,7 +35,7 @@ function scenes() {
       contribute(paymentSuccess, 'test.fails', {
         async paid({ outTradeNo, amount }) {
           const key = `test:${outTradeNo}`
-          await services.ledger.credit({ owner: user(1), asset, amount, key, kind: 'test.paid' })
+          await services.ledger.credit({ owner: userOwner(1), asset, amount, key, kind: 'test.paid' })
           throw new Error('the handler fails after its posting')
         },
       })
@@ -60,7 +60,7 @@ async function startPayments(t: Test, db: TestDatabase) {
     received,
     db: running.service(database),
     payments: running.service(payments),
-    balanceOf: async (userId: number) => (await book.balance({ owner: user(userId), asset })).available,
+    balanceOf: async (userId: number) => (await book.balance({ owner: userOwner(userId), asset })).available,
     published: async () => {
       await running.service(events).idle()
       return received.splice(0)

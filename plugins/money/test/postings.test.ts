@@ -5,7 +5,7 @@ import { omitUndefined } from '@plinth/kernel'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
-import { asset, of, reasonOf, startLedger, user } from './fixtures/product.ts'
+import { asset, of, reasonOf, startLedger, userOwner } from './fixtures/product.ts'
 
 const kind = 'test.posting'
 
@@ -115,7 +115,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
   await t.test('M12 a hundred concurrent transfers in each direction', async (t) => {
     for (const id of ['a12', 'b12']) await ledger.credit({ ...of(id), amount: 1_000, key: `m12:${id}`, kind })
     const send = (from: string, to: string, index: number) =>
-      ledger.transfer({ from: user(from), to: user(to), asset, amount: 1, key: `m12:${from}:${index}`, kind })
+      ledger.transfer({ from: userOwner(from), to: userOwner(to), asset, amount: 1, key: `m12:${from}:${index}`, kind })
     const both = (index: number) => [send('a12', 'b12', index), send('b12', 'a12', index)]
     await Promise.all(Array.from({ length: 100 }, (_, index) => both(index)).flat())
     t.same(
@@ -127,14 +127,17 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     )
     t.equal(
       await reasonOf(
-        ledger.transfer({ from: user('a12'), to: user('b12'), asset, amount: 1_001, key: 'm12:all', kind }),
+        ledger.transfer({ from: userOwner('a12'), to: userOwner('b12'), asset, amount: 1_001, key: 'm12:all', kind }),
       ),
       '409 money.balance-insufficient',
     )
-    t.match(await ledger.transfer({ from: user('a12'), to: user('c12'), asset, amount: 400, key: 'm12:c', kind }), {
-      available: 600,
-      to: { available: 400 },
-    })
+    t.match(
+      await ledger.transfer({ from: userOwner('a12'), to: userOwner('c12'), asset, amount: 400, key: 'm12:c', kind }),
+      {
+        available: 600,
+        to: { available: 400 },
+      },
+    )
   })
 
   await t.test('a batch posts what the accounts allow, once', async (t) => {
@@ -179,7 +182,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
       ['key', { key: 'x'.repeat(256) }],
       ['kind', { kind: 'No words' }],
       ['owner.type', { owner: { type: 'system', id: 'issued' } }],
-      ['owner.id', { owner: user('white space') }],
+      ['owner.id', { owner: userOwner('white space') }],
       ['counter', { counter: 'Upper' }],
       ['reference.id', { reference: { type: 'order', id: '' } }],
       ['reason', { reason: '🎁'.repeat(256) }],
@@ -198,12 +201,12 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     for (const [field, call] of [
       ['amount', () => ledger.debit({ ...good, ...none })],
       ['amount', () => ledger.hold({ ...good, ...none })],
-      ['amount', () => ledger.transfer({ from: user('bad'), to: user('m1'), asset, ...none })],
+      ['amount', () => ledger.transfer({ from: userOwner('bad'), to: userOwner('m1'), asset, ...none })],
       ['amount', () => ledger.capture({ holdId, ...none })],
       ['amount', () => ledger.reverse({ journalId: spent.journalId, ...none })],
-      ['to', () => ledger.transfer({ from: user('bad'), to: user('bad'), ...moved })],
-      ['from.id', () => ledger.transfer({ from: user('white space'), to: user('m1'), ...moved })],
-      ['to.id', () => ledger.transfer({ from: user('m1'), to: user('white space'), ...moved })],
+      ['to', () => ledger.transfer({ from: userOwner('bad'), to: userOwner('bad'), ...moved })],
+      ['from.id', () => ledger.transfer({ from: userOwner('white space'), to: userOwner('m1'), ...moved })],
+      ['to.id', () => ledger.transfer({ from: userOwner('m1'), to: userOwner('white space'), ...moved })],
       ['expiresAt', () => ledger.hold({ ...good, expiresAt: 0 })],
       ['counter', () => ledger.debit({ ...good, counter: 'Upper' })],
       ['counter', () => ledger.capture({ holdId, key: 'bad', kind, counter: 'Upper' })],

@@ -7,7 +7,7 @@ import {
   notificationChannel,
   secretsOf,
 } from '@plinth/kernel'
-import { hasNoText, noText } from './message-text.ts'
+import { hasNoText, missingTextError } from './message-text.ts'
 
 /**
  * Returns the id by which the inbox detects duplicates. A message to many users is sent in parts, whose idempotency
@@ -45,7 +45,7 @@ export default definePlugin({
         const { subject, content, secretVariables = [], attributes } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
         const messageId = messageIdOf(message.id, idempotencyKey)
-        if (hasNoText(message)) return { outcome: 'rejected', ...noText }
+        if (hasNoText(message)) return { outcome: 'rejected', ...missingTextError }
         try {
           const variables = Object.fromEntries(open)
           await services.inbox.add(

@@ -4,7 +4,7 @@ import type { NotificationMessage } from '@plinth/kernel'
 export const hasNoText = ({ subject, content }: Pick<NotificationMessage, 'subject' | 'content'>): boolean =>
   subject.trim() === '' && content.trim() === ''
 
-export const noText = {
+export const missingTextError = {
   errorCode: 'text-missing',
   errorMessage: 'The message has no text, neither its own nor by a template',
 } as const

@@ -11,7 +11,7 @@ import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin from '@plinth/sms'
 import t from 'tap'
 import { startMailServer } from '../../mail/test/fixtures/mail-server.ts'
-import { startCompany } from '../../sms/test/fixtures/company.ts'
+import { startProviderStub } from '../../sms/test/fixtures/company.ts'
 
 const taken = { status: 201, body: '{"sid":"SM1","status":"queued"}' }
 const busy = { status: 503, body: '' }
@@ -24,7 +24,7 @@ const messages = {
 
 /** Starts a product with these channels, and a mail server and an SMS provider that the test can make fail. */
 async function start(config: KeyValues) {
-  const [company, clock] = [await startCompany(t), manualClock()]
+  const [company, clock] = [await startProviderStub(t), manualClock()]
   let isDown = false
   const server = await startMailServer(t, {
     onConnect: (_session, done) => done(isDown ? Object.assign(new Error('Down'), { responseCode: 421 }) : undefined),

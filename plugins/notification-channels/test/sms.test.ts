@@ -10,8 +10,8 @@ import smsChannel from '@plinth/notification-channels/sms'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { sms } from '@plinth/sms'
 import t, { type Test } from 'tap'
-import { door } from '../../notification/test/fixtures/channel.ts'
-import { type Asked, startCompany } from '../../sms/test/fixtures/company.ts'
+import { testChannelPlugin } from '../../notification/test/fixtures/channel.ts'
+import { type ReceivedRequest, startProviderStub } from '../../sms/test/fixtures/company.ts'
 
 const secret = 'planted-token-4711'
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
@@ -27,14 +27,14 @@ const twilio = (url: string) => ({
 })
 let taking = 0
 /** Response with which the service accepts messages and the account query. */
-const taken = ({ method }: Pick<Asked, 'method'>) =>
+const taken = ({ method }: Pick<ReceivedRequest, 'method'>) =>
   method === 'GET'
     ? { status: 200, body: JSON.stringify({ sid: 'AC1', status: 'active' }) }
     : { status: 201, body: JSON.stringify({ sid: `SM${++taking}`, status: 'queued' }) }
 
 t.test('N-009 N-013 the channel obeys its contract', async (t) => {
   const create = async () => {
-    const company = await startCompany(t)
+    const company = await startProviderStub(t)
     company.reply = taken
     const config = twilio(company.url)
     const product = await startForTest(
@@ -87,7 +87,16 @@ t.test('N-009 N-013 the channel obeys its contract', async (t) => {
 async function start(t: Test, config: Readonly<Record<string, JsonValue>>, clock?: ManualClock) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
-  const plugins = [databasePlugin, httpPlugin, i18n, door, outgoingHttp, smsPlugin, notificationPlugin, smsChannel]
+  const plugins = [
+    databasePlugin,
+    httpPlugin,
+    i18n,
+    testChannelPlugin,
+    outgoingHttp,
+    smsPlugin,
+    notificationPlugin,
+    smsChannel,
+  ]
   const settings = { ...at.config, 'platform.http.port': 0, 'platform.notification.default-channel': 'sms', ...config }
   const product = await startForTest(defineProduct({ name: 'sms', plugins, config: settings }), clock && { clock })
   t.teardown(() => product.stop('test ended'))
@@ -98,7 +107,7 @@ async function start(t: Test, config: Readonly<Record<string, JsonValue>>, clock
 }
 
 t.test('N-009 N-010 a send through the channel is in the send log, a direct call of the service is not', async (t) => {
-  const company = await startCompany(t)
+  const company = await startProviderStub(t)
   company.reply = taken
   const { product, facade, logs } = await start(t, twilio(company.url))
   const message = { to: '+8613800138000', content: 'direct', reference: 'r' }
@@ -119,7 +128,7 @@ t.test('N-009 N-010 a send through the channel is in the send log, a direct call
 })
 
 t.test('B42 the channel is enabled only while the service can send', async (t) => {
-  const company = await startCompany(t)
+  const company = await startProviderStub(t)
   company.reply = taken
   const config = { ...twilio(company.url), 'platform.notification.channels.sms.enabled': false }
   const off = await start(t, config)
@@ -131,7 +140,7 @@ t.test('B42 the channel is enabled only while the service can send', async (t) =
 })
 
 t.test('N-009 a message goes through the next driver if one fails, but not if the recipient is rejected', async (t) => {
-  const company = await startCompany(t)
+  const company = await startProviderStub(t)
   const key = 'platform.notification.channels.sms'
   const order = {
     // The SMS service has no driver of its own here. The list of drivers for the channel is sufficient.
@@ -178,7 +187,7 @@ t.test('N-009 a message goes through the next driver if one fails, but not if th
 })
 
 t.test('N-009 N-020 fail-over uses the template code of the company that sends', async (t) => {
-  const company = await startCompany(t)
+  const company = await startProviderStub(t)
   company.reply = ({ path }) => (path.startsWith('/2010') ? taken({ method: 'POST' }) : { status: 503, body: '' })
   const key = 'platform.notification.channels.sms'
   const { facade } = await start(t, {

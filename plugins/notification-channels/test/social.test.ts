@@ -13,7 +13,7 @@ import socialPlugin, { social } from '@plinth/social'
 import systemConfig from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { door } from '../../notification/test/fixtures/channel.ts'
+import { testChannelPlugin } from '../../notification/test/fixtures/channel.ts'
 import { accountSecret, startWechat } from './fixtures/wechat.ts'
 
 const openId = 'oPlanted-open-id-4711'
@@ -35,7 +35,7 @@ async function start(
     sharedStore,
     systemConfig,
     outgoingHttp,
-    door,
+    testChannelPlugin,
     socialPlugin,
     notificationPlugin,
     socialChannel,

@@ -27,8 +27,8 @@ import telegram from '@plinth/webhook-providers/telegram'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { startMailServer } from '../../mail/test/fixtures/mail-server.ts'
-import { door } from '../../notification/test/fixtures/channel.ts'
-import { startCompany } from '../../sms/test/fixtures/company.ts'
+import { testChannelPlugin } from '../../notification/test/fixtures/channel.ts'
+import { startProviderStub } from '../../sms/test/fixtures/company.ts'
 import { startWechat } from './fixtures/wechat.ts'
 
 const secret = 'planted-secret-4711'
@@ -45,7 +45,7 @@ async function start(t: Test, { config, plugins }: Started) {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
   const clock = manualClock()
-  const platform = [databasePlugin, httpPlugin, i18n, door, outgoingHttp, notificationPlugin, logChannel]
+  const platform = [databasePlugin, httpPlugin, i18n, testChannelPlugin, outgoingHttp, notificationPlugin, logChannel]
   const product = defineProduct({
     name: 'channels',
     plugins: [...platform, ...plugins],
@@ -136,7 +136,7 @@ t.test('mail: the server accepts the sign-in, or gives the reason', async (t) =>
 })
 
 t.test('sms: the account at Twilio is checked, for other providers only the configuration', async (t) => {
-  const company = await startCompany(t)
+  const company = await startProviderStub(t)
   const account = {
     'platform.outgoing-http.allowed-hosts': [company.host],
     'platform.outgoing-http.allow-http': true,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
 import { startForTest } from '@plinth/kernel/testing'
-import webhook, { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import webhook, { createResponseJudge, valueAtPath, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import outgoingHttp from '@plinth/outgoing-http'
 import t from 'tap'
 
@@ -24,9 +24,9 @@ const acme = webhookProviderPlugin(
     messageTypes: { text: { body: ({ subject, content }) => ({ subject, content }) } },
     verify: {
       address: ({ endpoint }) => ({ url: endpoint, headers: {} }),
-      accepts: ({ json }) => memberAt(json, 'room') === 'open',
+      accepts: ({ json }) => valueAtPath(json, 'room') === 'open',
     },
-    judge: judgement({ delivered: ({ status }) => status === 204 }),
+    judge: createResponseJudge({ delivered: ({ status }) => status === 204 }),
   },
 )
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { secretParts } from '../src/webhook/masking.ts'
-import { cutToFit, fitted, measure } from '../src/webhook/texts.ts'
+import { secretPartsOfUrl } from '../src/webhook/masking.ts'
+import { buildFittingBody, measureText, truncateToFit } from '../src/webhook/texts.ts'
 
 const family = '👨‍👩‍👧‍👦'
 const texts = fc
@@ -14,9 +14,9 @@ const split = (text: string) => Array.from(graphemes.segment(text), ({ segment }
 t.test('a text is cut between graphemes, and no shorter than necessary', async (t) => {
   fc.assert(
     fc.property(texts, fc.integer({ min: 0, max: 80 }), units, (text, max, unit) => {
-      const fits = (candidate: string) => measure(candidate, unit) <= max
-      const cut = cutToFit(text, 2 * max, fits)
-      t.ok(fits(cut), `${measure(cut, unit)} of ${max} ${unit}`)
+      const fits = (candidate: string) => measureText(candidate, unit) <= max
+      const cut = truncateToFit(text, 2 * max, fits)
+      t.ok(fits(cut), `${measureText(cut, unit)} of ${max} ${unit}`)
       if (fits(text) && text.length <= 2 * max) return t.equal(cut, text)
       const whole = split(text)
       const [first = ''] = whole
@@ -33,11 +33,11 @@ t.test('a text is cut between graphemes, and no shorter than necessary', async (
 t.test('one grapheme that is too long is cut between code points', (t) => {
   const tall = `e${'\u0301'.repeat(500)}🎉`
   t.equal(
-    cutToFit(tall, 200, (text) => measure(text, 'characters') <= 100),
+    truncateToFit(tall, 200, (text) => measureText(text, 'characters') <= 100),
     `${tall.slice(0, 99)}…`,
   )
   t.equal(
-    cutToFit('🎉', 4, (text) => measure(text, 'bytes') <= 3),
+    truncateToFit('🎉', 4, (text) => measureText(text, 'bytes') <= 3),
     '',
   )
   t.end()
@@ -48,20 +48,24 @@ t.test('the payload fits whatever a provider does with the texts; the content is
   const limit = { max: 40, unit: 'bytes', member: 'text' } as const
   fc.assert(
     fc.property(texts, texts, (subject, content) => {
-      const { body, truncated } = fitted(build, { subject, content }, { limit })
+      const { body, truncated } = buildFittingBody(build, { subject, content }, { limit })
       t.ok(Buffer.byteLength(body.text) <= 40)
       t.equal(truncated, body.text !== build(subject, content).text)
       const fitsAlone = Buffer.byteLength(`${subject}\n`) <= 40
       if (fitsAlone) t.ok(body.text.startsWith(`${subject}\n`))
     }),
   )
-  const whole = fitted(build, { subject: '', content: '汉'.repeat(20) }, { limit: { max: 50, unit: 'bytes' } })
+  const whole = buildFittingBody(
+    build,
+    { subject: '', content: '汉'.repeat(20) },
+    { limit: { max: 50, unit: 'bytes' } },
+  )
   t.ok(Buffer.byteLength(JSON.stringify(whole.body)) <= 50, 'without a member the payload is measured')
   t.end()
 })
 
 t.test('possibly secret parts of an address: query values, and path segments that are no words', (t) => {
-  const parts = secretParts('https://x.example/hooks/robot/SCT12abc.send?access_token=a%2Bb%2Fc12&v=1')
+  const parts = secretPartsOfUrl('https://x.example/hooks/robot/SCT12abc.send?access_token=a%2Bb%2Fc12&v=1')
   for (const part of ['SCT12abc', 'a%2Bb%2Fc12', 'a+b/c12']) t.ok(parts.includes(part), part)
   for (const word of ['hooks', 'robot', '1']) t.notOk(parts.includes(word), word)
   t.end()

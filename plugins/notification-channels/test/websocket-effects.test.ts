@@ -2,7 +2,7 @@
 import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
-import { type Client, Refused, startWebsocket } from './fixtures/websocket-product.ts'
+import { type Client, RefusedHandshakeError, startWebsocket } from './fixtures/websocket-product.ts'
 
 async function start(config: KeyValues) {
   const at = await createDatabase('sqlite')
@@ -24,7 +24,8 @@ const settled = (client: Client) => Promise.race([client.closed, client.settled(
 const reasonOf = (connecting: Promise<unknown>) =>
   connecting.then(
     () => 'connected',
-    (error: unknown) => (error instanceof Refused ? (error.body.data.limit ?? error.body.data.reason) : String(error)),
+    (error: unknown) =>
+      error instanceof RefusedHandshakeError ? (error.body.data.limit ?? error.body.data.reason) : String(error),
   )
 
 t.test('connections are accepted as configured', async (t) => {

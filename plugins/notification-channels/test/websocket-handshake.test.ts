@@ -5,8 +5,14 @@ import { connect as connectSocket } from 'node:net'
 import { createDatabase } from '@plinth/database/testing'
 import { throwsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { Admission } from '../src/websocket/connections/admission.ts'
-import { type ConnectOptions, key, password, Refused, startWebsocket } from './fixtures/websocket-product.ts'
+import { ConnectionCounter } from '../src/websocket/connections/admission.ts'
+import {
+  type ConnectOptions,
+  key,
+  password,
+  RefusedHandshakeError,
+  startWebsocket,
+} from './fixtures/websocket-product.ts'
 
 type Product = Awaited<ReturnType<typeof startWebsocket>>
 
@@ -22,7 +28,7 @@ async function rejectedBy(product: Product, options: ConnectOptions): Promise<un
     await product.connect(options)
     return 'connected'
   } catch (error) {
-    if (error instanceof Refused) return error.body.data?.reason
+    if (error instanceof RefusedHandshakeError) return error.body.data?.reason
     throw error
   }
 }
@@ -116,7 +122,7 @@ t.test('connections are limited per user, per address and in total', async (t) =
   const { user, connect, change, presence } = product
   const [ada, bob] = [await user('ada'), await user('bob')]
   const tooMany = async (options: ConnectOptions, limit: string) => {
-    const rejected = await product.connect(options).catch((error: unknown) => error as Refused)
+    const rejected = await product.connect(options).catch((error: unknown) => error as RefusedHandshakeError)
     t.hasStrict(rejected, { body: { code: '429', data: { reason: 'notification-websocket.too-many', limit } } })
   }
   await change('max-sockets-per-user', 2)
@@ -210,7 +216,7 @@ t.test('a handshake that violates RFC 6455 is rejected, and its slot is released
 })
 
 t.test('guests and users without permissions leave a tenth of the connections to operators', async (t) => {
-  const admission = new Admission({ maxSockets: 100, maxSocketsPerAddress: 1000 })
+  const admission = new ConnectionCounter({ maxSockets: 100, maxSocketsPerAddress: 1000 })
   const full = { code: '429', reason: 'notification-websocket.too-many', data: { limit: 'public' } }
   const leaves = Array.from({ length: 90 }, () => {
     admission.enter('192.0.2.1')

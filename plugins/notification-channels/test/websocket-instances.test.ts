@@ -5,7 +5,7 @@ import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/
 import { assertMembers, until } from '@plinth/kernel/testing'
 import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
 import { sharedStore } from '@plinth/shared-store'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { type Client, key, startWebsocket } from './fixtures/websocket-product.ts'
 
@@ -16,7 +16,7 @@ t.test(
   { skip: skipRedis },
   async (t) => {
     const at = await createDatabase('sqlite')
-    const redis = redisSpace()
+    const redis = createRedisNamespace()
     t.teardown(async () => {
       await redis.drop()
       await at.drop()
@@ -109,7 +109,7 @@ t.test(
   { skip: skipRedis },
   async (t) => {
     const at = await createDatabase('sqlite')
-    const redis = redisSpace()
+    const redis = createRedisNamespace()
     t.teardown(async () => {
       await redis.drop()
       await at.drop()

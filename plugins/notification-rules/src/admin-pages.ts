@@ -1,11 +1,11 @@
 import {
   adminAttention,
-  adminBulk,
+  adminBulkAction,
   adminDetail,
   adminForm,
   adminList,
+  createStaticLabelSource,
   type LabelSource,
-  listedLabels,
 } from '@plinth/admin'
 import type { Translator } from '@plinth/i18n'
 import { bilingual as text } from '@plinth/kernel'
@@ -40,7 +40,7 @@ const categories = {
 
 /** Names of the events for which a template exists, by their codes. */
 export const eventLabels = (i18n: Pick<Translator, 'translate'> | undefined): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) =>
       templateViews(i18n, locale, new Set()).map(({ code, displayName }) => ({ id: code, name: displayName })),
     permissionCodes.ruleView,
@@ -125,7 +125,7 @@ const rules = adminList('getNotificationRules', (row) => ({
     row.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
   ],
   bulk: [
-    adminBulk('deleteNotificationRules', {
+    adminBulkAction('deleteNotificationRules', {
       label: text('Delete', '删除'),
       ids: 'ids',
       tone: 'danger',

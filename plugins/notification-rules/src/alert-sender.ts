@@ -22,7 +22,7 @@ interface AlertCommand {
  * Caller in whose name alerts are sent. Its data scope includes all users, because the recipients were checked when an
  * operator saved the rule.
  */
-export const ruleScope: Principal = {
+export const alertSenderPrincipal: Principal = {
   userId: 0,
   username: 'notification-rules',
   orgId: null,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { databaseTimeMsSql } from '@plinth/coordination'
-import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
+import { type Database, exactInteger, insertMissingRows, type Parameter } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
 import { AlertStateRow } from './entities.ts'
@@ -71,7 +71,7 @@ export class AlertStates {
     for (;;) {
       const ended = { counted: 0, windowStartedAtMs: expiredFromStart, expiresAtMs: expiredFromStart }
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
-      await insertMissing(this.#db, AlertStateRow, 'stateKey', [alert])
+      await insertMissingRows(this.#db, AlertStateRow, 'stateKey', [alert])
       const counted = await add(stateKey)
       // Tries again if there is no row, because another instance may have purged the expired row.
       if (counted !== undefined) return counted

@@ -13,7 +13,7 @@ import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent,
  * window.
  * - Silence: without an escalation, nothing is sent within `silenceWindowMs` after the last message.
  */
-export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
+export function decideAlert(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
   const { dedupeKey, occurredAt } = event
   const reject = (outcome: RuleOutcome): RuleDecision => ({
     shouldSend: false,
@@ -54,7 +54,7 @@ const isWithin = (windowMs: number | undefined, moment: number, earlier: number 
 
 const union = <T>(one: readonly T[], other: readonly T[]): readonly T[] => [...new Set([...one, ...other])]
 
-export function stateAfter(decision: RuleDecision, moment: number, state: AlertState): AlertState {
+export function alertStateAfter(decision: RuleDecision, moment: number, state: AlertState): AlertState {
   if (!decision.shouldSend) return state
   if (decision.outcome === 'escalated') return { lastSentAt: moment, lastEscalatedAt: moment, unresolvedSince: moment }
   return { ...state, lastSentAt: moment, unresolvedSince: state.unresolvedSince ?? moment }

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, editColumns } from '@plinth/database'
+import { column, createEditColumns } from '@plinth/database'
 
 /** A rule in the form that `normalizeRule` returns. */
 export const RuleRow = defineEntity({
@@ -27,7 +27,7 @@ export const RuleRow = defineEntity({
     escalationDedupeWindowMs: column.bigint().nullable(),
     escalationChannels: column.json<string[]>(),
     escalationRecipientUserIds: column.json<number[]>(),
-    ...editColumns(),
+    ...createEditColumns(),
   },
 })
 export type RuleRow = InferEntity<typeof RuleRow>

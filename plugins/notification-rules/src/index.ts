@@ -1,3 +1,3 @@
 export * from './contract.ts'
-export { decide, stateAfter } from './decision.ts'
+export { alertStateAfter, decideAlert } from './decision.ts'
 export { default } from './plugin.ts'

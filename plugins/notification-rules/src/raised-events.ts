@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import { Counter, type Registry } from 'prom-client'
-import { type AlertSender, ruleScope } from './alert-sender.ts'
+import { type AlertSender, alertSenderPrincipal } from './alert-sender.ts'
 import type { AlertStates } from './alert-states.ts'
 import type {
   NotificationRule,
@@ -12,7 +12,7 @@ import type {
   RuleEvent,
   RuleOutcome,
 } from './contract.ts'
-import { decide, stateAfter } from './decision.ts'
+import { alertStateAfter, decideAlert } from './decision.ts'
 import { businessError } from './failures.ts'
 import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf } from './rule-templates.ts'
@@ -135,7 +135,7 @@ export class RaisedEvents implements NotificationRules {
         : { count: raised.count, windowMs: raised.windowMs }),
       attributes: raised.attributes ?? {},
     }
-    const decision = this.#withLoadedChannels(rule, decide(rule, event, state))
+    const decision = this.#withLoadedChannels(rule, decideAlert(rule, event, state))
     if (!decision.shouldSend) return decision
     const texts = alertTexts(rule.code)
     const occurredAt = new Date(raised.occurredAt ?? nowMs).toISOString()
@@ -149,11 +149,11 @@ export class RaisedEvents implements NotificationRules {
       dedupeKey,
       variables: { code: rule.code, count: event.count, occurredAt, ...raised.variables },
       attributes: { module: categoryOf(rule.code), event: rule.code, ...raised.attributes },
-      scope: ruleScope,
+      scope: alertSenderPrincipal,
       isEscalated: decision.outcome === 'escalated',
     })
     if (!isSent) return rejected('no-recipients', dedupeKey)
-    await states.remember(stateKey, stateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)
+    await states.remember(stateKey, alertStateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)
     return decision
   }
 

@@ -1,8 +1,8 @@
 import { type AsyncTasks, taskStates } from '@plinth/async-task'
 import type { Events } from '@plinth/events'
 import {
-  affected,
-  bulkLimited,
+  affectedCount,
+  bulkRateLimit,
   id,
   idParams,
   listPage,
@@ -214,9 +214,9 @@ export const ruleRoutes = [
     legacyPath: true,
     summary: 'Delete several rules; unknown ids are ignored',
     access: { permission: permissionCodes.ruleDelete, scope: 'caller' },
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { query: batchQuery, body: batchBody },
-    response: affected,
+    response: affectedCount,
     reasons: ['notification-rules.ids-invalid'],
     handler: async (request, { rules }) => {
       const ids = idsOf(request.query.ids, request.body?.ids)

@@ -1,5 +1,5 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { conflictData, type Database, findPage, type PageWindow } from '@plinth/database'
+import { type Database, findPage, type PageWindow, versionConflictData } from '@plinth/database'
 import type { Identity, Operator, Principal } from '@plinth/iam'
 import {
   type AuditSummary,
@@ -185,7 +185,7 @@ export class Rules {
   }
 
   async #conflict(id: number, principal: Principal): Promise<BusinessError> {
-    return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
+    return businessError('version-conflict', { data: versionConflictData(await this.get(id, principal)) })
   }
 
   /** The unique index rejects a code that is in use, even if two operators save at the same time. */

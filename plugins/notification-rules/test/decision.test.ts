@@ -1,5 +1,5 @@
 /** Tests the function that decides whether an alert is sent, with examples and properties. */
-import { decide, type NotificationRule, type RuleEvent, stateAfter } from '@plinth/notification-rules'
+import { alertStateAfter, decideAlert, type NotificationRule, type RuleEvent } from '@plinth/notification-rules'
 import fc from 'fast-check'
 import t from 'tap'
 
@@ -21,17 +21,17 @@ const at = (occurredAt: number, members: Partial<RuleEvent> = {}): RuleEvent => 
   count: 1,
   ...members,
 })
-const outcome = (...parts: Parameters<typeof decide>) => decide(...parts).outcome
+const outcome = (...parts: Parameters<typeof decideAlert>) => decideAlert(...parts).outcome
 
 t.test('N-080 a decision contains whether, through which channels, to whom and with which key', async (t) => {
-  t.same(decide(rule(), at(0), {}), {
+  t.same(decideAlert(rule(), at(0), {}), {
     shouldSend: true,
     outcome: 'sent',
     channels: ['database'],
     recipientUserIds: [7, 8],
     dedupeKey: 'app:1',
   })
-  t.same(decide(rule({ enabled: false }), at(0), {}), {
+  t.same(decideAlert(rule({ enabled: false }), at(0), {}), {
     shouldSend: false,
     outcome: 'disabled',
     channels: [],
@@ -92,7 +92,7 @@ t.test(
     const patient = rule({ silenceWindowMs: 240 * minute, escalation })
     t.equal(outcome(patient, at(0), {}), 'sent', 'the first message is for the receivers of the rule')
     t.equal(outcome(patient, at(30 * minute - 1), { lastSentAt: 0 }), 'silenced')
-    t.same(decide(patient, at(30 * minute), { lastSentAt: 0 }), {
+    t.same(decideAlert(patient, at(30 * minute), { lastSentAt: 0 }), {
       shouldSend: true,
       outcome: 'escalated',
       channels: ['database', 'mail'],
@@ -152,8 +152,8 @@ function play(
   return events.map(({ pause, count, windowMs }): Step => {
     now += pause
     const event = at(now, { count, windowMs })
-    const decision = decide(rule, event, state)
-    state = stateAfter(decision, now, state)
+    const decision = decideAlert(rule, event, state)
+    state = alertStateAfter(decision, now, state)
     return { rule, event, sent: decision.shouldSend, escalated: decision.outcome === 'escalated' }
   })
 }
@@ -195,7 +195,7 @@ t.test('N-076 N-077 N-078 a longer window never sends more at one time, but acce
   const event = fc.record({ count: fc.integer({ min: 1, max: 5 }), windowMs: window })
   const property = fc.property(anyRule, event, state, fc.integer({ min: 0, max: 30 }), (rule, event, state, more) => {
     const now = at(100, event)
-    const sends = (changed: Partial<NotificationRule>) => decide({ ...rule, ...changed }, now, state).shouldSend
+    const sends = (changed: Partial<NotificationRule>) => decideAlert({ ...rule, ...changed }, now, state).shouldSend
     const longer = (ms: number | undefined) => (ms === undefined ? undefined : ms + more)
     const is = sends({})
     const quieter = sends({
@@ -212,5 +212,5 @@ t.test('N-076 N-077 N-078 a longer window never sends more at one time, but acce
 t.test('N-079 one key does not affect another', async (t) => {
   const once = rule({ dedupeWindowMs: 10 * minute, silenceWindowMs: 10 * minute })
   t.equal(outcome(once, at(minute, { dedupeKey: 'app:1' }), { lastSentAt: 0 }), 'duplicate')
-  t.match(decide(once, at(minute, { dedupeKey: 'app:2' }), {}), { shouldSend: true, dedupeKey: 'app:2' })
+  t.match(decideAlert(once, at(minute, { dedupeKey: 'app:2' }), {}), { shouldSend: true, dedupeKey: 'app:2' })
 })

@@ -1,4 +1,4 @@
-import { adminAttention, adminBulk, adminDetail, adminList, measuredChart } from '@plinth/admin'
+import { adminAttention, adminBulkAction, adminDetail, adminList, metricChart } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const channel = { labels: 'notification.channel' }
@@ -76,7 +76,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
     }),
   ],
   bulk: [
-    adminBulk('postNotificationSendLogsRetryBatch', {
+    adminBulkAction('postNotificationSendLogsRetryBatch', {
       label: retry,
       ids: 'ids',
       confirm: text(
@@ -224,7 +224,7 @@ const lines = [
 
 /** Charts of sends. The overview shows all sends together; the page of the send log shows them by channel. */
 export const sendCharts = [
-  measuredChart({
+  metricChart({
     id: 'notification.sends',
     title: text('Messages sent', '消息发送'),
     page: 'notification.send-log',
@@ -232,7 +232,7 @@ export const sendCharts = [
     metric,
     lines,
   }),
-  measuredChart({
+  metricChart({
     id: 'notification.channels',
     title: text('Messages by channel', '各渠道的发送'),
     page: 'notification.send-log',

@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
+import { createStaticLabelSource, type Label, type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import type { HttpRequest } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
@@ -13,7 +13,7 @@ const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafe
 
 /** Labels of channels. The id of a label is the code of the channel. */
 export const channelLabels = (notification: Pick<ChannelNotification, 'channels'>): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) =>
       notification.channels().map(({ code, displayName }) => ({ id: code, name: localize(displayName, locale) })),
     permissionCodes.sendLogView,

@@ -1,7 +1,7 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { NotificationPartRow, NotificationRow, SendLogRow } from './entities.ts'
-import { messageParts, tally } from './send-log/tasks.ts'
+import { messageParts, sendLogCountUpdate } from './send-log/tasks.ts'
 
 export const notificationTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SendLogRow, {
@@ -9,7 +9,7 @@ export const notificationTables = (db: Database): readonly PersonalTable[] => [
     owner: 'user_id',
     omit: ['payload'],
     erasure: 'removed',
-    tally,
+    tally: sendLogCountUpdate,
   }),
   {
     ...personalTable(db, NotificationPartRow, {

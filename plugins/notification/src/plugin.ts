@@ -1,7 +1,7 @@
 import { adminPages, attention, charts, labelSources, tiles } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
-import { localDays } from '@plinth/site'
+import { createDayFormatter } from '@plinth/site'
 import { sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
@@ -9,7 +9,7 @@ import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
 import { notification } from './contract.ts'
 import { messagePages } from './delivery/message-pages.ts'
-import { carriedBy, messagePart } from './delivery/message-part.ts'
+import { fromStoredRecipients, messagePart } from './delivery/message-part.ts'
 import { MessageList, messageRoutes } from './delivery/message-routes.ts'
 import { PartDelivery } from './delivery/part-delivery.ts'
 import { entities } from './entities.ts'
@@ -24,7 +24,7 @@ import { indexRetryable } from './migrations/0004-index-retryable.ts'
 import { recordBeforeSending } from './migrations/0005-record-before-sending.ts'
 import { createMessage } from './migrations/0006-create-message.ts'
 import { indexClaims } from './migrations/0007-index-claims.ts'
-import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
+import { storeClaimedState } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { indexScheduled } from './migrations/0010-index-scheduled.ts'
 import { figureCharts, sendTiles } from './overview.ts'
@@ -36,7 +36,7 @@ import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
-import { purge, settle } from './send-log/tasks.ts'
+import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
 import { requires, resolvers, type Wired } from './wiring.ts'
 
 /** Sends messages through channels. In a product with a database, the plugin has a send log. */
@@ -69,12 +69,12 @@ export default definePlugin({
     recordBeforeSending,
     createMessage,
     indexClaims,
-    rememberClaimed,
+    storeClaimedState,
     nameRecipients,
     indexScheduled,
   ],
   entities,
-  scheduledTasks: [purge, settle],
+  scheduledTasks: [purgeSendLog, findInterruptedSends],
   messages,
   setup({
     services,
@@ -146,7 +146,7 @@ export default definePlugin({
     if (db && recorder && writer) {
       for (const tile of sendTiles) contribute(tiles, tile.id, tile)
       for (const chart of figureCharts) contribute(charts, chart.id, chart)
-      http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? localDays(() => 'UTC') })
+      http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })
       for (const page of [...sendPages, ...messagePages, ...channelPages]) contribute(adminPages, page.id, page)
       for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
@@ -156,7 +156,7 @@ export default definePlugin({
       if (events) {
         const delivery = new PartDelivery({ ...parts, db, events, recorder, writer })
         events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) =>
-          delivery.deliver({ ...payload, recipients: carriedBy(payload) }, signal),
+          delivery.deliver({ ...payload, recipients: fromStoredRecipients(payload) }, signal),
         )
         events.on(retryDue, 'notification.retry', ({ payload }) => retries.retryByItself(payload.logId))
       }

@@ -46,7 +46,7 @@ function unmarked(text: string): { readonly text: string; readonly ranges: reado
  * Translates subject and content, which may be keys of translations: `messages.<path>` or `{messages.<path>}` (document
  * 2 of the specification, "Message"). A key without a translation stays unchanged.
  */
-export function localized(
+export function translateMessage(
   message: NotificationMessage,
   translator: Pick<Translator, 'negotiate' | 'resolve'>,
 ): NotificationMessage {
@@ -198,7 +198,9 @@ export class MessageRenderer {
   #shown(message: NotificationMessage, rendered: RenderedTemplate | undefined, { texts }: Traits): NotificationMessage {
     const { translator } = this.#parts
     const filled = rendered === undefined ? message : withTexts(message, rendered)
-    return wellFormed(translator === undefined || texts === 'as-written' ? filled : localized(filled, translator))
+    return wellFormed(
+      translator === undefined || texts === 'as-written' ? filled : translateMessage(filled, translator),
+    )
   }
 
   #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> | undefined {

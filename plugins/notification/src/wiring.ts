@@ -27,9 +27,14 @@ import { MessageQueue } from './delivery/message-queue.ts'
 import { AdministratorsSend } from './facade/administrators-send.ts'
 import { Audience } from './facade/audience.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
-import { type NotificationSettings, Outgoing, type OutgoingDependencies, type SendMeter } from './facade/outgoing.ts'
+import {
+  type NotificationSettings,
+  type OutgoingDependencies,
+  OutgoingMessages,
+  type SendMeter,
+} from './facade/outgoing.ts'
 import { type OwnerOf, ownerFinder, QuietUsers } from './recipients.ts'
-import { localized, MessageRenderer } from './rendering.ts'
+import { MessageRenderer, translateMessage } from './rendering.ts'
 import { type RecorderDependencies, SendRecorder } from './send-log/recorder.ts'
 import { SendLogWriter } from './send-log/send-log-writer.ts'
 
@@ -69,7 +74,7 @@ export interface Wired extends Given, Pick<OutgoingDependencies, 'hintText' | 's
   /** Undefined in a product without a database. */
   readonly recorder: SendRecorder | undefined
   readonly rendering: MessageRenderer
-  readonly outgoing: Outgoing
+  readonly outgoing: OutgoingMessages
   /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
   readonly notification: ChannelNotification
@@ -101,9 +106,9 @@ export const resolvers: Resolvers<Wired, Given> = {
   subjectOf: asFunction(
     ({ translator }) =>
       (message) =>
-        (translator === undefined ? message : localized(message, translator)).subject,
+        (translator === undefined ? message : translateMessage(message, translator)).subject,
   ),
-  outgoing: asClass(Outgoing),
+  outgoing: asClass(OutgoingMessages),
   queue: asFunction(
     ({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf }) =>
       db && new MessageQueue({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf }),

@@ -17,7 +17,7 @@ import memoryStore from '@plinth/rate-limit-stores/memory'
 import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import { channel, type Send } from './fixtures/channel.ts'
-import { configuredSecret, reject, startSendLog } from './fixtures/send-log-product.ts'
+import { configuredSecret, rejectSend, startSendLog } from './fixtures/send-log-product.ts'
 
 const root = '/api/v1/admin/notification/channels'
 const later: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.503', errorMessage: 'ACME is away' })
@@ -56,7 +56,7 @@ onEachDatabase(t, 'every channel is listed with its state, computed from the sen
   t.hasStrict(await row('pager'), { plugin: 'test.pager', isDefault: true, state: 'ready', lastSuccessAt: null })
   t.match(await row('sms'), { plugin: 'test.sms', isDefault: false, testField: 'mobile', verifiable: false })
 
-  sms.behave = reject
+  sms.behave = rejectSend
   await send()
   t.hasStrict(await row('sms'), { state: 'ready', lastFailureReason: 'Refused' }, 'one message may be refused')
   await send()
@@ -256,7 +256,7 @@ onSqlite(t, 'a test message is sent immediately and is in the send log', async (
   await test('pager', {}, 'zh-CN')
   t.match(pager.last(), { subject: 'Tea House 的测试消息', locale: 'zh-CN' })
 
-  sms.behave = reject
+  sms.behave = rejectSend
   const rejected = await test('sms', { mobile: '13800138000' })
   t.match(rejected, { outcome: /^rejected$/, reason: /^Refused$/, hint: 'Check the key', errorCode: 'acme.403' })
   t.hasStrict((await request('GET', `/api/v1/notification-send-logs/${rejected.logId}`)).data, { status: 'failed' })

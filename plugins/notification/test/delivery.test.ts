@@ -5,7 +5,7 @@ import { definePlugin, type NotificationMessage } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
 import t from 'tap'
-import { accept, channel, type Send } from './fixtures/channel.ts'
+import { acceptSend, channel, type Send } from './fixtures/channel.ts'
 import { startQueue, users } from './fixtures/queue-product.ts'
 
 const hourMs = 3_600_000
@@ -61,7 +61,7 @@ onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list c
 
   const failed = (await list('channel=pigeon&retryableOnly=true')).items[0]
   pigeon.sent.length = 0
-  pigeon.behave = accept
+  pigeon.behave = acceptSend
   t.hasStrict(await product.call('POST', `/${failed.id}/retry`), { code: '200', data: { result: { success: true } } })
   t.match(pigeon.sent[0]?.message, { content: 'Hi', recipients: [{ kind: 'user', userId: 7 }], id: messageId })
   t.match(
@@ -306,7 +306,7 @@ onEachDatabase(
     t.match(await summary(), { total: 3, dead: 1, retried: 2, failed: 0 })
     const [dead] = (await list('status=dead')).items
     t.hasStrict(dead, { attempt: 3, outcome: 'deferred', retryable: false })
-    mail.behave = accept
+    mail.behave = acceptSend
     t.hasStrict(await call('POST', `/${dead.id}/retry`), { code: '200', data: { result: { success: true } } })
 
     const lost: Send = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
@@ -316,7 +316,7 @@ onEachDatabase(
     mail.behave = safe.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
     await facade.send(draft, { channels: ['safe'] })
     await list()
-    safe.behave = accept
+    safe.behave = acceptSend
     await pass(10 * hourMs)
     t.equal(mail.sent.length, 1, 'what may have been sent is not sent again')
     t.equal(safe.sent.length, 3, 'unless the channel is idempotent; and what was rejected never is')
@@ -331,7 +331,7 @@ onEachDatabase(t, 'B26 a process that was suspended between claim and send may n
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   const id = (await still.list()).items[0].id
   const statusOf = async () => (await still.call('GET', `/${id}`)).data.status
-  still.mail.behave = accept
+  still.mail.behave = acceptSend
   const awakes = Promise.withResolvers<void>()
   still.door.opens = awakes.promise
   const first = still.call('POST', `/${id}/retry`)
@@ -361,7 +361,7 @@ onEachDatabase(t, 'B26 a process that was suspended between claim and send may n
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   const next = (await still.list('retryableOnly=true')).items[0].id
-  still.mail.behave = accept
+  still.mail.behave = acceptSend
   const awakesAgain = Promise.withResolvers<void>()
   still.door.opens = awakesAgain.promise
   const late = still.call('POST', `/${next}/retry`)
@@ -438,7 +438,7 @@ onSqlite(t, 'B26 an automatic retry is not lost with a response of the database'
   mail.behave = busy
   await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   await list()
-  mail.behave = accept
+  mail.behave = acceptSend
   const { transactional } = db
   let failures = 0
   db.transactional = async () => {

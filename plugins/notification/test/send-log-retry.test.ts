@@ -1,15 +1,15 @@
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { accept } from './fixtures/channel.ts'
-import { reject, startSendLog } from './fixtures/send-log-product.ts'
+import { acceptSend } from './fixtures/channel.ts'
+import { rejectSend, startSendLog } from './fixtures/send-log-product.ts'
 
 const mobile = { kind: 'mobile', number: '13800138000' } as const
 type Started = Awaited<ReturnType<typeof startSendLog>>
 
 /** Sends messages that fail, and returns the ids of their rows in order. */
 async function failures({ facade, sms, list }: Started, count: number): Promise<number[]> {
-  sms.behave = reject
+  sms.behave = rejectSend
   for (let sent = 0; sent < count; sent++) {
     await facade.send({ subject: `No. ${sent}`, content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
   }
@@ -24,7 +24,7 @@ onEachDatabase(
   async (t, at) => {
     const product = await startSendLog(t, at)
     const { facade, sms, call, list, summary, table, audits } = product
-    sms.behave = reject
+    sms.behave = rejectSend
     const draft = {
       subject: 'Order 漢',
       content: 'Order 42',
@@ -89,10 +89,10 @@ onSqlite(t, 'N-144 B23 a message that did not fail or cannot be restored is reje
   const product = await startSendLog(t, at)
   const { facade, sms, pager, call, list, summary, audits, request } = product
   const [failed = 0] = await failures(product, 1)
-  sms.behave = accept
+  sms.behave = acceptSend
   await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
   const success = (await list('size=1')).items[0].id
-  pager.behave = reject
+  pager.behave = rejectSend
   await facade.send({ content: 'Code 482913', variables: { code: '482913' }, secretVariables: ['code'] })
   const secret = (await list('size=1')).items[0].id
   const before = await summary()
@@ -130,7 +130,7 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
   const ids = await failures(product, 3)
   await facade.send({ content: 'Hi' })
   const success = (await list('size=1')).items[0].id
-  pager.behave = reject
+  pager.behave = rejectSend
   await facade.send({ content: 'Hi', attributes: { 'webhook.secret': 's3cr3t' } })
   const secret = (await list('size=1')).items[0].id
   const before = await summary()
@@ -161,7 +161,7 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
     most = Math.max(most, ++sending)
     await new Promise(setImmediate)
     sending--
-    return message.subject === 'No. 1' ? reject(message, undefined as never) : { outcome: 'accepted' }
+    return message.subject === 'No. 1' ? rejectSend(message, undefined as never) : { outcome: 'accepted' }
   }
   const [a, b, c] = ids as [number, number, number]
   const { code, data } = await batch({ ids: [c, a, b, a, c] })
@@ -245,7 +245,7 @@ onEachDatabase(
   async (t, at) => {
     const dying = await startSendLog(t, at)
     const [id = 0, behind = 0] = await failures(dying, 2)
-    let response = (_: Awaited<ReturnType<typeof accept>>) => {}
+    let response = (_: Awaited<ReturnType<typeof acceptSend>>) => {}
     const begun = Promise.withResolvers<void>()
     dying.sms.behave = () => {
       begun.resolve()
@@ -288,7 +288,7 @@ onEachDatabase(
     t.equal(other.sms.sent[0]?.context.attempt, 3)
     t.match(await other.summary(), { total: 4, success: 1, failed: 1, retried: 2, unknown: 0 })
 
-    dying.sms.behave = accept
+    dying.sms.behave = acceptSend
     response({ outcome: 'accepted' })
     assertMembers(t, await hanging, {
       code: '409',

@@ -3,8 +3,8 @@ import { metrics } from '@plinth/http'
 import iam, { accounts } from '@plinth/iam'
 import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
-import { accept } from './fixtures/channel.ts'
-import { configuredSecret, reject, startSendLog } from './fixtures/send-log-product.ts'
+import { acceptSend } from './fixtures/channel.ts'
+import { configuredSecret, rejectSend, startSendLog } from './fixtures/send-log-product.ts'
 
 const dayMs = 86_400_000
 const mobile = { kind: 'mobile', number: '13800138000' } as const
@@ -22,7 +22,7 @@ onEachDatabase(
   'N-009 N-139 B27 every send is one row per channel, listed in pages and by channel',
   async (t, at) => {
     const { facade, sms, pager, list, request, clock } = await startSendLog(t, at)
-    sms.behave = reject
+    sms.behave = rejectSend
     pager.behave = async () => ({ outcome: 'accepted', messageId: 'acme-1', provider: 'acme' })
     const draft = {
       subject: 'Order 漢 paid',
@@ -106,7 +106,7 @@ onEachDatabase(t, 'N-123 N-140 N-141 N-142 D51 the totals, and retryableOnly in 
   const send = (more: object = {}) =>
     facade.send({ content: 'Hi', recipients: [mobile], ...more }, { channels: ['sms'] })
   await send()
-  sms.behave = reject
+  sms.behave = rejectSend
   await send({ subject: 'old' })
   await clock.advance(dayMs + 1)
   await send({ subject: 'new' })
@@ -162,7 +162,7 @@ onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 the table contains no secre
     },
   }
   const said = `${secrets.code} ${secrets.key} ${secrets.nested} ${secrets.openId} ${secrets.configured}`
-  for (const behave of [echo(said), accept, () => Promise.reject(new Error(everything))]) {
+  for (const behave of [echo(said), acceptSend, () => Promise.reject(new Error(everything))]) {
     sms.behave = pager.behave = behave
     await facade.send(
       {
@@ -183,7 +183,7 @@ onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 the table contains no secre
   )
   t.match(items.at(-1), { providerCode: '******', errorMessage: /^refused: \*{6} / })
 
-  pager.behave = reject
+  pager.behave = rejectSend
   const kept = [{ kind: 'topic', topic: 'news' }] as const
   const plain = { content: 'Hi', recipients: kept }
   for (const [why, draft] of Object.entries({
@@ -244,11 +244,11 @@ onEachDatabase(t, 'N-009 a rolled back transaction keeps the records of sent mes
 onSqlite(t, 'N-009 a send that cannot be recorded has happened anyway', async (t, at) => {
   const { facade, db, pager, lines, running } = await startSendLog(t, at)
   await db.execute('drop table notification_send_log')
-  pager.behave = reject
+  pager.behave = rejectSend
   const draft = { content: 'Hi', recipients: [{ kind: 'mobile', number: '13912345678' }] } as const
   const [result] = await facade.send(draft)
   t.match(result, { success: false, errorCode: 'acme.403' })
-  pager.behave = accept
+  pager.behave = acceptSend
   t.match(await facade.sendTo('pager', draft), { success: true })
   const counter = running.service(metrics).getSingleMetric('platform_notification_send_log_lost_total')
   await running.stop('what waits is written first')
@@ -277,7 +277,7 @@ onEachDatabase(
   async (t, at) => {
     const { facade, db, sms, list, call, clock } = await startSendLog(t, at)
     for (let round = 0; round < 12; round++) {
-      sms.behave = round % 3 === 0 ? reject : accept
+      sms.behave = round % 3 === 0 ? rejectSend : acceptSend
       await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms', 'pager'] })
       if (round % 2 === 0) await clock.advance(1000)
     }
@@ -370,7 +370,7 @@ onEachDatabase(t, 'A11 rows are removed in steps after their retention', async (
   const [portion, more] = [500, 5]
   for (let row = 0; row < portion + more; row++) await facade.send({ content: 'Hi' })
   await clock.advance(90 * dayMs)
-  pager.behave = reject
+  pager.behave = rejectSend
   await facade.send({ content: 'Hi' })
   await purge()
   t.equal((await summary()).total, portion + more + 1, 'exactly at the age they stay')

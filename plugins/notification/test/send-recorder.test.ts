@@ -4,7 +4,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { SendLogRow } from '../src/entities.ts'
-import { largestBacklog, rowWeight, SendRecorder } from '../src/send-log/recorder.ts'
+import { maxBacklogWeight, rowWeight, SendRecorder } from '../src/send-log/recorder.ts'
 import { SendLogWriter } from '../src/send-log/send-log-writer.ts'
 
 interface Insert {
@@ -132,7 +132,7 @@ t.test('records that find no room are counted, and logged once at the beginning 
     await gate.promise
     written += rows
   })
-  const room = largestBacklog / rowWeight
+  const room = maxBacklogWeight / rowWeight
   record(room)
   record(70)
   t.equal(state.lost, 70)

@@ -21,7 +21,7 @@ import systemConfig from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { partsOf, startMailServer } from '../../mail/test/fixtures/mail-server.ts'
-import { channel, door, type Send } from './fixtures/channel.ts'
+import { channel, type Send, testChannelPlugin } from './fixtures/channel.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
 
@@ -53,7 +53,7 @@ async function start(
       notification,
       logChannel,
       systemConfig,
-      door,
+      testChannelPlugin,
       ...translator,
       ...channels,
     ],

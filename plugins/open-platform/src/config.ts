@@ -1,6 +1,6 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
-import { pluginKeySetting } from '@plinth/system-config'
+import { declarePluginKey } from '@plinth/system-config'
 
 /** Maximum value of a column with a limit. */
 export const largestLimit = 2 ** 31 - 1
@@ -19,7 +19,7 @@ export const keys = {
     maximum: largestLimit,
     reload: 'live',
   }),
-  [secretKeyName]: pluginKeySetting({
+  [secretKeyName]: declarePluginKey({
     title: { en: 'Encryption key of application secrets', 'zh-CN': '应用密钥的加密密钥' },
     description: {
       en: 'Encrypts the secrets of applications. Created automatically with the first application and stored encrypted. Do not set it manually.',

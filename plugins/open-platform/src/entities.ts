@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, editColumns } from '@plinth/database'
+import { column, createEditColumns } from '@plinth/database'
 
 export type AppStatus = 'active' | 'disabled'
 
@@ -22,7 +22,7 @@ export const AppRow = defineEntity({
     rateLimitPerMinute: column.integer().nullable(),
     status: column.text(16).$type<AppStatus>(),
     ownerUserId: column.id().nullable(),
-    ...editColumns(),
+    ...createEditColumns(),
   },
 })
 export type AppRow = InferEntity<typeof AppRow>

@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
+import { createStaticLabelSource, type Label, type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
@@ -30,6 +30,6 @@ export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<R
         )
       },
     },
-    'open-platform.scope': listedLabels(named, permissionCodes.appView),
+    'open-platform.scope': createStaticLabelSource(named, permissionCodes.appView),
   }
 }

@@ -1,7 +1,7 @@
 import { adminPages, labelSources } from '@plinth/admin'
 import { openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
-import { PluginKey } from '@plinth/system-config'
+import { PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
 import { ApplicationAlerts } from './applications/application-alerts.ts'
@@ -16,9 +16,14 @@ import { changeSets } from './migrations/index.ts'
 import { openPlatformTables } from './personal-data.ts'
 import { requires } from './requires.ts'
 import { ScopeRegistry } from './scopes.ts'
-import { Authenticator, Nonces } from './signature/authenticator.ts'
-import { assertRoutesOpenable, headersGuard, openRoutes, signatureGuard } from './signature/signature-guards.ts'
-import { CallMeter, CallRecords, purge } from './usage/call-meter.ts'
+import { Authenticator, UsedNonces } from './signature/authenticator.ts'
+import {
+  assertRoutesOpenable,
+  headersGuard,
+  signatureGuard,
+  signatureTestRoutes,
+} from './signature/signature-guards.ts'
+import { CallMeter, CallRecords, purgeCallRecords } from './usage/call-meter.ts'
 import { quotaGuard } from './usage/quota-guard.ts'
 import { usageRoutes } from './usage/usage-routes.ts'
 
@@ -37,7 +42,7 @@ export default definePlugin({
   migrations: changeSets,
   entities,
   messages,
-  scheduledTasks: [purge],
+  scheduledTasks: [purgeCallRecords],
   setup(context) {
     const {
       plugin: { id: plugin },
@@ -56,7 +61,7 @@ export default definePlugin({
     const { clock } = db
     const stored = () => config.get(secretKeyName)
     const secrets = new AppSecretEncryption(
-      new PluginKey({ plugin, name: secretKeyName, centre: configCentre, stored }),
+      new PluginEncryptionKey({ plugin, name: secretKeyName, centre: configCentre, stored }),
       log,
     )
     const scopes = new ScopeRegistry()
@@ -64,7 +69,7 @@ export default definePlugin({
     services.events?.declarePublished(openKeyAbnormal, openRateLimited)
     const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })
     const authenticator = new Authenticator({ db, clock, log, box: secrets, alerts })
-    const nonces = new Nonces(sharedStore, log)
+    const nonces = new UsedNonces(sharedStore, log)
     const records = new CallRecords(db)
     const flushIntervalMs = () => config.get('platform.open-platform.metering.flush-interval')
     const meter = new CallMeter({
@@ -85,7 +90,7 @@ export default definePlugin({
     contribute(personalData, 'open-platform', openPlatformTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)
-    http.addRoutes(openRoutes)
+    http.addRoutes(signatureTestRoutes)
     http.addRoutes(appRoutes, { db, clock, applications, scopes })
     http.addRoutes(usageRoutes, { records, clock, site: services.site })
 

@@ -5,7 +5,7 @@ import { until } from '@plinth/kernel/testing'
 import { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 import { alertWindowMs } from '../src/applications/application-alerts.ts'
-import { outcome, shop, startOpen } from './fixtures/product.ts'
+import { describeOutcome, shop, startOpen } from './fixtures/product.ts'
 
 onEachDatabase(t, 'operators are told about rejected applications, once per window each', async (t, at) => {
   const reported: [string, unknown][] = []
@@ -46,9 +46,9 @@ onEachDatabase(t, 'operators are told about rejected applications, once per wind
 
   const forged = { ...app, secret: 'x'.repeat(54) }
   for (let count = 0; count < 3; count++) {
-    t.equal(outcome(await signed(forged)), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(await signed(forged)), '401 open-platform.signature-invalid')
   }
-  t.equal(outcome(await signed({ ...forged, appKey: 'nobody' })), '401 open-platform.signature-invalid')
+  t.equal(describeOutcome(await signed({ ...forged, appKey: 'nobody' })), '401 open-platform.signature-invalid')
   await until(() => reported.length > 0, 'operations are told')
   const wrong = await received()
   t.match(wrong, [['key', { appId: app.id, appName: 'Partner', reason: /wrong signature/ }]])

@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import t from 'tap'
-import { exportScope, orderScope, outcome, startOpen } from './fixtures/product.ts'
+import { describeOutcome, exportScope, orderScope, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
 const audits = '/api/v1/admin/iam/audits?targetType=open-app'
@@ -73,12 +73,12 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     const change = { scopes: [exportScope, orderScope], rateLimitPerMinute: null, description: null, version: 1 }
     const { version: _, ...after } = change
     t.hasStrict(await call('PUT', path, admin, change), { code: '200', data: { ...body, ...after, version: 2 } })
-    t.equal(outcome(await call('PUT', path, admin, change)), '409 open-platform.version-conflict')
+    t.equal(describeOutcome(await call('PUT', path, admin, change)), '409 open-platform.version-conflict')
     for (const action of ['disable', 'enable', 'rotate-secret']) {
       const response = await call('POST', `${path}/${action}`, admin, { version: 1 })
-      t.equal(outcome(response), '409 open-platform.version-conflict', action)
+      t.equal(describeOutcome(response), '409 open-platform.version-conflict', action)
     }
-    t.equal(outcome(await call('DELETE', `${path}?version=1`, admin)), '409 open-platform.version-conflict')
+    t.equal(describeOutcome(await call('DELETE', `${path}?version=1`, admin)), '409 open-platform.version-conflict')
     const raced = await Promise.all(
       Array.from({ length: 6 }, (_, index) => call('PUT', path, admin, { name: `Name ${index}`, version: 2 })),
     )
@@ -100,7 +100,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     ]
     for (const [input, expected, named] of rejected) {
       const response = await call('POST', apps, admin, input)
-      t.equal(outcome(response), expected, JSON.stringify(input))
+      t.equal(describeOutcome(response), expected, JSON.stringify(input))
       t.ok(response.text.includes(named), `${named} is named`)
     }
     for (const graceSeconds of [-1, 0.5, 30 * 86_400 + 1, '1']) {
@@ -114,7 +114,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
       await call('POST', `${apps}/1/rotate-secret`, admin, {}),
       await call('DELETE', `${apps}/1`, admin),
     ]
-    for (const response of missing) t.equal(outcome(response), '404 open-platform.app-unknown')
+    for (const response of missing) t.equal(describeOutcome(response), '404 open-platform.app-unknown')
   })
 
   await t.test('a rotated secret is accepted during its grace period together with the new one', async (t) => {
@@ -124,21 +124,21 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.hasStrict(rotated, { code: '200', data: { previousSecretValidUntil: until } })
     t.not(rotated.data.secret, secret)
     const renewed = { ...app, secret: rotated.data.secret }
-    t.equal(outcome(await signed(app)), '200')
-    t.equal(outcome(await signed(renewed)), '200')
+    t.equal(describeOutcome(await signed(app)), '200')
+    t.equal(describeOutcome(await signed(renewed)), '200')
     await clock.advance(3_599_999)
-    t.equal(outcome(await signed(app)), '200')
+    t.equal(describeOutcome(await signed(app)), '200')
     await clock.advance(1)
-    t.equal(outcome(await signed(app)), '401 open-platform.signature-invalid', 'over')
-    t.equal(outcome(await signed(renewed)), '200')
+    t.equal(describeOutcome(await signed(app)), '401 open-platform.signature-invalid', 'over')
+    t.equal(describeOutcome(await signed(renewed)), '200')
     const token = admin
     t.equal((await call('GET', path, token)).data.previousSecretValidUntil, null)
 
     const twice = await call('POST', `${path}/rotate-secret`, token, {})
     const last = await call('POST', `${path}/rotate-secret`, token, { graceSeconds: 0 })
-    t.equal(outcome(await signed({ ...app, secret: twice.data.secret })), '401 open-platform.signature-invalid')
-    t.equal(outcome(await signed(renewed)), '401 open-platform.signature-invalid', 'two rotations ago')
-    t.equal(outcome(await signed({ ...app, secret: last.data.secret })), '200')
+    t.equal(describeOutcome(await signed({ ...app, secret: twice.data.secret })), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(await signed(renewed)), '401 open-platform.signature-invalid', 'two rotations ago')
+    t.equal(describeOutcome(await signed({ ...app, secret: last.data.secret })), '200')
   })
 
   await t.test('a second rotation does not end the grace period of an earlier secret', async (t) => {
@@ -149,23 +149,23 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     const before = (await call('GET', path, admin)).data
     for (const body of [{}, { graceSeconds: 60 }, { force: false, version: before.version }]) {
       const rejected = await call('POST', rotate, admin, body)
-      t.equal(outcome(rejected), '409 open-platform.grace-running')
+      t.equal(describeOutcome(rejected), '409 open-platform.grace-running')
       t.equal(rejected.data.previousSecretValidUntil, first.data.previousSecretValidUntil)
     }
-    t.equal(outcome(await signed(app)), '200', 'the partner still works')
+    t.equal(describeOutcome(await signed(app)), '200', 'the partner still works')
     t.same((await call('GET', path, admin)).data, before, 'and nothing has changed')
     const forced = await call('POST', rotate, admin, { force: true, graceSeconds: 60 })
     t.equal(forced.code, '200')
-    t.equal(outcome(await signed(app)), '401 open-platform.signature-invalid', 'it said so')
-    t.equal(outcome(await signed({ ...app, secret: first.data.secret })), '200')
+    t.equal(describeOutcome(await signed(app)), '401 open-platform.signature-invalid', 'it said so')
+    t.equal(describeOutcome(await signed({ ...app, secret: first.data.secret })), '200')
 
     const key = { 'idempotency-key': 'rotation-1' }
     await clock.advance(60_000)
     const twice = [await call('POST', rotate, admin, {}, key), await call('POST', rotate, admin, {}, key)]
     t.equal(twice[1]?.text, twice[0]?.text, 'who lost the answer gets the secret that counts')
     t.equal(twice[1]?.headers['idempotency-replayed'], 'true')
-    t.equal(outcome(await signed({ ...app, secret: twice[1]?.data.secret })), '200')
-    t.equal(outcome(await call('POST', rotate, admin, { force: true }, key)), '422 idempotency.key-reused')
+    t.equal(describeOutcome(await signed({ ...app, secret: twice[1]?.data.secret })), '200')
+    t.equal(describeOutcome(await call('POST', rotate, admin, { force: true }, key)), '422 idempotency.key-reused')
   })
 
   await t.test('a conflict shows the current values, who wrote them and when', async (t) => {
@@ -183,7 +183,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
   })
 
   t.equal((await call('DELETE', path, admin)).code, '200')
-  t.equal(outcome(await call('GET', path, admin)), '404 open-platform.app-unknown')
+  t.equal(describeOutcome(await call('GET', path, admin)), '404 open-platform.app-unknown')
   const records = (await call('GET', `${audits}&targetId=${id}&size=50`, admin)).data.items
   t.same(
     records.map(({ action }: { action: string }) => action).sort(),
@@ -234,6 +234,6 @@ t.test('C-021 each operation needs its permission', async (t) => {
       t.hasStrict(response, { code: '403', data: { permission: needed } }, `${method} ${path} with ${held}`)
     }
     t.equal((await call(method, path, undefined, body)).code, '401')
-    t.equal(outcome(await call(method, path, tokens.get(needed), body)), '200', `${method} ${path}`)
+    t.equal(describeOutcome(await call(method, path, tokens.get(needed), body)), '200', `${method} ${path}`)
   }
 })

@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { outcome, startOpen } from './fixtures/product.ts'
+import { describeOutcome, startOpen } from './fixtures/product.ts'
 
 async function sqlite() {
   const db = await createDatabase('sqlite')
@@ -23,7 +23,7 @@ t.test('secrets of applications are encrypted with the key', async (t) => {
       const app = await first.createApp(await first.adminToken())
       await first.running.stop('another instance takes over')
       const second = await startOpen(t, db, { clock, config })
-      return outcome(await second.signed(app))
+      return describeOutcome(await second.signed(app))
     },
   })
   t.same([found?.before, found?.after], ['200', '503 open-platform.secret-key-unusable'])

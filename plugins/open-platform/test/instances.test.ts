@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { until, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
-import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import {
   type Application,
   administrator,
   configOn,
+  describeOutcome,
   exchange,
-  outcome,
   signedHeadersFor,
   startOpen,
 } from './fixtures/product.ts'
@@ -27,8 +27,12 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
   await t.test('two instances may create the first application at the same time', async (t) => {
     const both = await Promise.all([one.createApp(admin), other.createApp(admin)])
     for (const app of both) {
-      t.equal(outcome(await one.signed(app)), '200')
-      t.equal(outcome(await other.signed(app)), '200', 'an instance learns the key of the secrets when it needs it')
+      t.equal(describeOutcome(await one.signed(app)), '200')
+      t.equal(
+        describeOutcome(await other.signed(app)),
+        '200',
+        'an instance learns the key of the secrets when it needs it',
+      )
     }
     const history = await one.running.service(configCentre).history({}, { size: 20, offset: 0, count: 'exact' })
     const made = history.items.filter(({ key }) => key === 'platform.open-platform.security.secret-key')
@@ -39,8 +43,8 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
   await t.test('C-052 a nonce that was used on one instance is rejected on the other', async (t) => {
     const app = await one.createApp(admin)
     const headers = one.headersOf(app, {})
-    t.equal(outcome(await one.signed(app, { headers })), '200')
-    t.equal(outcome(await other.signed(app, { headers })), '401 open-platform.nonce-used')
+    t.equal(describeOutcome(await one.signed(app, { headers })), '200')
+    t.equal(describeOutcome(await other.signed(app, { headers })), '401 open-platform.nonce-used')
     for (let round = 0; round < 5; round++) {
       const same = one.headersOf(app, {})
       const responses = await Promise.all(
@@ -60,15 +64,15 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
 
   await t.test('a change on one instance applies on the other immediately', async (t) => {
     const app = await one.createApp(admin)
-    t.equal(outcome(await other.signed(app)), '200')
+    t.equal(describeOutcome(await other.signed(app)), '200')
     await one.call('POST', `${apps}/${app.id}/disable`, admin, {})
-    t.equal(outcome(await other.signed(app)), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(await other.signed(app)), '401 open-platform.signature-invalid')
     await one.call('POST', `${apps}/${app.id}/enable`, admin, {})
     const { data } = await one.call('POST', `${apps}/${app.id}/rotate-secret`, admin, { graceSeconds: 0 })
-    t.equal(outcome(await other.signed(app)), '401 open-platform.signature-invalid')
-    t.equal(outcome(await other.signed(data as Application)), '200')
+    t.equal(describeOutcome(await other.signed(app)), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(await other.signed(data as Application)), '200')
     await other.call('DELETE', `${apps}/${app.id}`, admin)
-    t.equal(outcome(await one.signed(data as Application)), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(await one.signed(data as Application)), '401 open-platform.signature-invalid')
   })
 }
 
@@ -77,23 +81,23 @@ onEachDatabase(t, 'two instances on one database', (t, db) => asOne(t, db))
 t.test('two instances on Redis', { skip: skipRedis }, async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   await asOne(t, db, redis.config)
 })
 
 t.test(
   'C-052 every signed request is rejected while the shared store is unavailable',
-  { skip: skipOwnRedis },
+  { skip: skipWithoutRedisProgram },
   async (t) => {
-    const redis = await ownRedis()
+    const redis = await startRedis()
     t.teardown(() => redis.drop())
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())
     const { adminToken, createApp, signed, call } = await startOpen(t, db, { config: redis.config })
     const admin = await adminToken()
     const app = await createApp(admin)
-    t.equal(outcome(await signed(app)), '200')
+    t.equal(describeOutcome(await signed(app)), '200')
     await redis.kill()
     const headers = { 'x-trace-id': 'while-away' }
     t.hasStrict(await signed(app, { headers }), {
@@ -101,7 +105,10 @@ t.test(
       code: '503',
       data: { reason: 'open-platform.replay-check-unavailable' },
     })
-    t.equal(outcome(await signed({ ...app, secret: 'plinth_open_wrong' })), '401 open-platform.signature-invalid')
+    t.equal(
+      describeOutcome(await signed({ ...app, secret: 'plinth_open_wrong' })),
+      '401 open-platform.signature-invalid',
+    )
     t.equal((await call('GET', apps, admin)).code, '200', 'administration goes on')
     await redis.start()
     await until(async () => (await signed(app)).code === '200', 'signed calls are back with it')
@@ -138,12 +145,12 @@ onEachDatabase(
       exchange(base, 'GET', '/api/v1/open/whoami', headers, '')
 
     const headers = signedHeadersFor(app, {}, Date.now())
-    t.equal(outcome(await signed(one.base, headers)), '200')
-    t.equal(outcome(await signed(other.base, headers)), '401 open-platform.nonce-used')
+    t.equal(describeOutcome(await signed(one.base, headers)), '200')
+    t.equal(describeOutcome(await signed(other.base, headers)), '401 open-platform.nonce-used')
     const responses = await Promise.all(
       Array.from({ length: 20 }, (_, index) => signed((index % 2 ? one : other).base)),
     )
-    t.same(new Set(responses.map(outcome)), new Set(['200']))
+    t.same(new Set(responses.map(describeOutcome)), new Set(['200']))
     const same = signedHeadersFor(app, {}, Date.now())
     const raced = await Promise.all([one, other, one, other, one, other].map(({ base }) => signed(base, same)))
     t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')

@@ -13,7 +13,7 @@ import { Type } from 'typebox'
 import type { GuardedReply, GuardedRequest } from '../src/contract.ts'
 import { countDays } from '../src/migrations/0003-count-days.ts'
 import { CallMeter, type CallRecord } from '../src/usage/call-meter.ts'
-import { exportScope, orderScope, outcome, type SignedCall, shop, startOpen } from './fixtures/product.ts'
+import { describeOutcome, exportScope, orderScope, type SignedCall, shop, startOpen } from './fixtures/product.ts'
 
 const usage = '/api/v1/admin/open-platform/usage'
 const order = '/api/v1/shop/orders/:id'
@@ -60,7 +60,7 @@ onEachDatabase(t, 'C-051 every accepted call creates one record, and a graceful 
     await signed(unlimited, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' }),
   ]
   t.same(
-    rejected.map(outcome).filter((code) => code === '200'),
+    rejected.map(describeOutcome).filter((code) => code === '200'),
     [],
   )
   t.equal(await count(running, 'open_call'), 0, 'nothing is written while a call waits for it')
@@ -217,13 +217,13 @@ t.test('C-051 the same call written twice is one record', async (t) => {
     lose()
     throw new Error('the connection was lost after the commit')
   }
-  t.equal(outcome(await signed(app)), '200')
+  t.equal(describeOutcome(await signed(app)), '200')
   await until(async () => {
     await clock.advance(1_000)
     return (await count(running, 'open_call')) === 1
   }, 'the record is written')
   await lost
-  t.equal(outcome(await signed(app)), '200')
+  t.equal(describeOutcome(await signed(app)), '200')
   await running.stop('what counts as unwritten is written again')
   t.equal((await recorded(t, db)).length, 2)
   const [day] = await (await startOpen(t, db)).db.query<{ calls: unknown }>('select calls from open_call_day')

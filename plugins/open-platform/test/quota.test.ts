@@ -1,10 +1,10 @@
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
-import { type ApiResponse, exportScope, orderScope, outcome, startOpen } from './fixtures/product.ts'
+import { type ApiResponse, describeOutcome, exportScope, orderScope, startOpen } from './fixtures/product.ts'
 
 const whoami = { target: '/api/v1/open/whoami' }
 const limitOf = ({ headers }: Pick<ApiResponse, 'headers'>) => headers['x-open-ratelimit-limit']
@@ -23,12 +23,12 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
     const three = await createApp(admin, { rateLimitPerMinute: 3 })
     const seen: ApiResponse[] = []
     for (let count = 0; count < 4; count++) seen.push(await signed(three, whoami))
-    t.same(seen.map(outcome), ['200', '200', '200', '429 rate-limit.exceeded'])
+    t.same(seen.map(describeOutcome), ['200', '200', '200', '429 rate-limit.exceeded'])
     const none = await createApp(admin)
     t.equal(limitOf(await signed(none)), '60')
     const explicit = await createApp(admin, { rateLimitPerMinute: null })
     t.equal(limitOf(await signed(explicit)), '60')
-    t.equal(outcome(await signed(none)), '200', 'applications have quotas of their own')
+    t.equal(describeOutcome(await signed(none)), '200', 'applications have quotas of their own')
 
     const reset = Number(quotaHeaders(seen[0] as ApiResponse)[2])
     const waits = quotaHeaders(seen[3] as ApiResponse)[3]
@@ -63,7 +63,7 @@ onEachDatabase(t, 'R-097 R-098 R-099 limits of applications', (t, db) => limits(
 t.test('R-097 R-098 R-099 limits of applications (Redis)', { skip: skipRedis }, async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   await limits(t, startOpen(t, db, { config: redis.config }))
   const keys = await redis.keys()
@@ -97,13 +97,13 @@ t.test('R-099 a minute later the whole quota is available again', async (t) => {
   const clock = manualClock()
   const { adminToken, createApp, signed } = await startOpen(t, db, { clock })
   const app = await createApp(await adminToken(), { rateLimitPerMinute: 1 })
-  t.equal(outcome(await signed(app)), '200')
+  t.equal(describeOutcome(await signed(app)), '200')
   await clock.advance(59_000)
   const denied = await signed(app)
-  t.equal(outcome(denied), '429 rate-limit.exceeded')
+  t.equal(describeOutcome(denied), '429 rate-limit.exceeded')
   t.equal(denied.headers['retry-after'], '1')
   await clock.advance(1_000)
-  t.equal(outcome(await signed(app)), '200')
+  t.equal(describeOutcome(await signed(app)), '200')
 })
 
 t.test('R-100 a call with a higher cost takes more quota, from the store of its route', async (t) => {
@@ -115,7 +115,7 @@ t.test('R-100 a call with a higher cost takes more quota, from the store of its 
   const first = await signed(app, costly)
   t.equal(first.code, '500', 'the handler ran')
   t.same(quotaHeaders(first).slice(0, 2), ['5', '2'])
-  t.equal(outcome(await signed(app, costly)), '429 rate-limit.exceeded')
+  t.equal(describeOutcome(await signed(app, costly)), '429 rate-limit.exceeded')
   t.same(quotaHeaders(await signed(app)).slice(0, 2), ['5', '4'], 'another store, another quota')
 })
 
@@ -172,14 +172,15 @@ onEachDatabase(t, 'A25 a rejected call writes nothing, and a replay takes no quo
   t.equal(await written(), 0, 'neither a wrong signature nor a missing scope nor bad input')
 
   const first = { nonce: 'nonce-of-the-first-call' }
-  t.equal(outcome(await signed(app, first)), '200')
-  for (let count = 0; count < 10; count++) t.equal(outcome(await signed(app, first)), '401 open-platform.nonce-used')
+  t.equal(describeOutcome(await signed(app, first)), '200')
+  for (let count = 0; count < 10; count++)
+    t.equal(describeOutcome(await signed(app, first)), '401 open-platform.nonce-used')
   t.same(quotaHeaders(await signed(app)).slice(0, 2), ['3', '1'], 'ten replays took nothing')
-  t.equal(outcome(await signed(app)), '200')
+  t.equal(describeOutcome(await signed(app)), '200')
   const late = { nonce: 'nonce-of-a-throttled-call', timestamp: Math.floor(clock.now() / 1000) }
-  t.equal(outcome(await signed(app, late)), '429 rate-limit.exceeded')
+  t.equal(describeOutcome(await signed(app, late)), '429 rate-limit.exceeded')
   const denied = await Promise.all(Array.from({ length: 30 }, () => signed(app)))
-  t.same(new Set(denied.map(outcome)), new Set(['429 rate-limit.exceeded']))
+  t.same(new Set(denied.map(describeOutcome)), new Set(['429 rate-limit.exceeded']))
   t.equal(await written(), 3, 'one for each call that was served')
 
   // Database servers measure windows with their own clocks, so the test changes the limit instead of the time.
@@ -187,6 +188,6 @@ onEachDatabase(t, 'A25 a rejected call writes nothing, and a replay takes no quo
   t.equal((await call('PUT', path, admin, { rateLimitPerMinute: 50 })).code, '200')
   const again = await Promise.all(Array.from({ length: 8 }, () => signed(app, late)))
   t.equal(again.filter(({ code }) => code === '200').length, 1, 'a denied call may be sent again, and is served once')
-  t.same(new Set(again.map(outcome)), new Set(['200', '401 open-platform.nonce-used']))
+  t.same(new Set(again.map(describeOutcome)), new Set(['200', '401 open-platform.nonce-used']))
   t.equal(await written(), 4)
 })

@@ -7,7 +7,14 @@ import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { signatureHeaders } from '@plinth/open-platform'
 import fc from 'fast-check'
 import t from 'tap'
-import { type ApiResponse, exportScope, orderScope, outcome, type SignedCall, startOpen } from './fixtures/product.ts'
+import {
+  type ApiResponse,
+  describeOutcome,
+  exportScope,
+  orderScope,
+  type SignedCall,
+  startOpen,
+} from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
 const order = '/api/v1/shop/orders/7'
@@ -49,22 +56,27 @@ onEachDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) =
     const written = ' {"n": 1.0,\t"a":"\\u00e9","n":2}\r\n'
     t.hasStrict(await signed(app, { ...put, body: written }), { code: '200', data: { body: { n: 2, a: 'é' } } })
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])
-    t.equal(outcome(await signed(app, { ...put, body: bytes })), '400 http.body-malformed', 'JSON is UTF-8')
+    t.equal(describeOutcome(await signed(app, { ...put, body: bytes })), '400 http.body-malformed', 'JSON is UTF-8')
     for (const body of ['{"n":1 }', '{"n":1}\n', '{"n":1.0}', '']) {
       const answer = await signed(app, { ...put, body: '{"n":1}', sent: { body } })
-      t.equal(outcome(answer), '401 open-platform.signature-invalid', JSON.stringify(body))
+      t.equal(describeOutcome(answer), '401 open-platform.signature-invalid', JSON.stringify(body))
     }
   })
 
   await t.test('the same request is rejected again, also with parameters in another order', async (t) => {
     const first: SignedCall = { target: `${order}?b=2&a=1`, nonce: 'nonce-of-the-first-call' }
-    t.equal(outcome(await signed(app, first)), '200')
-    t.equal(outcome(await signed(app, first)), '401 open-platform.nonce-used')
-    t.equal(outcome(await signed(app, { ...first, target: `${order}?a=1&b=2` })), '401 open-platform.nonce-used')
+    t.equal(describeOutcome(await signed(app, first)), '200')
+    t.equal(describeOutcome(await signed(app, first)), '401 open-platform.nonce-used')
+    t.equal(
+      describeOutcome(await signed(app, { ...first, target: `${order}?a=1&b=2` })),
+      '401 open-platform.nonce-used',
+    )
     const other = await createApp(admin)
-    t.equal(outcome(await signed(other, first)), '200', 'nonces of another application are its own')
+    t.equal(describeOutcome(await signed(other, first)), '200', 'nonces of another application are its own')
     const same = headersOf(app, { target: '/api/v1/open/whoami' })
-    const responses = await Promise.all(Array.from({ length: 8 }, () => signed(app, { headers: same }).then(outcome)))
+    const responses = await Promise.all(
+      Array.from({ length: 8 }, () => signed(app, { headers: same }).then(describeOutcome)),
+    )
     t.same(responses.filter((code) => code === '200').length, 1, 'of many at once one passes')
     t.same(new Set(responses), new Set(['200', '401 open-platform.nonce-used']))
   })
@@ -72,8 +84,8 @@ onEachDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) =
   await t.test('a rejected request does not use its nonce: a wrong signature, a missing scope', async (t) => {
     const nonce = 'nonce-that-was-guessed'
     const forged = { ...app, secret: 'plinth_open_guess' }
-    t.equal(outcome(await signed(forged, { nonce })), '401 open-platform.signature-invalid')
-    t.equal(outcome(await signed(app, { nonce })), '200')
+    t.equal(describeOutcome(await signed(forged, { nonce })), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(await signed(app, { nonce })), '200')
     const poor = await createApp(admin, { scopes: [] })
     const call = { nonce: randomUUID(), target: order }
     assertMembers(t, await signed(poor, call), {
@@ -81,14 +93,14 @@ onEachDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) =
       code: '403',
       data: { reason: 'open-platform.scope-missing', scopes: [orderScope] },
     })
-    t.equal(outcome(await signed(poor, call)), '403 open-platform.scope-missing')
+    t.equal(describeOutcome(await signed(poor, call)), '403 open-platform.scope-missing')
     const both = { method: 'POST', target: '/api/v1/shop/exports', body: '{"year":2025}' }
     t.same((await signed(app, both)).data.scopes, [exportScope], 'all scopes of a route are needed')
   })
 
   await t.test('C-050 a login does not replace a signature, and a signature does not replace a login', async (t) => {
-    t.equal(outcome(await call('GET', order, admin)), '401 open-platform.header-missing')
-    t.equal(outcome(await signed(app, { target: apps })), '401 iam.token-missing')
+    t.equal(describeOutcome(await call('GET', order, admin)), '401 open-platform.header-missing')
+    t.equal(describeOutcome(await signed(app, { target: apps })), '401 iam.token-missing')
   })
 
   await t.test('unknown and disabled applications and wrong signatures get the same response', async (t) => {
@@ -106,9 +118,9 @@ onEachDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) =
       await signed(app, { target: '/api/v1/open/whoami', sent: { target: order } }),
     ]
     for (const answer of responses) t.same(seen(answer), seen(responses[0] as ApiResponse))
-    t.equal(outcome(responses[0] as ApiResponse), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(responses[0] as ApiResponse), '401 open-platform.signature-invalid')
     await call('POST', `${apps}/${disabled.id}/enable`, admin, {})
-    t.equal(outcome(await signed(disabled)), '200')
+    t.equal(describeOutcome(await signed(disabled)), '200')
   })
 
   t.equal((await fetch(`${base}/api/v1/open/whoami`)).status, 200, 'a refusal is no HTTP failure')
@@ -125,7 +137,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
   for (const name of Object.values(signatureHeaders)) {
     const answer = await signed(app, without(name))
     assertMembers(t, answer, { code: '401', data: { reason: 'open-platform.header-missing', headers: [name] } })
-    t.equal(outcome(await signed(app, { headers: { [name]: '' } })), '401 open-platform.header-missing')
+    t.equal(describeOutcome(await signed(app, { headers: { [name]: '' } })), '401 open-platform.header-missing')
     t.match(answer.message, name)
   }
   t.same((await signed(stranger, without(nonce, signature))).data.headers, [nonce, signature])
@@ -157,23 +169,23 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
 
   await t.test('the timestamp is within 300 s, both ends included', async (t) => {
     for (const seconds of [-300, 0, 300]) {
-      t.equal(outcome(await signed(app, { timestamp: now + seconds })), '200', `${seconds} s`)
+      t.equal(describeOutcome(await signed(app, { timestamp: now + seconds })), '200', `${seconds} s`)
     }
     for (const seconds of [-301, 301, -1_000_000, 1_000_000]) {
       const answer = await signed(stranger, { timestamp: now + seconds })
       t.hasStrict(answer, { code: '401', data: { reason: 'open-platform.timestamp-out-of-range', serverTime: now } })
     }
     clock.shiftWallClock(500)
-    t.equal(outcome(await signed(app, { timestamp: now - 300 })), '401 open-platform.timestamp-out-of-range')
-    t.equal(outcome(await signed(app, { timestamp: now + 300 })), '200', 'milliseconds count')
+    t.equal(describeOutcome(await signed(app, { timestamp: now - 300 })), '401 open-platform.timestamp-out-of-range')
+    t.equal(describeOutcome(await signed(app, { timestamp: now + 300 })), '200', 'milliseconds count')
   })
 
   await t.test('an invalid header or timestamp is rejected before the body is read', async (t) => {
     const body = `"${'x'.repeat(2 * 1024 * 1024)}"`
     const post = { method: 'POST', target: '/api/v1/open/echo', sent: { body } }
     t.equal((await signed(app, post)).status, 413)
-    t.equal(outcome(await signed(app, { ...post, ...without(nonce) })), '401 open-platform.header-missing')
-    t.equal(outcome(await signed(app, { ...post, timestamp: 1 })), '401 open-platform.timestamp-out-of-range')
+    t.equal(describeOutcome(await signed(app, { ...post, ...without(nonce) })), '401 open-platform.header-missing')
+    t.equal(describeOutcome(await signed(app, { ...post, timestamp: 1 })), '401 open-platform.timestamp-out-of-range')
   })
 
   await t.test('a body that arrives slowly does not extend the time window of a request', async (t) => {
@@ -189,20 +201,20 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     slow.flushHeaders()
     await once(slow, 'continue')
     // A rejection of the slow request would have arrived before the response of the later request.
-    t.equal(outcome(await signed(app)), '200')
+    t.equal(describeOutcome(await signed(app)), '200')
     t.equal(isAnswered, false, 'the headers of the slow request were accepted')
     clock.shiftWallClock(301_000)
     slow.end(body)
     const [response] = await answered
     const { code, data } = JSON.parse(await text(response))
-    t.equal(outcome({ code, data }), '401 open-platform.timestamp-out-of-range')
+    t.equal(describeOutcome({ code, data }), '401 open-platform.timestamp-out-of-range')
     clock.shiftWallClock(-301_000)
   })
 
   await t.test('a request that cannot be signed is reported', async (t) => {
     for (const query of ['a=%zz', 'a=%ff', 'a=1#b']) {
       const answer = await signed(app, { sent: { target: `/api/v1/open/whoami?${query}` } })
-      t.equal(outcome(answer), '400 open-platform.query-malformed', query)
+      t.equal(describeOutcome(answer), '400 open-platform.query-malformed', query)
     }
   })
 
@@ -220,10 +232,10 @@ t.test('C-049 the path is signed without the context path, also when a proxy rem
   const app = await createApp(await adminToken())
   for (const query of ['', '?b=2&a=1']) {
     const target = `/api/v1/open/whoami${query}`
-    t.equal(outcome(await signed(app, { target })), '200', 'a proxy has taken it off')
-    t.equal(outcome(await signed(app, { target, sent: { target: `/shop${target}` } })), '200', 'nobody has')
+    t.equal(describeOutcome(await signed(app, { target })), '200', 'a proxy has taken it off')
+    t.equal(describeOutcome(await signed(app, { target, sent: { target: `/shop${target}` } })), '200', 'nobody has')
     const answer = await signed(app, { target: `/shop${target}` })
-    t.equal(outcome(answer), '401 open-platform.signature-invalid')
+    t.equal(describeOutcome(answer), '401 open-platform.signature-invalid')
   }
 })
 
@@ -235,15 +247,15 @@ t.test('C-052 a nonce stays used as long as its request could be repeated', asyn
   const app = await createApp(await adminToken())
   const ahead = Math.floor(clock.now() / 1000) + 300
   const headers = headersOf(app, { timestamp: ahead })
-  t.equal(outcome(await signed(app, { headers })), '200')
+  t.equal(describeOutcome(await signed(app, { headers })), '200')
   await clock.advance(600_000)
   t.equal(
-    outcome(await signed(app, { headers })),
+    describeOutcome(await signed(app, { headers })),
     '401 open-platform.nonce-used',
     'the last moment that its timestamp counts',
   )
   await clock.advance(1)
-  t.equal(outcome(await signed(app, { headers })), '401 open-platform.timestamp-out-of-range')
+  t.equal(describeOutcome(await signed(app, { headers })), '401 open-platform.timestamp-out-of-range')
 })
 
 t.test('A25 every correctly signed request is accepted, and none with one changed bit', async (t) => {
@@ -265,7 +277,7 @@ t.test('A25 every correctly signed request is accepted, and none with one change
     ),
   })
   await fc.assert(
-    fc.asyncProperty(request, async (call) => outcome(await signed(app, call)) === '200'),
+    fc.asyncProperty(request, async (call) => describeOutcome(await signed(app, call)) === '200'),
     { numRuns: 60 },
   )
 
@@ -282,20 +294,20 @@ t.test('A25 every correctly signed request is accepted, and none with one change
       const headers = headersOf(app, call)
       if (part === 'body') {
         const answer = await signed(app, { ...call, headers, sent: { body: flip(Buffer.from(call.body), bit) } })
-        return outcome(answer) !== '200'
+        return describeOutcome(answer) !== '200'
       }
       const flipped = (written: string) => flip(Buffer.from(written), bit).toString('latin1')
       if (part === 'query') {
         const target = `${order}?${flipped('a=1&b=22')}`
         // The HTTP parser itself rejects characters that are not printable ASCII, or that end the target.
         if (!/^[!-~]+$/.test(target)) return true
-        return outcome(await signed(app, { ...call, headers, sent: { target } })) !== '200'
+        return describeOutcome(await signed(app, { ...call, headers, sent: { target } })) !== '200'
       }
       const value = flipped(headers[part] as string)
       if (!/^[ -~]+$/.test(value)) return true
-      return outcome(await signed(app, { ...call, headers: { ...headers, [part]: value } })) !== '200'
+      return describeOutcome(await signed(app, { ...call, headers: { ...headers, [part]: value } })) !== '200'
     }),
     { numRuns: 120 },
   )
-  t.equal(outcome(await signed(app, call)), '200')
+  t.equal(describeOutcome(await signed(app, call)), '200')
 })

@@ -13,7 +13,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { AppSecretEncryption } from '../src/applications/applications.ts'
 import { Authenticator } from '../src/signature/authenticator.ts'
-import { type ApiResponse, outcome, shop, startOpen } from './fixtures/product.ts'
+import { type ApiResponse, describeOutcome, shop, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
 const audits = '/api/v1/admin/iam/audits'
@@ -82,7 +82,7 @@ onEachDatabase(
       clock: manualClock(Date.UTC(2026, 0, 1, 1)),
       plugins: [shop, broken],
     })
-    t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
+    t.equal(describeOutcome(await again.signed(app)), '200', 'a new process can read the secrets')
     const kept = await stored(db, again.running)
     const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...responses.map(({ text }) => text)]
     for (const text of texts)
@@ -116,14 +116,14 @@ onSqlite(t, 'C-053 an encrypted secret can be decrypted only in its own row', as
     original.slice(0, 20),
   ]) {
     await put(one.id, sealed)
-    t.equal(outcome(await signed(one)), unusable)
+    t.equal(describeOutcome(await signed(one)), unusable)
   }
-  t.equal(outcome(await signed(other)), '200', 'others are not touched')
+  t.equal(describeOutcome(await signed(other)), '200', 'others are not touched')
   const renewed = await call('POST', `${apps}/${one.id}/rotate-secret`, admin, { graceSeconds: 0 })
-  t.equal(outcome(await signed(renewed.data)), '200', 'a new secret mends it')
+  t.equal(describeOutcome(await signed(renewed.data)), '200', 'a new secret mends it')
   const [again] = [await call('POST', `${apps}/${one.id}/rotate-secret`, admin, { graceSeconds: 0 })]
   t.not(await sealedOf(one), original)
-  t.equal(outcome(await signed(again.data)), '200')
+  t.equal(describeOutcome(await signed(again.data)), '200')
 })
 
 t.test('C-053 without the master key nothing is replaced, and with it all secrets can be read again', async (t) => {
@@ -137,14 +137,17 @@ t.test('C-053 without the master key nothing is replaced, and with it all secret
   const lost = { 'platform.system-config.master-key-file': `${db.directory}/other.key` }
   const second = await startOpen(t, db, { clock, config: lost })
   const admin = await second.login()
-  t.equal(outcome(await second.signed(app)), unusable)
-  t.equal(outcome(await second.call('POST', apps, admin, { name: 'x' })), unusable)
-  t.equal(outcome(await second.signed({ ...app, appKey: 'app_unknown' })), '401 open-platform.signature-invalid')
+  t.equal(describeOutcome(await second.signed(app)), unusable)
+  t.equal(describeOutcome(await second.call('POST', apps, admin, { name: 'x' })), unusable)
+  t.equal(
+    describeOutcome(await second.signed({ ...app, appKey: 'app_unknown' })),
+    '401 open-platform.signature-invalid',
+  )
   await second.running.stop('test')
   rmSync(`${db.directory}/other.key`, { force: true })
 
   const third = await startOpen(t, db, { clock })
-  t.equal(outcome(await third.signed(app)), '200')
+  t.equal(describeOutcome(await third.signed(app)), '200')
 })
 
 onEachDatabase(t, 'C-052 an unknown application costs the database and the mapper the same work', async (t, db) => {

@@ -101,7 +101,7 @@ export interface OutgoingHttp {
 export const outgoingHttp = service<OutgoingHttp>('outgoing-http', { from: '@plinth/outgoing-http' })
 
 /** Parses a response body as JSON. Returns `undefined` if it is not valid JSON. */
-export function jsonOf(body: string): unknown {
+export function parseJsonOrUndefined(body: string): unknown {
   // Many services return an empty body, and an exception for each would be slow.
   if (body === '') return undefined
   try {
@@ -112,14 +112,14 @@ export function jsonOf(body: string): unknown {
 }
 
 /** Properties of a JSON object. */
-export type Members = { readonly [name: string]: unknown }
+export type JsonObject = { readonly [name: string]: unknown }
 
 /** Returns true for an object that is not an array. */
-export const isMembers = (value: unknown): value is Members =>
+export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the value at a path such as `error.message` or `items.0`, or `undefined`. */
-export function memberAt(value: unknown, path: string): unknown {
+export function valueAtPath(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((part, name) => {
     return typeof part === 'object' && part !== null && Object.hasOwn(part, name) ? Reflect.get(part, name) : undefined
   }, value)

@@ -1,9 +1,9 @@
-import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
+import { adminDetail, createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
 
 export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) => [...cleanups].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
     permissionCodes.view,
   )

@@ -19,7 +19,7 @@ import {
   type RunView,
 } from './contract.ts'
 import { businessError, errorKeyOf, outcomeText, ResidualDataError } from './declarations.ts'
-import { compareModuleCodes, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
+import { compareModuleCodes, moduleStateOf, moduleView, sum, viewOfRun, withoutEmptyEntries } from './module-view.ts'
 
 interface CleanupDependencies {
   readonly cleanups: ReadonlyMap<string, QuickstartCleanup>
@@ -101,7 +101,7 @@ export class CleanupService {
       await this.#reject('confirmation', { module: 'all' }, caller)
     const modules: ResultView[] = []
     for (const [code, cleanup] of this.#modules()) modules.push(await this.#clean(code, cleanup, caller))
-    return runOf(modules)
+    return viewOfRun(modules)
   }
 
   /**
@@ -119,7 +119,7 @@ export class CleanupService {
     }
     const wrong = Object.entries(isAsPreviewed).find(([, isRight]) => !isRight)?.[0]
     if (wrong !== undefined) await this.#reject(wrong, { module: code, dataType: cleanup.dataType }, caller)
-    return runOf([await this.#clean(code, cleanup, caller)])
+    return viewOfRun([await this.#clean(code, cleanup, caller)])
   }
 
   #assertEnabled(): void {
@@ -143,7 +143,7 @@ export class CleanupService {
     const late = () => new Error(`no answer within ${previewDeadlineMs} ms`)
     const work = (signal: AbortSignal) => cleanup.preview(signal)
     try {
-      return relevant(await withinDeadline(clock, previewDeadlineMs, work, late, this.#stopping.signal))
+      return withoutEmptyEntries(await withinDeadline(clock, previewDeadlineMs, work, late, this.#stopping.signal))
     } catch (err) {
       log.error({ err, module: code }, 'the demo data of a module cannot be read')
       return undefined
@@ -176,7 +176,7 @@ export class CleanupService {
     caller: Caller,
   ): Promise<Ended> {
     if (before === undefined) return { outcome: 'failed', preview: before, errorKey: 'preview-failed' }
-    const seen = stateOf(before)
+    const seen = moduleStateOf(before)
     if (seen === 'blocked' || seen === 'clean') return { outcome: seen, preview: before }
     const { database, log } = this.#parts
     try {
@@ -192,12 +192,12 @@ export class CleanupService {
    * since the last preview.
    */
   async #remove(code: string, cleanup: QuickstartCleanup, signal: AbortSignal, caller: Caller): Promise<Ended> {
-    const preview = relevant(await cleanup.preview(signal))
-    const state = stateOf(preview)
+    const preview = withoutEmptyEntries(await cleanup.preview(signal))
+    const state = moduleStateOf(preview)
     if (state !== 'ready') return { outcome: state, preview }
     const removed = await cleanup.execute(signal)
     signal.throwIfAborted()
-    const { targets } = relevant(await cleanup.preview(signal))
+    const { targets } = withoutEmptyEntries(await cleanup.preview(signal))
     if (targets.length > 0) throw new ResidualDataError(`left: ${targets.map(({ type }) => type).join(', ')}`)
     const ended: Ended = { outcome: 'cleaned', preview, removed }
     await this.#record(code, cleanup, ended, caller)

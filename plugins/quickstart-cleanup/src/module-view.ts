@@ -41,12 +41,12 @@ export function compareModuleCodes(left: string, right: string): number {
   return (a === -1 ? knownModules.length : a) - (b === -1 ? knownModules.length : b)
 }
 
-export function relevant({ targets, blockers }: CleanupPreview): CleanupPreview {
+export function withoutEmptyEntries({ targets, blockers }: CleanupPreview): CleanupPreview {
   const isThere = ({ count }: { readonly count: number }) => count > 0
   return { targets: targets.filter(isThere), blockers: blockers.filter(isThere) }
 }
 
-export function stateOf({ targets, blockers }: CleanupPreview): Exclude<ModuleState, 'unknown'> {
+export function moduleStateOf({ targets, blockers }: CleanupPreview): Exclude<ModuleState, 'unknown'> {
   return targets.length === 0 ? 'clean' : blockers.length > 0 ? 'blocked' : 'ready'
 }
 
@@ -59,7 +59,7 @@ export function moduleView(
   locale: string,
 ): ModuleView {
   const { targets, blockers } = preview ?? { targets: [], blockers: [] }
-  const state = preview === undefined ? 'unknown' : stateOf(preview)
+  const state = preview === undefined ? 'unknown' : moduleStateOf(preview)
   return {
     moduleCode,
     moduleName: localize(displayName, locale),
@@ -74,7 +74,7 @@ export function moduleView(
   }
 }
 
-export function runOf(modules: ResultView[]): RunView {
+export function viewOfRun(modules: ResultView[]): RunView {
   const count = (...outcomes: readonly Outcome[]) => modules.filter(({ outcome }) => outcomes.includes(outcome)).length
   const failedCount = count('failed')
   const counts = { cleanedCount: count('cleaned'), failedCount, skippedCount: count('blocked', 'clean') }

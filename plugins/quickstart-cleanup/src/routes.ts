@@ -1,4 +1,4 @@
-import { bulkLimited, routesWith } from '@plinth/http'
+import { bulkRateLimit, routesWith } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import type { Caller, CleanupService } from './cleanup-service.ts'
 import { moduleParams, moduleRunBody, moduleView, overviewView, runBody, runView } from './contract.ts'
@@ -36,7 +36,7 @@ export const routes = [
   route({
     method: 'POST',
     path: root,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     summary: 'Remove the demo data of every module that allows it now',
     description:
       'Blocked modules and modules without demo data are skipped with their state. If one module fails, the others are still cleaned.',

@@ -8,8 +8,15 @@ import {
   type RateLimitStore,
   rateLimitStore,
 } from '@plinth/kernel'
-import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
-import { flattenKeyString, IdlePurge, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
+import { type BucketState, decideBucket, type QuotaDecision, toRateLimitDecision } from '@plinth/shared-store'
+import {
+  decisionsWithoutCost,
+  flattenKeyString,
+  IdlePurge,
+  type LocalStoreOptions,
+  type PurgeableStore,
+  PurgePace,
+} from './purge-pace.ts'
 import { cleanupIntervalKey, enabledKey, maxKeysKey, providerKey } from './store-keys.ts'
 
 /** A bucket. The buckets of one key with different limits or windows form a linked list. */
@@ -30,13 +37,13 @@ const stepsWhenFull = 16
  * Token buckets in the memory of this process. The limit is the capacity of a bucket. The window is the time in which
  * an empty bucket is refilled. All methods are synchronous, so each decision is atomic. Uses the monotonic clock.
  */
-export class LocalBucketStore implements RateLimitStore, Swept {
+export class LocalBucketStore implements RateLimitStore, PurgeableStore {
   readonly traits = { shared: false, algorithm: 'token-bucket' } as const
   readonly #clock: Clock
   readonly #monotonic: () => number
   readonly #pace: PurgePace
   readonly #maxKeys: number
-  readonly #onHeld: ((store: Swept) => void) | undefined
+  readonly #onHeld: ((store: PurgeableStore) => void) | undefined
   readonly #buckets = new Map<string, Bucket>()
   /** Position of the running purge. The iterator is kept, because a new one would start from the beginning. */
   #purgeAt: MapIterator<[string, Bucket]> | undefined
@@ -74,7 +81,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
 
   consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
     const looked = requests.map((request) => this.peek(request))
-    if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
+    if (!looked.every(({ allowed }) => allowed)) return decisionsWithoutCost(looked, requests)
     // Makes room before the first request takes quota, because a full store throws an error.
     this.#makeRoom(requests.filter(({ key }) => !this.#buckets.has(key)).length, this.#nowMs())
     return requests.map((request) => this.consume(request))
@@ -104,7 +111,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   }
 
   #shown(decision: QuotaDecision): RateLimitDecision {
-    return shown(decision, this.#clock.now())
+    return toRateLimitDecision(decision, this.#clock.now())
   }
 
   #find({ key, limit, windowMs }: RateLimitRequest): Bucket | undefined {
@@ -189,7 +196,7 @@ export default definePlugin({
     const maxKeys = config.get('platform.rate-limit.stores.local-token-bucket.max-keys')
     const idle = new IdlePurge(clock)
     onStop(() => idle.stop())
-    const onHeld = (store: Swept) => idle.held(store)
+    const onHeld = (store: PurgeableStore) => idle.held(store)
     contribute(rateLimitStore, name, new LocalBucketStore({ clock, cleanupInterval, maxKeys, onHeld }))
   },
 })

@@ -8,7 +8,14 @@ import {
   type RateLimitStore,
   rateLimitStore,
 } from '@plinth/kernel'
-import { flattenKeyString, IdlePurge, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
+import {
+  decisionsWithoutCost,
+  flattenKeyString,
+  IdlePurge,
+  type LocalStoreOptions,
+  type PurgeableStore,
+  PurgePace,
+} from './purge-pace.ts'
 import { cleanupIntervalKey, maxKeysKey, providerKey } from './store-keys.ts'
 
 /** Limits of one purge step. */
@@ -32,13 +39,13 @@ const none = -1
  * Windows are stored in typed arrays, with one Map from keys to slots, so that the garbage collector need not visit a
  * million objects. The windows of one key form a linked list. The wall clock is only used for display.
  */
-export class MemoryStore implements RateLimitStore, Swept {
+export class MemoryStore implements RateLimitStore, PurgeableStore {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
   readonly #clock: Clock
   readonly #monotonic: () => number
   readonly #pace: PurgePace
   readonly #maxKeys: number
-  readonly #onHeld: ((store: Swept) => void) | undefined
+  readonly #onHeld: ((store: PurgeableStore) => void) | undefined
 
   readonly #slots = new Map<string, number>()
   #keys: string[] = []
@@ -76,7 +83,7 @@ export class MemoryStore implements RateLimitStore, Swept {
   consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
     const nowMs = this.#nowMs()
     const looked = requests.map((request) => this.#decide(request, nowMs, false))
-    if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
+    if (!looked.every(({ allowed }) => allowed)) return decisionsWithoutCost(looked, requests)
     // Makes room before the first request takes quota, because a full store throws an error.
     this.#makeRoom(requests.filter((request) => this.#find(request) === none).length, nowMs)
     return requests.map((request) => this.consume(request))
@@ -269,7 +276,7 @@ export default definePlugin({
     const maxKeys = config.get('platform.rate-limit.stores.memory.max-keys')
     const idle = new IdlePurge(clock)
     onStop(() => idle.stop())
-    const onHeld = (store: Swept) => idle.held(store)
+    const onHeld = (store: PurgeableStore) => idle.held(store)
     contribute(rateLimitStore, name, new MemoryStore({ clock, cleanupInterval, maxKeys, onHeld }))
   },
 })

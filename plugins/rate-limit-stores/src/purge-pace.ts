@@ -7,7 +7,7 @@ const passPauseMs = 300_000
 const stepPauseMs = 20
 
 /** A store whose expired entries are removed. */
-export interface Swept {
+export interface PurgeableStore {
   /** Number of stored entries, including expired ones. */
   readonly size: number
   /** Runs one short step of a pass over all entries. Returns false when the pass is complete. */
@@ -30,7 +30,7 @@ export class IdlePurge {
   }
 
   /** Must be called when an entry is stored. Starts the sweep unless it runs or was stopped. */
-  held(swept: Swept): void {
+  held(swept: PurgeableStore): void {
     if (this.#runs) return
     this.#runs = true
     void this.#outside(() => this.#run(swept))
@@ -41,7 +41,7 @@ export class IdlePurge {
     this.#ended.abort()
   }
 
-  async #run(swept: Swept): Promise<void> {
+  async #run(swept: PurgeableStore): Promise<void> {
     while (swept.size > 0) {
       await this.#pause(passPauseMs)
       while (!this.#ended.signal.aborted && swept.sweep()) await this.#pause(stepPauseMs)
@@ -56,7 +56,7 @@ export class IdlePurge {
 }
 
 /** Returns the decisions of a joint call that takes nothing, with the remaining quota before the cost. */
-export function untouched(
+export function decisionsWithoutCost(
   looked: readonly RateLimitDecision[],
   requests: readonly RateLimitRequest[],
 ): RateLimitDecision[] {
@@ -84,7 +84,7 @@ export interface LocalStoreOptions {
   readonly cleanupInterval: number
   /** Maximum number of stored entries, from 1 to 2^24 - 1, the maximum size of a Map. */
   readonly maxKeys: number
-  readonly onHeld?: (store: Swept) => void
+  readonly onHeld?: (store: PurgeableStore) => void
 }
 
 /** A running purge executes one short step every 32 calls, so that no call has to wait for a whole purge. */

@@ -1,11 +1,11 @@
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import type { JsonValue, RateLimitRequest } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
-import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
+import { skipRedis, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { consumer } from './fixtures/processes.ts'
-import { type StoreName, underWay } from './fixtures/product.ts'
+import { startConsumerProcess } from './fixtures/processes.ts'
+import { concurrentCalls, type StoreName } from './fixtures/product.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
 const names: readonly StoreName[] = ['shared-window', 'shared-bucket']
@@ -16,8 +16,8 @@ const timeout = 600_000
 /** Runs two instances under load that together call more often than the limit allows. */
 async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: boolean): Promise<void> {
   const of: RateLimitRequest = { key: `shared:${name}:${kill}`, limit: 300, windowMs, cost: 1 }
-  const first = consumer(t, config, name, of, 400)
-  const second = consumer(t, config, name, of, 400)
+  const first = startConsumerProcess(t, config, name, of, 400)
+  const second = startConsumerProcess(t, config, name, of, 400)
   for (const { ready } of [first, second]) await ready()
   for (const { tell } of [first, second]) tell()
   if (kill) {
@@ -30,7 +30,7 @@ async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: b
   t.equal(second.isFinished, true, 'who was not killed finished')
   t.equal(second.failed, 0, 'and saw no error')
   // Calls whose result was lost may have been counted.
-  const lost = kill ? underWay + first.failed : 0
+  const lost = kill ? concurrentCalls + first.failed : 0
   t.ok(total <= 300 && total >= 300 - lost, `${total} of 300 passed, ${lost} may be lost`)
 }
 
@@ -51,7 +51,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
 
 /** Starts a Redis server for this test. Returns the configuration of products that use it. */
 async function redisOf(t: Test) {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   t.teardown(() => redis.drop())
   const client = new Redis({ port: redis.port })
@@ -79,7 +79,10 @@ t.test(
     const { redis, client, config: patient } = await redisOf(t)
     const config = { ...patient, 'platform.cache.command-timeout': '2s' }
     const of: RateLimitRequest = { key: 'paused', limit: 2000, windowMs, cost: 1 }
-    const both = [consumer(t, config, 'shared-window', of, null), consumer(t, config, 'shared-window', of, null)]
+    const both = [
+      startConsumerProcess(t, config, 'shared-window', of, null),
+      startConsumerProcess(t, config, 'shared-window', of, null),
+    ]
     for (const { ready } of both) await ready()
     for (const { tell } of both) tell()
     await until(() => both.every(({ passed }) => passed > 20), 'both are under way')
@@ -110,7 +113,7 @@ t.test(
     const { redis, config } = await redisOf(t)
     for (const name of names) {
       const of: RateLimitRequest = { key: `emptied:${name}`, limit: 200, windowMs, cost: 1 }
-      const both = [consumer(t, config, name, of, null), consumer(t, config, name, of, null)]
+      const both = [startConsumerProcess(t, config, name, of, null), startConsumerProcess(t, config, name, of, null)]
       const total = () => both.reduce((sum, { passed }) => sum + passed, 0)
       for (const { ready } of both) await ready()
       for (const { tell } of both) tell()

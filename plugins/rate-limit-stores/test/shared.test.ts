@@ -4,7 +4,7 @@ import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, type RateLimitRequest, type RateLimitStore, rateLimitStore, systemClock } from '@plinth/kernel'
 import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
 import { rejectsWith, until } from '@plinth/kernel/testing'
-import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
+import { skipRedis, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { type StoreName, startInstance, storeOf } from './fixtures/product.ts'
@@ -68,7 +68,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
 }
 
 t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   t.teardown(() => redis.drop())
   const keyPrefix = 'limits'

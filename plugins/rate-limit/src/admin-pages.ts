@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, measuredChart } from '@plinth/admin'
+import { adminAttention, adminDetail, metricChart } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const limiterPage = adminDetail('getAdminRateLimitOperations', (it) => ({
@@ -79,14 +79,14 @@ const rejected = {
 
 /** Charts of the decisions. The overview shows rejections, the page shows all decisions by store. */
 export const limitCharts = [
-  measuredChart({
+  metricChart({
     id: 'rate-limit.refused',
     title: text('Rejected by rate limits', '限流拒绝'),
     order: 30,
     metric,
     lines: [rejected],
   }),
-  measuredChart({
+  metricChart({
     id: 'rate-limit.outcomes',
     title: text('Decisions by store', '各存储的限流结果'),
     lead: text('Results of the calls that a rate limit applies to.', '适用限流的调用的判定结果。'),

@@ -10,7 +10,12 @@ import {
 import type { LimitRule, RateLimitResult } from './contract.ts'
 import { rateLimitError, storeUnavailable } from './declarations.ts'
 import type { DenyCache } from './deny-cache.ts'
-import { type Counts, type OutcomeSums, type StoreWatch, zeroOutcomeCounts } from './limiter-metrics.ts'
+import {
+  type LimiterCounters,
+  type OutcomeCounts,
+  type StoreFailureWatch,
+  zeroOutcomeCounts,
+} from './limiter-metrics.ts'
 import { checkKey, shortenKey } from './request-rules.ts'
 import type { StoreCalls } from './store-calls.ts'
 
@@ -83,10 +88,10 @@ export interface DeciderDependencies {
   readonly stores: ReadonlyMap<string, RateLimitStore>
   readonly settings: LimiterSettings
   readonly clock: Clock
-  readonly counts: Counts
+  readonly counts: LimiterCounters
   readonly denials: DenyCache
   readonly calls: StoreCalls
-  readonly watch: StoreWatch
+  readonly watch: StoreFailureWatch
 }
 
 export type Operation = 'consume' | 'peek'
@@ -99,7 +104,7 @@ export interface ResolvedRule {
   readonly isShared: boolean
   /** True if the store ends its calls at their deadline itself. */
   readonly endsCalls: boolean
-  readonly outcomes: OutcomeSums
+  readonly outcomes: OutcomeCounts
   readonly limit: number
   readonly windowMs: number
   readonly policy: FailurePolicy
@@ -113,7 +118,7 @@ type Decided = RateLimitDecision | Promise<RateLimitResult>
 
 interface KnownStore {
   readonly store: RateLimitStore | undefined
-  readonly outcomes: OutcomeSums
+  readonly outcomes: OutcomeCounts
 }
 
 /**
@@ -131,9 +136,9 @@ export const fallbackStoreKey = (storeName: string, key: string) => `${storeName
  * Decides one request (document 1 of the specification, "Processing order"). A synchronous result of a store stays
  * synchronous, because a promise costs more than a decision in memory.
  */
-export class Decider {
+export class RateLimitDecider {
   readonly #parts: DeciderDependencies
-  readonly #watch: StoreWatch
+  readonly #watch: StoreFailureWatch
   readonly #denials: DenyCache
   readonly #monotonic: () => number
   readonly #keys: CompleteKeys

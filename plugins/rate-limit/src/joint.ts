@@ -1,10 +1,10 @@
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
 import type { JointResult, RateLimitResult } from './contract.ts'
 import {
-  type Decider,
   type DeciderDependencies,
   isLimiting,
   type LimitingRule,
+  type RateLimitDecider,
   type ResolvedRule,
   resultOf,
 } from './decision.ts'
@@ -46,9 +46,9 @@ class StoreFailure extends Error {
 /** Decides several requests together: all take their costs, or none does. */
 export class JointRequestDecider {
   readonly #parts: DeciderDependencies
-  readonly #decider: Decider
+  readonly #decider: RateLimitDecider
 
-  constructor(parts: DeciderDependencies, decider: Decider) {
+  constructor(parts: DeciderDependencies, decider: RateLimitDecider) {
     this.#parts = parts
     this.#decider = decider
   }

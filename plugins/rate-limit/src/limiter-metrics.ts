@@ -28,7 +28,7 @@ interface StoreFailureState {
  * then, the failed key is not sent to the store. If the test fails too, no calls are sent until a test in the
  * background succeeds, so that callers need not wait. Logs the start and the end of a failure once.
  */
-export class StoreWatch {
+export class StoreFailureWatch {
   readonly #parts: StoreWatchDependencies
   readonly #troubled = new Map<string, StoreFailureState>()
   readonly #toldAt = new Map<string, number>()
@@ -97,28 +97,28 @@ export class StoreWatch {
 type Outcome = 'allowed' | 'rejected' | 'unlimited'
 
 /** Counts of one store, which decisions increment directly. */
-export type OutcomeSums = Record<Outcome, number>
+export type OutcomeCounts = Record<Outcome, number>
 
 /** Counters of the limiter. Their labels are limited in number and contain no data of callers. */
-export interface Counts {
-  outcomesOf(store: string): OutcomeSums
+export interface LimiterCounters {
+  outcomesOf(store: string): OutcomeCounts
   /** Counts a decision that was made without the requested store. */
   degraded(store: string, policy: FailurePolicy): void
   /** Counts a request that a limit in shadow mode would have denied. */
   shadowed(store: string): void
 }
 
-export const zeroOutcomeCounts = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimited: 0 })
+export const zeroOutcomeCounts = (): OutcomeCounts => ({ allowed: 0, rejected: 0, unlimited: 0 })
 
 /** For a product without metrics. */
-export const noCounts: Counts = { outcomesOf: zeroOutcomeCounts, degraded: () => {}, shadowed: () => {} }
+export const noopCounters: LimiterCounters = { outcomesOf: zeroOutcomeCounts, degraded: () => {}, shadowed: () => {} }
 
 /**
  * Returns the counters of `platform.rate.limit.requests` (document 1 of the specification, "Events" 3) and more
  * counters for operators. Counting is one addition. The registry receives the sums when it is read.
  */
-export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
-  const outcomes = new Map<string, OutcomeSums>()
+export function limiterMetrics(registry: Registry): LimiterCounters & { stop(): void } {
+  const outcomes = new Map<string, OutcomeCounts>()
   const degraded = new Map<string, Partial<Record<FailurePolicy, number>>>()
   const shadowed = new Map<string, { shadowed: number }>()
   const counters = [

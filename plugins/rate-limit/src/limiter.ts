@@ -1,17 +1,17 @@
 import type { ConsumeRequest, DeclaredLimit, JointResult, LimitRule, RateLimiter, RateLimitResult } from './contract.ts'
 import {
-  Decider,
   type DeciderDependencies,
   defaultStoreKey,
   fallbackStoreKey,
   fallbackStoreName,
   type LimiterSettings,
   type Operation,
+  RateLimitDecider,
   type ResolvedRule,
 } from './decision.ts'
 import { storeUnavailable, tooManyRequests } from './declarations.ts'
 import { JointRequestDecider } from './joint.ts'
-import { checkCost, checkRequest, checkRule, requestOf } from './request-rules.ts'
+import { checkCost, checkRequest, checkRule, toConsumeRequest } from './request-rules.ts'
 
 interface LimiterDependencies extends DeciderDependencies {
   readonly addressKey: (address: string) => string
@@ -20,12 +20,12 @@ interface LimiterDependencies extends DeciderDependencies {
 /** The limiter for other plugins. Checks requests, then decides them. */
 export class StoreRateLimiter implements RateLimiter {
   readonly #parts: LimiterDependencies
-  readonly #decider: Decider
+  readonly #decider: RateLimitDecider
   readonly #joint: JointRequestDecider
 
   constructor(parts: LimiterDependencies) {
     this.#parts = parts
-    this.#decider = new Decider(parts)
+    this.#decider = new RateLimitDecider(parts)
     this.#joint = new JointRequestDecider(parts, this.#decider)
   }
 
@@ -104,7 +104,7 @@ export class StoreRateLimiter implements RateLimiter {
     window?: number | string,
   ): Promise<RateLimitResult> {
     try {
-      const requested = typeof first === 'string' ? requestOf(first, maxAttempts, window) : first
+      const requested = typeof first === 'string' ? toConsumeRequest(first, maxAttempts, window) : first
       checkRequest(requested)
       return this.#decider.promise(this.#decider.resolve(requested), requested.key, requested.cost ?? 1, operation)
     } catch (error) {
@@ -116,13 +116,13 @@ export class StoreRateLimiter implements RateLimiter {
 /** A declared limit. It resolves its rule once, and again when a setting has changed. */
 class StoreDeclaredLimit implements DeclaredLimit {
   readonly #limiter: RateLimiter
-  readonly #decider: Decider
+  readonly #decider: RateLimitDecider
   readonly #settings: LimiterSettings
   readonly #declared: LimitRule
   #rule: ResolvedRule
   #revision: number
 
-  constructor(limiter: RateLimiter, decider: Decider, settings: LimiterSettings, declared: LimitRule) {
+  constructor(limiter: RateLimiter, decider: RateLimitDecider, settings: LimiterSettings, declared: LimitRule) {
     checkRule(declared)
     this.#limiter = limiter
     this.#decider = decider

@@ -4,14 +4,14 @@ import type { Static } from 'typebox'
 import { fallbackStoreName } from './decision.ts'
 import { messages, permissionCodes } from './declarations.ts'
 import { draftHeaders, limitHeaders } from './guard.ts'
-import type { StoreWatch } from './limiter-metrics.ts'
+import type { StoreFailureWatch } from './limiter-metrics.ts'
 import type { LiveSettings } from './settings.ts'
 
 interface OperationsDependencies {
   readonly stores: ReadonlyMap<string, RateLimitStore>
   readonly settings: LiveSettings
   readonly annotationEnabled: boolean
-  readonly watch: StoreWatch
+  readonly watch: StoreFailureWatch
   readonly server: Pick<HttpServer, 'clientIpRules' | 'hasMetrics'>
 }
 

@@ -9,7 +9,7 @@ import { businessError, messages, permissions } from './declarations.ts'
 import { DenyCache } from './deny-cache.ts'
 import { createAddressKeyFunction, identityOf, rateLimitGuard } from './guard.ts'
 import { StoreRateLimiter } from './limiter.ts'
-import { limiterMetrics, noCounts, StoreWatch } from './limiter-metrics.ts'
+import { limiterMetrics, noopCounters, StoreFailureWatch } from './limiter-metrics.ts'
 import { operations } from './operations.ts'
 import { RouteLimitRegistry } from './route-limits.ts'
 import { liveSettings } from './settings.ts'
@@ -32,7 +32,7 @@ export default definePlugin({
     const stores = contributions(rateLimitStore)
     const settings = liveSettings(config, (name) => limiter.checkStore(name, defaultStoreKey))
     const calls = new StoreCalls(clock, () => settings.storeDeadlineMs)
-    const watch = new StoreWatch({ clock, log, calls, keyPrefix: settings.keyPrefix })
+    const watch = new StoreFailureWatch({ clock, log, calls, keyPrefix: settings.keyPrefix })
     onStop(() => watch.stop())
     const counter = services.metrics === undefined ? undefined : limiterMetrics(services.metrics)
     if (counter !== undefined) onStop(counter.stop)
@@ -42,7 +42,7 @@ export default definePlugin({
       settings,
       clock,
       watch,
-      counts: counter ?? noCounts,
+      counts: counter ?? noopCounters,
       calls,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
       // Without the HTTP server, which declares the configuration key of the prefix length, the default applies.

@@ -27,7 +27,7 @@ export function checkKey(key: string): void {
  * @param window milliseconds, or a duration such as "1m"
  * @throws RangeError for a missing argument or an invalid duration
  */
-export function requestOf(key: string, maxAttempts?: number, window?: number | string): ConsumeRequest {
+export function toConsumeRequest(key: string, maxAttempts?: number, window?: number | string): ConsumeRequest {
   const windowMs = typeof window === 'string' ? parseDuration(window) : window
   if (windowMs === undefined || maxAttempts === undefined) {
     throw new RangeError('Rate limit: pass key, maxAttempts and window (milliseconds, or a duration such as "1m")')

@@ -2,7 +2,7 @@ import { http, type KeyStrategy, type RateLimited } from '@plinth/http'
 import { rejectsWith } from '@plinth/kernel/testing'
 import { type IdentityResolver, rateLimiter } from '@plinth/rate-limit'
 import t from 'tap'
-import { hex, startRoutes } from './fixtures/limited-routes.ts'
+import { sha256Hex, startRoutes } from './fixtures/limited-routes.ts'
 
 t.test(
   'C-022 C-023 C-024 R-043 R-048 R-060 R-061 R-062 R-063 R-064 a denial is code "429" with HTTP status 200',
@@ -57,7 +57,7 @@ t.test('R-024 R-040 R-045 R-051 the default key is the route pattern and the has
     '200',
     'methods are apart',
   )
-  t.equal(keys[0], `rate-limit:web:GET:/api/v1/x/items/:id:${hex('203.0.113.1')}`)
+  t.equal(keys[0], `rate-limit:web:GET:/api/v1/x/items/:id:${sha256Hex('203.0.113.1')}`)
   for (const key of keys) t.notMatch(key, /203\.0\.113/, 'no clear address in a key')
 })
 
@@ -66,7 +66,7 @@ t.test('R-024 the prefix of declared keys can be changed', async (t) => {
   const { call, keys, running } = await startRoutes(t, { limits: { things: {} }, config: prefix })
   await call('things')
   await running.service(rateLimiter).consume({ key: 'orders' })
-  const declared = `rate-limit:shop-front:GET:/api/v1/x/things:${hex('203.0.113.1')}`
+  const declared = `rate-limit:shop-front:GET:/api/v1/x/things:${sha256Hex('203.0.113.1')}`
   t.same(keys, [declared, 'rate-limit:orders'], 'it precedes declarative keys, and those alone')
 })
 
@@ -97,7 +97,7 @@ t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares the quota as document
       keys.every((key) => key.startsWith('rate-limit:web:group') && !/ada|bob|203\.0/.test(key)),
       'nobody is named',
     )
-    if (keyStrategy === 'USER') t.equal(keys[0], `rate-limit:web:group:${hex('ada')}`)
+    if (keyStrategy === 'USER') t.equal(keys[0], `rate-limit:web:group:${sha256Hex('ada')}`)
   }
   const { call, keys } = await startRoutes(t, {
     limits: { mine: { maxAttempts: 1, keyStrategy: 'USER' }, all: { maxAttempts: 1, keyStrategy: 'GLOBAL' } },
@@ -105,7 +105,7 @@ t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares the quota as document
   })
   t.equal((await call('mine')).code, '200')
   t.equal((await call('mine', { from: '203.0.113.2', headers: { 'x-user': ' ' } })).code, '429', 'anonymous is shared')
-  t.equal(keys[0], `rate-limit:web:${hex('anonymous')}`)
+  t.equal(keys[0], `rate-limit:web:${sha256Hex('anonymous')}`)
   await call('all')
   t.equal(keys.at(-1), 'rate-limit:web:GET:/api/v1/x/all', 'never one key for everything')
 })

@@ -2,7 +2,7 @@ import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import memory from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
-import { allow, startLimiter, storePlugin } from './fixtures/limiter.ts'
+import { allowConsume, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 t.test('R-001 R-010 R-011 a declared limit decides like the same rule in single requests', async (t) => {
   const whole = (min: number, max: number) => fc.option(fc.integer({ min, max }), { nil: undefined })
@@ -80,7 +80,7 @@ t.test('R-015 an unusable declaration is rejected when it is made', async (t) =>
 })
 
 t.test('R-017 R-020 live changes apply to the defaults of a declaration', async (t) => {
-  const spy = storePlugin('spy', allow)
+  const spy = storePlugin('spy', allowConsume)
   const { limiter, running } = await startLimiter(t, [memory, spy.plugin])
   const apply = (values: Record<string, string | number | boolean>) =>
     running.config.apply(

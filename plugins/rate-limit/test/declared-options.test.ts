@@ -1,7 +1,7 @@
 import type { RateLimited } from '@plinth/http'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
-import { hex, startRoutes } from './fixtures/limited-routes.ts'
+import { sha256Hex, startRoutes } from './fixtures/limited-routes.ts'
 
 t.test(
   'R-046 a limit on a path applies to all routes below it; a limit of the route has priority, then the longest path',
@@ -18,7 +18,7 @@ t.test(
     t.equal(await limitOf('a/own'), '9')
     t.equal(await limitOf('ab'), undefined, 'a path ends at a slash')
     t.same(
-      keys.map((key) => key.replace(hex('203.0.113.1'), 'me')),
+      keys.map((key) => key.replace(sha256Hex('203.0.113.1'), 'me')),
       ['GET:/api/v1/x/a', 'POST:/api/v1/x/a', 'GET:/api/v1/x/a/b', 'GET:/api/v1/x/a/b/:id', 'GET:/api/v1/x/a/own'].map(
         (route) => `rate-limit:web:${route}:me`,
       ),
@@ -128,7 +128,7 @@ t.test('R-102 an IPv6 network is one caller, and its size is configurable', asyn
   t.equal(await code(single.call, '2001:db8::1'), '200')
   t.equal(await code(single.call, '2001:db8::2'), '200')
   t.equal(await code(single.call, '2001:DB8:0:0::1'), '429', 'one address in two spellings')
-  t.equal(single.keys[0], `rate-limit:web:GET:/api/v1/x/things:${hex('2001:db8::1')}`)
+  t.equal(single.keys[0], `rate-limit:web:GET:/api/v1/x/things:${sha256Hex('2001:db8::1')}`)
   const { call, keys } = await startRoutes(t, { limits })
   t.equal(await code(call, '2001:db8::1'), '200')
   t.equal(await code(call, '2001:db8::ffff:1:2'), '429')

@@ -4,7 +4,7 @@ import { rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t from 'tap'
 import { startRoutes } from './fixtures/limited-routes.ts'
-import { allow, remoteStore, startLimiter, storePlugin } from './fixtures/limiter.ts'
+import { allowConsume, remoteStore, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 const prefix = 'platform.rate-limit.'
 /** Removes the prefix from the keys, because the test limiter expects names without it. */
@@ -92,7 +92,7 @@ t.test('the default store is used', async (t) => {
   const [counts] = await assertKeyEffect(t, 'platform.rate-limit.default-store', {
     changed: 'other',
     observe: async (values) => {
-      const other = storePlugin('other', allow)
+      const other = storePlugin('other', allowConsume)
       const { limiter } = await startLimiter(t, [memory, other.plugin], withoutPrefix(values))
       await limiter.consume({ key: 'k' })
       return other.asked.length

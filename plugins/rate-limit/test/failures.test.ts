@@ -4,7 +4,7 @@ import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t, { type Test } from 'tap'
-import { allow, remoteStore, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'
+import { allowConsume, nextEventLoopTick, remoteStore, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 const unavailable = { name: 'BusinessError', code: '503', reason: 'rate-limit.store-unavailable' }
 
@@ -73,7 +73,7 @@ t.test('after its first failure a store is not called until a check in the backg
   await consume()
   remote.become('failing')
   await consume()
-  await turn()
+  await nextEventLoopTick()
   const asked = remote.calls.length
   for (let call = 0; call < 50; call++) await consume({ key: `k${call}` })
   t.equal(remote.calls.length, asked, 'nobody waits for it')
@@ -97,7 +97,7 @@ t.test('after its first failure a store is not called until a check in the backg
   )
   remote.become('failing')
   await consume({ key: 'other' })
-  await turn()
+  await nextEventLoopTick()
   t.equal(lines.filter(({ level }) => level === 50).length, 2, 'and again for the next time')
   t.equal(clock.sleepers > 0, true)
 })
@@ -147,9 +147,9 @@ t.test('a signal aborts at the deadline of its own call, not of another call', a
     'sometimes-slow',
     (request, context) => {
       if (request.key.endsWith('signal')) signals.push(context?.signal)
-      return request.key.endsWith('slow') ? new Promise(() => {}) : allow(request)
+      return request.key.endsWith('slow') ? new Promise(() => {}) : allowConsume(request)
     },
-    { peek: allow },
+    { peek: allowConsume },
   )
   const set = { 'default-store': 'sometimes-slow', 'failure-policy': 'closed' }
   const { limiter } = await startLimiter(t, [store.plugin], set, clock)
@@ -179,9 +179,9 @@ t.test('the store gets the signal of the deadline when it reads it, also after t
       await new Promise((resolve) => clock.sleep(400).then(() => resolve(undefined)))
       seen.push(context?.signal)
       over.push(context?.isOver?.())
-      return allow(request)
+      return allowConsume(request)
     },
-    { peek: allow },
+    { peek: allowConsume },
   )
   const clock = manualClock()
   const { limiter } = await startLimiter(t, [asking.plugin], { 'default-store': 'asking' }, clock)
@@ -205,7 +205,7 @@ t.test('a local store that rejects one call is called for the next, and the log 
     'full',
     (request) => {
       if (request.key.endsWith('new')) throw new Error('max-keys')
-      return allow(request)
+      return allowConsume(request)
     },
     { traits: { shared: false, algorithm: 'fixed-window' } },
   )
@@ -272,7 +272,7 @@ t.test('only the log contains the error of the store', async (t) => {
     (thrown) => thrown,
   )
   t.notMatch(`${error.message} ${JSON.stringify(error)}`, 's3cr3t')
-  await turn()
+  await nextEventLoopTick()
   t.equal(lines.filter(({ err }) => err?.message.includes('refused')).length, 1)
   t.notMatch(JSON.stringify(lines), 'login:ada', 'no key in the log')
 })
@@ -305,7 +305,7 @@ t.test(
     const isBroken = (key: string) => key.endsWith(':broken')
     const { asked, plugin } = storePlugin('remote', (request) => {
       if (isBroken(request.key)) throw broken
-      return allow(request)
+      return allowConsume(request)
     })
     const { limiter, lines, running } = await startLimiter(
       t,
@@ -327,7 +327,7 @@ t.test(
           allowed: true,
         },
       )
-      await turn()
+      await nextEventLoopTick()
       t.match(await consume(`fine-${round}`), { allowed: true }, 'and afterwards')
     }
     await rejectsWith(

@@ -5,7 +5,7 @@ import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
-import { allow, startLimiter, storePlugin } from './fixtures/limiter.ts'
+import { allowConsume, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 t.test(
   'R-001 R-003 R-004 R-005 R-007 R-010 R-021 consume takes quota and returns a result, also for a denial',
@@ -140,8 +140,8 @@ t.test('peek takes nothing, reset returns everything', async (t) => {
 })
 
 t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager adds defaults and selects the store', async (t) => {
-  const spy = storePlugin('spy', allow)
-  const other = storePlugin('other', async (request) => allow(request))
+  const spy = storePlugin('spy', allowConsume)
+  const other = storePlugin('other', async (request) => allowConsume(request))
   const { limiter, running } = await startLimiter(t, [spy.plugin, other.plugin, memory])
   await limiter.consume({ key: 'a' })
   t.same(spy.asked, [], 'the default store is memory')
@@ -175,7 +175,7 @@ t.test('R-015 an unknown store is a clear error, at the start and in a call', as
 })
 
 t.test('R-006 R-017 R-020 unlimited and disabled limits never call the store', async (t) => {
-  const spy = storePlugin('spy', allow)
+  const spy = storePlugin('spy', allowConsume)
   const spied = { 'default-store': 'spy' }
   const unlimited = { allowed: true, key: 'rate-limit:a', limit: 0, remaining: Number.MAX_SAFE_INTEGER, retryAfter: 0 }
   const on = await startLimiter(t, [spy.plugin], spied)
@@ -192,7 +192,7 @@ t.test('R-006 R-017 R-020 unlimited and disabled limits never call the store', a
 })
 
 t.test('invalid arguments are rejected before a store is called, and change nothing', async (t) => {
-  const spy = storePlugin('spy', allow)
+  const spy = storePlugin('spy', allowConsume)
   const { limiter } = await startLimiter(t, [spy.plugin], { 'default-store': 'spy' })
   const bad = fc.oneof(
     fc.record({
@@ -221,7 +221,7 @@ t.test('invalid arguments are rejected before a store is called, and change noth
 t.test(
   'no key makes a store fail: half a surrogate pair is hashed, and too many joint limits are rejected',
   async (t) => {
-    const spy = storePlugin('spy', allow)
+    const spy = storePlugin('spy', allowConsume)
     const { limiter } = await startLimiter(t, [spy.plugin], { 'default-store': 'spy' })
     for (const key of ['\ud800', 'a\udc00b'])
       t.match((await limiter.consume({ key })).key, /^rate-limit:sha256:[0-9a-f]{64}$/)
@@ -266,7 +266,7 @@ t.test('a late result changes nothing, and a result in time leaves no timer', as
 })
 
 t.test('R-066 R-067 R-068 R-069 outcomes are counted per store, with no other tag', async (t) => {
-  const spy = storePlugin('spy', allow)
+  const spy = storePlugin('spy', allowConsume)
   const { limiter, registry, running } = await startLimiter(t, [memory, spy.plugin])
   const email = 'ada@example.com'
   for (let call = 0; call < 5; call++) await limiter.consume({ key: email, maxAttempts: 3 })

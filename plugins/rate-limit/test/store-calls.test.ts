@@ -2,7 +2,7 @@ import type { StoreContext } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { StoreCalls } from '../src/store-calls.ts'
-import { allow, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'
+import { allowConsume, nextEventLoopTick, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 t.test('a store that ends its calls itself gets one deadline for all calls of a millisecond', async (t) => {
   const contexts = new Set<StoreContext | undefined>()
@@ -11,10 +11,10 @@ t.test('a store that ends its calls itself gets one deadline for all calls of a 
     'ending',
     (request, context) => {
       contexts.add(context)
-      if (request.key.endsWith('quick')) return Promise.resolve(allow(request))
+      if (request.key.endsWith('quick')) return Promise.resolve(allowConsume(request))
       return new Promise((_, reject) => context?.onEnd?.(reject))
     },
-    { peek: allow, traits: { shared: true, algorithm: 'fixed-window', endsCalls: true } },
+    { peek: allowConsume, traits: { shared: true, algorithm: 'fixed-window', endsCalls: true } },
   )
   const set = { 'default-store': 'ending', 'failure-policy': 'closed' }
   const { limiter } = await startLimiter(t, [store.plugin], set, clock)
@@ -61,9 +61,9 @@ t.test('a call that shares a deadline with others ends with it, although later c
   await clock.advance(149)
   early.onEnd(note('early'))
   await clock.advance(1)
-  await turn()
+  await nextEventLoopTick()
   t.same(ended, ['early'])
   await clock.advance(100)
-  await turn()
+  await nextEventLoopTick()
   t.same(ended, ['early', 'late'])
 })

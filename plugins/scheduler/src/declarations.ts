@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/admin'
+import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { defineBusinessErrors, localize, type PermissionDeclaration } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import en from './messages/en.json' with { type: 'json' }
@@ -35,7 +35,7 @@ export const permissions: readonly PermissionDeclaration[] = [
 ]
 
 export const taskLabels = (tasks: readonly BoundScheduledTask[]): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) => tasks.map(({ name, displayName }) => ({ id: name, name: localize(displayName, locale) })),
     permissionCodes.taskView,
   )

@@ -1,5 +1,5 @@
 import { adminPages, attention, labelSources } from '@plinth/admin'
-import { engineOf, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/coordination'
+import { createEngine, leaseTimeLimits, RunEngine, verifyEngine, WakeUpSignal } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
@@ -18,7 +18,7 @@ import { routes } from './routes.ts'
 import { SchedulerService } from './scheduler-service.ts'
 import { TaskDispatch, UnchangedTaskWatch } from './task-dispatch.ts'
 import { TaskRows, taskData } from './task-rows.ts'
-import { createRunMetrics, failureEvents, TaskRunner } from './task-runner.ts'
+import { createFailurePublisher, createRunMetrics, TaskRunner } from './task-runner.ts'
 
 /**
  * Runs the scheduled tasks of all plugins, each on one instance at a time (requirements K-011, K-018; decision A11).
@@ -51,14 +51,14 @@ export default definePlugin({
     const { clock } = db
     const tasks = services.declaredTasks.scheduledTasks
     const leaseMs = config.get('platform.scheduler.lease')
-    const times = leaseTimes(leaseMs)
+    const times = leaseTimeLimits(leaseMs)
     const rows = new TaskRows(db, clock, instanceName())
     const redis = services.sharedStore?.redis
     const about = { subject: 'scheduled tasks', clock, log }
 
     let worker: RunEngine | undefined
     const wake = () => worker?.wake()
-    const wakeUp = new WakeUp({ ...about, messages: services.sharedStore, channel: 'scheduler.wake-up', wake })
+    const wakeUp = new WakeUpSignal({ ...about, messages: services.sharedStore, channel: 'scheduler.wake-up', wake })
     const service = new SchedulerService({ tasks, rows, db, clock, leaseMs, onChanged: () => wakeUp.send() })
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
@@ -86,11 +86,11 @@ export default definePlugin({
       redact,
       metrics: counts,
       onEnded: wake,
-      publishFailure: services.events && failureEvents(services.events, db),
+      publishFailure: services.events && createFailurePublisher(services.events, db),
       historySize: () => config.get('platform.scheduler.history.size'),
     })
     const { runs } = runner
-    const engine = engineOf({
+    const engine = createEngine({
       engine: config.get('platform.scheduler.engine'),
       server: redis,
       queueName: 'scheduler',

@@ -1,4 +1,4 @@
-import { type Engine, type LeasedRuns, LeaseWatch } from '@plinth/coordination'
+import { type Engine, type LeasedRuns, UnchangedRowWatch } from '@plinth/coordination'
 import type { DatabaseClock } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
@@ -15,12 +15,12 @@ type NextAction = { readonly action: 'run' | 'take-away' } | { readonly action: 
  */
 export class UnchangedTaskWatch {
   readonly #clock: Clock
-  readonly #leases: LeaseWatch<string>
+  readonly #leases: UnchangedRowWatch<string>
 
   /** @param lapseMs time in milliseconds without a change after which a lease expires */
   constructor(clock: Clock, { lapseMs }: { readonly lapseMs: number }) {
     this.#clock = clock
-    this.#leases = new LeaseWatch(clock, lapseMs)
+    this.#leases = new UnchangedRowWatch(clock, lapseMs)
   }
 
   /**

@@ -1,4 +1,4 @@
-import { LeasedRun, LeasedRuns, type LeaseTimes } from '@plinth/coordination'
+import { LeasedRun, LeasedRuns, type LeaseTimeLimits } from '@plinth/coordination'
 import { type Database, type DatabaseClock, exactInteger } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import { errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
@@ -11,7 +11,7 @@ import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
 /** Publishes the failure of a run. Must be called in the transaction that records it. */
 type PublishFailure = (claim: Claim, error: string) => Promise<void>
 
-export function failureEvents(bus: Events, db: Database): PublishFailure {
+export function createFailurePublisher(bus: Events, db: Database): PublishFailure {
   return async ({ key: task, startedAt }, error) => {
     const [row] = await db.query<{ total: number | string }>(
       `select count(*) as total from scheduler_run where task = ? and outcome = 'failed'
@@ -69,7 +69,7 @@ interface RunnerDependencies {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: UnchangedTaskWatch
-  readonly times: LeaseTimes
+  readonly times: LeaseTimeLimits
   readonly clock: DatabaseClock
   readonly log: Logger
   readonly redact: (text: string) => string

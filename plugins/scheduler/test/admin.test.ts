@@ -1,7 +1,7 @@
 import { database as databaseService } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
-import { namedPermissions } from '@plinth/http/testing'
+import { headerPermissionGuard } from '@plinth/http/testing'
 import i18nPlugin from '@plinth/i18n'
 import { type AuditEntry, auditTrail, definePlugin } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
@@ -34,7 +34,7 @@ const keeper = definePlugin({
 onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) => {
   const probe = new Probe()
   const { running, clock } = await startScheduler(t, db, {
-    plugins: [httpPlugin, i18nPlugin, namedPermissions, keeper, probePlugin(probe)],
+    plugins: [httpPlugin, i18nPlugin, headerPermissionGuard, keeper, probePlugin(probe)],
     config: {
       'platform.http.port': 0,
       'platform.http.response-check': true,

@@ -1,8 +1,8 @@
 /** Tests that irreversible tasks do not run on an instance whose clock differs from the time of the database. */
 import databasePlugin, { database } from '@plinth/database'
-import { onEachServer, onSqlite, shiftedHost, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { createShiftedClock, onEachServer, onSqlite, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
-import { namedPermissions } from '@plinth/http/testing'
+import { headerPermissionGuard } from '@plinth/http/testing'
 import i18nPlugin from '@plinth/i18n'
 import { type AuditEntry, auditTrail, definePlugin, defineProduct, healthCheck, type Plugin } from '@plinth/kernel'
 import { assertMembers, until } from '@plinth/kernel/testing'
@@ -39,7 +39,7 @@ function destroyer() {
 }
 
 async function startInstance(t: Test, db: TestDatabase, shiftMs: number, plugins: readonly Plugin[] = []) {
-  const host = shiftedHost(shiftMs)
+  const host = createShiftedClock(shiftMs)
   const { plugin, counts } = destroyer()
   const marker = markerTask()
   const product = defineProduct({
@@ -94,7 +94,7 @@ const keeper = definePlugin({
 })
 
 onSqlite(t, 'on SQLite an operator confirms a clock that is not trusted', async (t, db) => {
-  const one = await startInstance(t, db, 0, [httpPlugin, i18nPlugin, namedPermissions, keeper])
+  const one = await startInstance(t, db, 0, [httpPlugin, i18nPlugin, headerPermissionGuard, keeper])
   const server = one.running.service(http)
   const path = '/api/v1/admin/scheduler/clock'
   const call = async (method: 'GET' | 'POST', url: string, permission: string) =>
@@ -123,7 +123,7 @@ onSqlite(t, 'on SQLite an operator confirms a clock that is not trusted', async 
 })
 
 onEachServer(t, 'the time of a server cannot be confirmed', async (t, db) => {
-  const one = await startInstance(t, db, -shifts.month, [httpPlugin, i18nPlugin, namedPermissions])
+  const one = await startInstance(t, db, -shifts.month, [httpPlugin, i18nPlugin, headerPermissionGuard])
   const headers = { 'x-grants': 'scheduler:clock:confirm' }
   const url = '/api/v1/admin/scheduler/clock/confirm'
   const response = await one.running.service(http).inject({ method: 'POST', url, headers })

@@ -11,11 +11,11 @@ import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/t
 import { scheduledTaskFailed, type TaskRun } from '@plinth/scheduler'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { leaseSeconds, livesTo } from '../../coordination/test/fixtures/instances.ts'
+import { leaseSeconds, runUntilBeat } from '../../coordination/test/fixtures/instances.ts'
 import { markerTask } from './fixtures/marker-task.ts'
 import { autoKey, delayKey, Probe, probePlugin, secret } from './fixtures/probe-task.ts'
 import { startScheduler } from './fixtures/products.ts'
-import { offerRun, ownRedisKeys } from './fixtures/redis.ts'
+import { offerRun, useSeparateRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
 const task = 'probe.task'
@@ -25,7 +25,7 @@ type Config = Readonly<Record<string, JsonValue>>
 
 const engines: readonly { name: string; skip: false | string; engine: (t: Test) => Config }[] = [
   { name: 'embedded', skip: false, engine: () => ({ 'platform.scheduler.engine': 'embedded' }) },
-  { name: 'bullmq', skip: skipRedis, engine: ownRedisKeys },
+  { name: 'bullmq', skip: skipRedis, engine: useSeparateRedisKeys },
 ]
 
 function onEachEngine(name: string, tests: (t: Test, db: TestDatabase, engine: Config) => Promise<void>): void {
@@ -279,7 +279,7 @@ onEachEngine(
       ])
       return Number(row?.beat)
     }
-    await livesTo({ clock: one.clock, signal, beats }, 12)
+    await runUntilBeat({ clock: one.clock, signal, beats }, 12)
     t.equal(signal.aborted, false, 'signs of life keep the lease')
 
     await one.db.execute('update scheduler_task set fence = fence + 1, holder = ? where name = ?', ['thief:1', task])
@@ -342,7 +342,7 @@ onEachDatabase(t, 'A11 if other work uses up the connection pool, no running tas
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()
-  await livesTo({ clock: one.clock, signal, beats }, before + 6)
+  await runUntilBeat({ clock: one.clock, signal, beats }, before + 6)
   t.equal(signal.aborted, false, 'the lease is kept')
   end.resolve()
   await Promise.all([common, ...holders.map((held) => held())])

@@ -9,7 +9,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import pino from 'pino'
@@ -25,7 +25,7 @@ async function sqlite(t: Test) {
 }
 
 t.test('a run that the queue accepts and nobody begins is started directly', { skip: skipRedis }, async (t) => {
-  const space = redisSpace()
+  const space = createRedisNamespace()
   t.teardown(() => space.drop())
   const connection = { host: '127.0.0.1', port: 6379 }
   const queue = new Queue('scheduler', { connection, prefix: `{${space.keyPrefix}}`, skipVersionCheck: true })
@@ -64,7 +64,7 @@ t.test('a due task that nobody begins is overdue until it is paused', async (t) 
 })
 
 t.test('requesting a run wakes the workers, however long they pause', { skip: skipRedis }, async (t) => {
-  const space = redisSpace()
+  const space = createRedisNamespace()
   t.teardown(() => space.drop())
   const db = await sqlite(t)
   const probe = new Probe()
@@ -79,7 +79,7 @@ t.test('requesting a run wakes the workers, however long they pause', { skip: sk
 })
 
 t.test('a draining instance takes nothing more from the queue', { skip: skipRedis }, async (t) => {
-  const space = redisSpace()
+  const space = createRedisNamespace()
   t.teardown(() => space.drop())
   const ran: Record<'leaving' | 'staying', string[]> = { leaving: [], staying: [] }
   const start = async (name: keyof typeof ran) => {

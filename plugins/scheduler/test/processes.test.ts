@@ -3,14 +3,14 @@ import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { ownRedisKeys } from './fixtures/redis.ts'
-import { observe, type WorkRun } from './fixtures/workers.ts'
+import { useSeparateRedisKeys } from './fixtures/redis.ts'
+import { startObserver, type WorkRun } from './fixtures/workers.ts'
 
 const endless = (runs: readonly WorkRun[], pid: number | undefined) =>
   runs.filter((run) => run.pid === pid && !run.ended)
 
 async function killingOneOfTwo(t: Test, db: TestDatabase, engine: Readonly<Record<string, JsonValue>>): Promise<void> {
-  const { first, start, runs, overlaps } = await observe(t, db, engine)
+  const { first, start, runs, overlaps } = await startObserver(t, db, engine)
   let victim = first
   let survivor = await start()
   for (let round = 1; round <= 2; round++) {
@@ -52,5 +52,5 @@ t.test('A11 two processes, killed under load: embedded', async (t) => {
 })
 
 t.test('A11 two processes, killed under load: bullmq', { skip: skipRedis }, async (t) => {
-  onEachDatabase(t, 'bullmq', (t, db) => killingOneOfTwo(t, db, ownRedisKeys(t)))
+  onEachDatabase(t, 'bullmq', (t, db) => killingOneOfTwo(t, db, useSeparateRedisKeys(t)))
 })

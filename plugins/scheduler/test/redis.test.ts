@@ -1,15 +1,15 @@
 /** Tests instances in separate processes with the real clock, while their Redis server is stopped and started. */
 import { onEachDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
-import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
-import { bullmq, ownRedisKeys } from './fixtures/redis.ts'
-import { observe } from './fixtures/workers.ts'
+import { bullmq, useSeparateRedisKeys } from './fixtures/redis.ts'
+import { startObserver } from './fixtures/workers.ts'
 
-t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async (t) => {
+t.test('A11 Redis frozen, killed and empty again', { skip: skipWithoutRedisProgram }, async (t) => {
   onEachDatabase(t, 'bullmq', async (t, db) => {
-    const redis = await ownRedis()
+    const redis = await startRedis()
     t.teardown(() => redis.drop())
-    const { first, start, runs, overlaps } = await observe(t, db, { ...redis.config, ...bullmq })
+    const { first, start, runs, overlaps } = await startObserver(t, db, { ...redis.config, ...bullmq })
     const second = await start()
     const more = async (failure: string) => {
       const { length } = await runs()
@@ -38,7 +38,7 @@ t.test(
       const proxy = await startHalfOpenProxy({ port: 6379 })
       t.teardown(() => proxy.close())
       const silent = { 'platform.cache.port': proxy.port, 'platform.cache.command-timeout': '1s' }
-      const { first, runs, overlaps } = await observe(t, db, { ...ownRedisKeys(t), ...silent })
+      const { first, runs, overlaps } = await startObserver(t, db, { ...useSeparateRedisKeys(t), ...silent })
       const more = async (failure: string) => {
         const { length } = await runs()
         await first.until(async () => (await runs()).length > length + 8, failure)

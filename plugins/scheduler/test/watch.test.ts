@@ -2,7 +2,7 @@
  * Property tests of `UnchangedTaskWatch`, which decides from the row of a task when the task runs. Clocks and instances are
  * simulated.
  */
-import { leaseTimes } from '@plinth/coordination'
+import { leaseTimeLimits } from '@plinth/coordination'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
@@ -12,7 +12,7 @@ import { UnchangedTaskWatch } from '../src/task-dispatch.ts'
 
 const delayMs = 60_000
 const task = { name: 'probe', fixedDelayMs: () => delayMs, autoStartup: () => true } as BoundScheduledTask
-const times = leaseTimes(30_000)
+const times = leaseTimeLimits(30_000)
 
 const rowOf = (changes: Partial<TaskRow>): TaskRow => ({
   name: 'probe',
@@ -100,7 +100,7 @@ t.test('A11 a lease is taken over after it was unchanged for its time, and not b
 
 t.test('A11 the parts of a lease leave time for the signal, for noticing and for the work', async (t) => {
   for (const leaseMs of [1000, 30_000, 3_600_000]) {
-    const { beatMs, giveUpMs, lapseMs, maxPollMs } = leaseTimes(leaseMs)
+    const { beatMs, giveUpMs, lapseMs, maxPollMs } = leaseTimeLimits(leaseMs)
     t.ok(2 * beatMs < giveUpMs, 'one sign of life may fail')
     t.ok(lapseMs - giveUpMs >= 0.2 * leaseMs - 1)
     t.ok(lapseMs + maxPollMs <= 0.8 * leaseMs + 1)

@@ -3,14 +3,14 @@ import { type RateLimitDecision, type RateLimitRequest, service } from '@plinth/
 import type { Redis, RedisOptions } from 'ioredis'
 
 /** Maximum lifetime, lease or window: 100 years in milliseconds. */
-export const maxMs = 100 * 365 * 86_400_000
+export const maxDurationMs = 100 * 365 * 86_400_000
 
 /**
  * State that all instances of a product share: values, counters, locks, messages and quotas. It is stored in Redis or
  * in the database. Redis may lose all of it in a restart, so use a table for data that must not get lost.
  *
  * Keys are any well-formed text. Values, counters, locks and channels have separate namespaces. Times are integers from
- * 1 to `maxMs` in milliseconds. Must not be called inside a database transaction, because only the database driver
+ * 1 to `maxDurationMs` in milliseconds. Must not be called inside a database transaction, because only the database driver
  * would roll the call back.
  *
  * @throws RangeError for arguments out of range
@@ -38,7 +38,7 @@ export interface SharedStore {
    *
    * @param by integer from 1; default: 1
    */
-  increment(key: string, ttlMs: number, by?: number): Promise<Counted>
+  increment(key: string, ttlMs: number, by?: number): Promise<IncrementResult>
 
   /**
    * Takes a lock for `leaseMs`. Returns `undefined` if another owner holds it. The lease expires if its owner stops. An
@@ -63,7 +63,7 @@ export interface SharedStore {
   readonly redis: RedisServer | undefined
 }
 
-export interface Counted {
+export interface IncrementResult {
   readonly value: number
   readonly ttlMs: number
 }
@@ -83,7 +83,7 @@ export interface Lease {
 export type QuotaAlgorithm = 'window' | 'bucket'
 
 /** How long a caller waits. A call that was not sent before the caller stopped waiting has no effect. */
-export interface Patience {
+export interface WaitLimit {
   /** The call fails when this signal aborts. */
   readonly signal?: AbortSignal | undefined
   /**
@@ -113,7 +113,7 @@ export interface SharedQuota {
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
     take: boolean,
-    patience?: Patience,
+    patience?: WaitLimit,
   ): Promise<RateLimitDecision>
   /**
    * Takes the costs of all requests or of none; see `RateLimitStore.consumeAll`. At most 128 requests, with different
@@ -122,7 +122,7 @@ export interface SharedQuota {
   decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
-    patience?: Patience,
+    patience?: WaitLimit,
   ): Promise<RateLimitDecision[]>
   /** Deletes all windows or all buckets of the key. */
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>

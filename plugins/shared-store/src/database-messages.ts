@@ -1,12 +1,12 @@
 import { PollLoop } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
-import type { Entries } from './entries.ts'
+import type { StoredEntries } from './entries.ts'
 import { Listeners, type ReceivedMessage } from './redis-messages.ts'
 
 interface DatabaseMessagesOptions {
   readonly db: Database
-  readonly entries: Entries
+  readonly entries: StoredEntries
   readonly clock: Clock
   readonly log: Logger
   readonly pollIntervalMs: number

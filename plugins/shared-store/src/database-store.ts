@@ -9,16 +9,16 @@ import {
   type RateLimitRequest,
 } from '@plinth/kernel'
 import {
-  type Counted,
+  type IncrementResult,
   type Lease,
-  maxMs,
-  type Patience,
+  maxDurationMs,
   type QuotaAlgorithm,
   type SharedQuota,
   type SharedStore,
+  type WaitLimit,
 } from './contract.ts'
 import { DatabaseMessages } from './database-messages.ts'
-import { deletedEntryRow, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
+import { deletedEntryRow, type Entry, type EntryId, entryKey, StoredEntries } from './entries.ts'
 import { MicroBatch } from './micro-batch.ts'
 import {
   checkAmount,
@@ -26,11 +26,11 @@ import {
   checkMs,
   decideBucket,
   decideWindow,
+  entryNameOf,
   type Kind,
-  nameOf,
   type QuotaDecision,
   quotaKinds,
-  shown,
+  toRateLimitDecision,
 } from './quota-rules.ts'
 
 interface LockedEntryQueuesOptions<Item, ApiResponse> {
@@ -59,7 +59,7 @@ class LockedEntryQueues<Item, ApiResponse> {
   }
 
   /** @param key key of the locked entry */
-  ask(key: string, item: Item, deadline: Patience | undefined): Promise<ApiResponse> {
+  ask(key: string, item: Item, deadline: WaitLimit | undefined): Promise<ApiResponse> {
     return (this.#queues.get(key) ?? this.#open(key)).ask(item, deadline)
   }
 
@@ -116,7 +116,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly redis = undefined
   readonly quota: SharedQuota = this
   readonly #options: DatabaseStoreOptions
-  readonly #entries: Entries
+  readonly #entries: StoredEntries
   readonly #messages: DatabaseMessages
   /** One item contains the request of one `decide` call or all requests of one `decideAll` call. */
   readonly #questions: MicroBatch<Question, RateLimitDecision[] | LockedEntry>
@@ -124,7 +124,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
 
   constructor(options: DatabaseStoreOptions) {
     this.#options = options
-    this.#entries = new Entries(options.db, options.clock)
+    this.#entries = new StoredEntries(options.db, options.clock)
     this.#messages = new DatabaseMessages({ ...options, entries: this.#entries })
     this.#questions = new MicroBatch({
       size: batchSize,
@@ -179,7 +179,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     })
   }
 
-  async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
+  async increment(key: string, ttlMs: number, by = 1): Promise<IncrementResult> {
     checkMs('ttlMs', ttlMs)
     checkAmount(by)
     const counter = id('counter', key)
@@ -220,7 +220,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
 
   async publish(channel: string, message: string): Promise<void> {
     checkContent(message)
-    await this.#messages.publish(nameOf('channel', channel), message)
+    await this.#messages.publish(entryNameOf('channel', channel), message)
   }
 
   async subscribe(
@@ -228,14 +228,14 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     listener: (message: string) => void,
     onGap?: () => void,
   ): Promise<() => Promise<void>> {
-    return this.#messages.subscribe(nameOf('channel', channel), { listener, onGap })
+    return this.#messages.subscribe(entryNameOf('channel', channel), { listener, onGap })
   }
 
   async decide(
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
     take: boolean,
-    deadline?: Patience,
+    deadline?: WaitLimit,
   ): Promise<RateLimitDecision> {
     const [decision] = await this.#ask([question(algorithm, request, take)], deadline)
     return decision as RateLimitDecision
@@ -244,7 +244,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   async decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
-    deadline?: Patience,
+    deadline?: WaitLimit,
   ): Promise<RateLimitDecision[]> {
     if (requests.length === 0) return []
     return this.#ask(
@@ -254,7 +254,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {
-    await this.#entries.deleteAll(nameOf(quotaKinds[algorithm], key))
+    await this.#entries.deleteAll(entryNameOf(quotaKinds[algorithm], key))
   }
 
   async keepSwept(signal: AbortSignal): Promise<void> {
@@ -275,7 +275,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#messages.stop()
   }
 
-  async #ask(item: Question, deadline: Patience | undefined): Promise<RateLimitDecision[]> {
+  async #ask(item: Question, deadline: WaitLimit | undefined): Promise<RateLimitDecision[]> {
     let lockedKey = item.map((requested) => entryKey(requested.id)).find((key) => this.#lockedQueues.has(key))
     for (;;) {
       const reported = await (lockedKey === undefined
@@ -315,7 +315,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
 
   #shown(decisions: readonly QuotaDecision[]): RateLimitDecision[] {
     const now = this.#options.clock.now()
-    return decisions.map((decision) => shown(decision, now))
+    return decisions.map((decision) => toRateLimitDecision(decision, now))
   }
 }
 
@@ -364,8 +364,8 @@ const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
 
 function question(algorithm: QuotaAlgorithm, request: RateLimitRequest, take: boolean): QuotaQuestion {
   checkRateLimitRequest(request)
-  const name = nameOf(quotaKinds[algorithm], request.key)
-  const span = String(Math.min(request.windowMs, maxMs))
+  const name = entryNameOf(quotaKinds[algorithm], request.key)
+  const span = String(Math.min(request.windowMs, maxDurationMs))
   const variant = algorithm === 'window' ? span : `${request.limit}:${span}`
   return { id: { name, variant }, algorithm, request, take }
 }
@@ -393,7 +393,7 @@ const row = (id: EntryId, amount: number, since: number, { forgetAt = 0 }: { for
   expiresAt: forgetAt,
 })
 
-const id = (kind: Kind, key: string): EntryId => ({ name: nameOf(kind, key), variant: '' })
+const id = (kind: Kind, key: string): EntryId => ({ name: entryNameOf(kind, key), variant: '' })
 
 const leased = (lock: EntryId, owner: string | null, fence: number, endsAt: number): Entry => ({
   ...lock,

@@ -1,6 +1,13 @@
 import { defineEntity } from '@mikro-orm/core'
 import { databaseTimeMsSql, readDatabaseTime } from '@plinth/coordination'
-import { column, type Database, insertMissing, putRows, type RowOf, selectionOf } from '@plinth/database'
+import {
+  column,
+  type Database,
+  insertMissingRows,
+  insertOrReplaceRows,
+  type RowOf,
+  selectionOf,
+} from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { nameLength } from './migrations/0001-create-entries.ts'
 
@@ -47,7 +54,7 @@ interface Decision<T> {
 type DecideFree<T> = (live: ReadonlyMap<string, Entry>, now: number, held: ReadonlySet<string>) => Decision<T>
 
 /** Reads and writes rows of `shared_store_entry`. */
-export class Entries {
+export class StoredEntries {
   readonly #db: Database
   readonly #clock: Clock
   readonly #family: 'sqlite' | 'postgresql' | 'mysql'
@@ -134,7 +141,7 @@ export class Entries {
   }
 
   async write(entries: readonly Entry[]): Promise<void> {
-    await putRows(this.#db, StoredEntry, replaced, entries)
+    await insertOrReplaceRows(this.#db, StoredEntry, replaced, entries)
   }
 
   async deleteAll(name: string): Promise<void> {
@@ -161,7 +168,7 @@ export class Entries {
       locked.push(...(await this.#select(missing, ' for update')))
       missing = without(missing, locked)
       if (missing.length === 0) return locked
-      await insertMissing(this.#db, StoredEntry, 'any', missing.map(deletedEntryRow))
+      await insertMissingRows(this.#db, StoredEntry, 'any', missing.map(deletedEntryRow))
     }
     throw new Error(`Entries of the shared store vanish while they are locked: ${missing[0]?.name}`)
   }

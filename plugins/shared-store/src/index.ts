@@ -1,3 +1,3 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { type BucketState, decideBucket, type QuotaDecision, shown } from './quota-rules.ts'
+export { type BucketState, decideBucket, type QuotaDecision, toRateLimitDecision } from './quota-rules.ts'

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Patience } from './contract.ts'
+import type { WaitLimit } from './contract.ts'
 
 interface MicroBatchOptions<Item, ApiResponse> {
   readonly size: number
@@ -13,7 +13,7 @@ interface MicroBatchOptions<Item, ApiResponse> {
   run(items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
-const patient: Patience = {}
+const patient: WaitLimit = {}
 
 /** Sends all items of one tick of the event loop together, so that many callers share one round trip or transaction. */
 export class MicroBatch<Item, ApiResponse> {
@@ -36,7 +36,7 @@ export class MicroBatch<Item, ApiResponse> {
   }
 
   /** Returns the result of the item. If the caller stops waiting before the item is sent, it is not sent. */
-  ask(item: Item, patience: Patience = patient): Promise<ApiResponse> {
+  ask(item: Item, patience: WaitLimit = patient): Promise<ApiResponse> {
     let group = this.#waiting.at(-1)
     if (group === undefined || this.#room === 0) this.#room = this.#options.size
     if (group === undefined || this.#room === this.#options.size || group.patience !== patience) {
@@ -107,13 +107,13 @@ interface Answers<ApiResponse> {
 
 /** Items of one tick whose callers share the same `patience`. They share one promise. */
 class ItemGroup<Item, ApiResponse> {
-  readonly patience: Patience
+  readonly patience: WaitLimit
   readonly items: Item[] = []
   readonly #answers = Promise.withResolvers<Answers<ApiResponse>>()
   readonly #leave: () => void
   #hasEnded = false
 
-  constructor(patience: Patience) {
+  constructor(patience: WaitLimit) {
     this.patience = patience
     this.#leave = whenOver(patience, (reason) => {
       this.#hasEnded = true
@@ -152,7 +152,7 @@ const nothing = () => {}
  *
  * @returns a function that unsubscribes
  */
-function whenOver(patience: Patience, giveUp: (reason: unknown) => void): () => void {
+function whenOver(patience: WaitLimit, giveUp: (reason: unknown) => void): () => void {
   if (patience.onEnd !== undefined) return patience.onEnd(giveUp)
   const { signal } = patience.isOver === undefined ? patience : {}
   if (signal === undefined) return nothing

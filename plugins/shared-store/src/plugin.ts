@@ -26,9 +26,9 @@ export default definePlugin({
     provide(redisProbe, {
       async time(target, signal) {
         const { connectionOptions } = await import('./redis-connection.ts')
-        const { redisTime, withTarget } = await import('./redis-probe.ts')
+        const { readRedisTime, withTarget } = await import('./redis-probe.ts')
         const running = connectionOptions(config)
-        return redisTime(target === undefined ? running : withTarget(running, target), signal)
+        return readRedisTime(target === undefined ? running : withTarget(running, target), signal)
       },
     })
     const serves = roles.has('web') || roles.has('worker')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
-import { maxMs, type QuotaAlgorithm } from './contract.ts'
+import { maxDurationMs, type QuotaAlgorithm } from './contract.ts'
 
 /** Kind of a name. Each kind is a separate namespace. */
 export type Kind = 'value' | 'counter' | 'lock' | 'windows' | 'bucket' | 'channel'
@@ -17,10 +17,10 @@ const hashPrefix = 'sha256:'
  *
  * @throws RangeError for text with an unpaired surrogate, which cannot be encoded
  */
-export const nameOf = (kind: Kind, key: string): string => prefixedEntryName(`${kind}:`, key)
+export const entryNameOf = (kind: Kind, key: string): string => prefixedEntryName(`${kind}:`, key)
 
 /**
- * Like `nameOf`, with a prefix that the caller has already joined, because every decision builds names.
+ * Like `entryNameOf`, with a prefix that the caller has already joined, because every decision builds names.
  *
  * @param head ends with the kind and a colon
  */
@@ -44,8 +44,8 @@ export function checkContent(text: string): void {
 }
 
 export function checkMs(name: string, ms: number): void {
-  if (Number.isSafeInteger(ms) && ms >= 1 && ms <= maxMs) return
-  throw new RangeError(`"${name}" must be whole milliseconds from 1 to ${maxMs}, not ${String(ms)}`)
+  if (Number.isSafeInteger(ms) && ms >= 1 && ms <= maxDurationMs) return
+  throw new RangeError(`"${name}" must be whole milliseconds from 1 to ${maxDurationMs}, not ${String(ms)}`)
 }
 
 export function checkAmount(by: number): void {
@@ -64,7 +64,7 @@ export interface QuotaDecision {
 }
 
 /** @param now time in milliseconds since the epoch, on the clock that callers see */
-export const shown = (decision: QuotaDecision, now: number): RateLimitDecision => {
+export const toRateLimitDecision = (decision: QuotaDecision, now: number): RateLimitDecision => {
   const { allowed, remaining, resetInMs, retryAfterMs } = decision
   return { allowed, remaining, resetAtMs: now + resetInMs, retryAfterMs }
 }
@@ -93,7 +93,7 @@ export function decideWindow(
   take: boolean,
 ): Ruling<WindowState> {
   const { limit, cost } = request
-  const windowMs = Math.min(request.windowMs, maxMs)
+  const windowMs = Math.min(request.windowMs, maxDurationMs)
   const runs = held !== undefined && held.endsAt > now
   const used = runs ? held.used : 0
   const left = runs ? Math.min(held.endsAt - now, windowMs) : windowMs
@@ -120,7 +120,7 @@ interface BucketScale {
 }
 
 export function bucketScale(limit: number, window: number): BucketScale {
-  const windowMs = Math.min(window, maxMs)
+  const windowMs = Math.min(window, maxDurationMs)
   const maxTicks = Math.max(1, Math.floor(Number.MAX_SAFE_INTEGER / limit))
   const tickMs = Math.ceil(windowMs / maxTicks)
   return { limit, ticks: Math.ceil(windowMs / tickMs), tickMs }
@@ -142,7 +142,7 @@ export function decideBucket(
   take: boolean,
 ): Ruling<BucketState> {
   const { limit, cost } = request
-  const windowMs = Math.min(request.windowMs, maxMs)
+  const windowMs = Math.min(request.windowMs, maxDurationMs)
   const scale = bucketScale(limit, windowMs)
   const { ticks, tickMs } = scale
   const { level, at } = refilled(held, scale, now)

@@ -9,7 +9,7 @@ import { noResponseReason, type RedisLogin, sharedStoreError } from './redis-con
  * @returns milliseconds since the epoch
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
  */
-export async function redisTime(server: RedisLogin, signal: AbortSignal | undefined): Promise<number> {
+export async function readRedisTime(server: RedisLogin, signal: AbortSignal | undefined): Promise<number> {
   const { db = 0, ...login } = server
   const { username, password } = login
   const client = new Redis({

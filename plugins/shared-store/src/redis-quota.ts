@@ -1,5 +1,5 @@
 import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
-import { maxMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
+import { maxDurationMs, type QuotaAlgorithm, type SharedQuota, type WaitLimit } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
 import { bucketScale, prefixedEntryName, quotaKinds } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
@@ -56,7 +56,7 @@ export class RedisQuota implements SharedQuota {
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
     take: boolean,
-    patience?: Patience,
+    patience?: WaitLimit,
   ): Promise<RateLimitDecision> {
     let key: string
     try {
@@ -70,7 +70,7 @@ export class RedisQuota implements SharedQuota {
   async decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
-    patience: Patience = {},
+    patience: WaitLimit = {},
   ): Promise<RateLimitDecision[]> {
     if (requests.length > batchSize) throw new RangeError(`At most ${batchSize} limits can be decided together`)
     if (requests.length === 0) return []
@@ -156,7 +156,7 @@ export class RedisQuota implements SharedQuota {
     ms: number,
     now: number,
   ): RateLimitDecision {
-    const windowMs = Math.min(request.windowMs, maxMs)
+    const windowMs = Math.min(request.windowMs, maxDurationMs)
     const allowed = reported >= 0
     return {
       allowed,
@@ -192,7 +192,7 @@ const sameTerms = ({ request: one, take }: Question, { request: other, take: oth
 
 /** Returns the values of a request that a script needs besides the key. */
 function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimitRequest): number[] {
-  const spanMs = Math.min(windowMs, maxMs)
+  const spanMs = Math.min(windowMs, maxDurationMs)
   if (algorithm === 'window') return [limit, spanMs, cost]
   const { ticks, tickMs } = bucketScale(limit, spanMs)
   return [limit, spanMs, cost, ticks, tickMs]
@@ -201,7 +201,7 @@ function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimit
 /** Returns the two results of the script `alone`, which packs them into one number if they fit. */
 function unpacked(reported: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
   if (typeof reported !== 'number') return reported as unknown[]
-  const step = Math.min(windowMs, maxMs) + 1
+  const step = Math.min(windowMs, maxDurationMs) + 1
   const both = reported < 0 ? -1 - reported : reported
   const ms = both % step
   const remaining = (both - ms) / step

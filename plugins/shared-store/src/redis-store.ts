@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, HealthReport } from '@plinth/kernel'
-import type { Counted, Lease, RedisServer, SharedQuota, SharedStore } from './contract.ts'
-import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './quota-rules.ts'
+import type { IncrementResult, Lease, RedisServer, SharedQuota, SharedStore } from './contract.ts'
+import { checkAmount, checkContent, checkMs, entryNameOf, type Kind } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import type { RedisMessages } from './redis-messages.ts'
 import { RedisQuota } from './redis-quota.ts'
@@ -58,7 +58,7 @@ export class RedisStore implements SharedStore {
     return (await this.#connection.run(extendOrDeleteScript, [name], [value])) === 1
   }
 
-  async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
+  async increment(key: string, ttlMs: number, by = 1): Promise<IncrementResult> {
     checkMs('ttlMs', ttlMs)
     checkAmount(by)
     const response = await this.#connection.run(incrementScript, [this.#name('counter', key)], [by, ttlMs])
@@ -69,7 +69,7 @@ export class RedisStore implements SharedStore {
   async acquire(key: string, leaseMs: number): Promise<Lease | undefined> {
     checkMs('leaseMs', leaseMs)
     // The names of the lock and of its fence have the same hash tag, so that a cluster stores both keys on one node.
-    const tagged = `{${nameOf('lock', key)}}`
+    const tagged = `{${entryNameOf('lock', key)}}`
     const lock = `${this.redis.keyPrefix}:${tagged}`
     const owner = randomUUID()
     const fence = await this.#connection.run(acquireScript, [lock, `${lock}:fence`], [owner, leaseMs])
@@ -103,7 +103,7 @@ export class RedisStore implements SharedStore {
   }
 
   #name(kind: Kind, key: string): string {
-    return `${this.redis.keyPrefix}:${nameOf(kind, key)}`
+    return `${this.redis.keyPrefix}:${entryNameOf(kind, key)}`
   }
 
   #valueName(key: string, value: string, ttlMs: number | undefined): string {

@@ -6,7 +6,7 @@ import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { rejectsWith, startForTest, testConformanceKit } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/shared-store/conformance'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { createSharedStoreCases, faultySharedStores } from './fixtures/faulty-shared-stores.ts'
 
@@ -73,7 +73,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
 }
 
 t.test('R-039 the Redis driver obeys the contract, with its key prefix', { skip: skipRedis }, async (t) => {
-  const space = redisSpace()
+  const space = createRedisNamespace()
   t.teardown(() => space.drop())
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())

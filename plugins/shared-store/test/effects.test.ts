@@ -17,7 +17,7 @@ import {
   watchProcess,
 } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
-import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
+import { skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 
@@ -57,61 +57,65 @@ const outcomeOf = async (t: Test, config: KeyValues) => {
   }
 }
 
-t.test('address, user and key names with which the product uses Redis', { skip: skipOwnRedis }, async (t) => {
-  const access = { 'platform.cache.username': 'shop', 'platform.cache.password': 'shop-password' }
-  const { host, port, config } = await redisServer(t, (port) => [
-    `port ${port}`,
-    'bind 127.0.0.3 127.0.0.4',
-    'user shop on >shop-password ~* &* +@all',
-    'user stock on >shop-password ~* &* +@all',
-  ])
-  const client = new Redis({ host, port })
-  t.teardown(() => client.disconnect())
-  /** Stores a value. Returns what the server reports about the value and about the connections of the product. */
-  const observe = async (values: KeyValues) => {
-    await client.flushall()
-    const { store, running } = await start(t, { ...config, ...access, ...values })
-    await store.set('k', 'v')
-    const places = (await client.info('keyspace')).match(/db\d+/g)
-    const connections = String(await client.client('LIST')).split('\n')
-    const own = connections.filter((line) => /user=(?:shop|stock)/.test(line))
-    const found = (pattern: RegExp) => [...new Set(own.map((line) => pattern.exec(line)?.[1]))].join()
-    const keys: string[] = []
-    for (const place of places ?? []) {
-      await client.select(Number(place.slice(2)))
-      keys.push(...(await client.keys('*')).map((key) => /\w+/.exec(key)?.[0] ?? ''))
+t.test(
+  'address, user and key names with which the product uses Redis',
+  { skip: skipWithoutRedisProgram },
+  async (t) => {
+    const access = { 'platform.cache.username': 'shop', 'platform.cache.password': 'shop-password' }
+    const { host, port, config } = await redisServer(t, (port) => [
+      `port ${port}`,
+      'bind 127.0.0.3 127.0.0.4',
+      'user shop on >shop-password ~* &* +@all',
+      'user stock on >shop-password ~* &* +@all',
+    ])
+    const client = new Redis({ host, port })
+    t.teardown(() => client.disconnect())
+    /** Stores a value. Returns what the server reports about the value and about the connections of the product. */
+    const observe = async (values: KeyValues) => {
+      await client.flushall()
+      const { store, running } = await start(t, { ...config, ...access, ...values })
+      await store.set('k', 'v')
+      const places = (await client.info('keyspace')).match(/db\d+/g)
+      const connections = String(await client.client('LIST')).split('\n')
+      const own = connections.filter((line) => /user=(?:shop|stock)/.test(line))
+      const found = (pattern: RegExp) => [...new Set(own.map((line) => pattern.exec(line)?.[1]))].join()
+      const keys: string[] = []
+      for (const place of places ?? []) {
+        await client.select(Number(place.slice(2)))
+        keys.push(...(await client.keys('*')).map((key) => /\w+/.exec(key)?.[0] ?? ''))
+      }
+      await running.stop('observed')
+      return { places, keys, users: found(/user=(\w+)/), addresses: found(/laddr=([\d.]+)/) }
     }
-    await running.stop('observed')
-    return { places, keys, users: found(/user=(\w+)/), addresses: found(/laddr=([\d.]+)/) }
-  }
-  const byDefault = { places: ['db0'], keys: ['plinth'], users: 'shop', addresses: '127.0.0.3' }
-  const [enabled] = await assertKeyEffect(t, 'platform.cache.enabled', { changed: true, compared: false, observe })
-  t.match(enabled, { before: { places: null, users: '' }, after: byDefault })
-  const [hosts] = await assertKeyEffect(t, 'platform.cache.host', { compared: host, changed: '127.0.0.4', observe })
-  t.match(hosts, { before: byDefault, after: { addresses: '127.0.0.4' } })
-  const [places] = await assertKeyEffect(t, 'platform.cache.database', { changed: 5, observe })
-  t.match(places, { before: byDefault, after: { places: ['db5'] } })
-  const [prefixes] = await assertKeyEffect(t, 'platform.cache.key-prefix', { changed: 'mall', observe })
-  t.match(prefixes, { before: byDefault, after: { keys: ['mall'] } })
-  const [users] = await assertKeyEffect(t, 'platform.cache.username', { compared: 'shop', changed: 'stock', observe })
-  t.match(users, { before: byDefault, after: { users: 'stock' } })
+    const byDefault = { places: ['db0'], keys: ['plinth'], users: 'shop', addresses: '127.0.0.3' }
+    const [enabled] = await assertKeyEffect(t, 'platform.cache.enabled', { changed: true, compared: false, observe })
+    t.match(enabled, { before: { places: null, users: '' }, after: byDefault })
+    const [hosts] = await assertKeyEffect(t, 'platform.cache.host', { compared: host, changed: '127.0.0.4', observe })
+    t.match(hosts, { before: byDefault, after: { addresses: '127.0.0.4' } })
+    const [places] = await assertKeyEffect(t, 'platform.cache.database', { changed: 5, observe })
+    t.match(places, { before: byDefault, after: { places: ['db5'] } })
+    const [prefixes] = await assertKeyEffect(t, 'platform.cache.key-prefix', { changed: 'mall', observe })
+    t.match(prefixes, { before: byDefault, after: { keys: ['mall'] } })
+    const [users] = await assertKeyEffect(t, 'platform.cache.username', { compared: 'shop', changed: 'stock', observe })
+    t.match(users, { before: byDefault, after: { users: 'stock' } })
 
-  const outcome = (values: KeyValues) => outcomeOf(t, { ...config, ...access, ...values })
-  const [passwords] = await assertKeyEffect(t, 'platform.cache.password', {
-    compared: 'shop-password',
-    changed: 'other',
-    observe: outcome,
-  })
-  t.match(passwords, { before: 'stored', after: 'WRONGPASS' })
-  const [ports] = await assertKeyEffect(t, 'platform.cache.port', {
-    compared: port,
-    changed: await freePort(host),
-    observe: outcome,
-  })
-  t.match(ports, { before: 'stored', after: 'ECONNREFUSED' })
-})
+    const outcome = (values: KeyValues) => outcomeOf(t, { ...config, ...access, ...values })
+    const [passwords] = await assertKeyEffect(t, 'platform.cache.password', {
+      compared: 'shop-password',
+      changed: 'other',
+      observe: outcome,
+    })
+    t.match(passwords, { before: 'stored', after: 'WRONGPASS' })
+    const [ports] = await assertKeyEffect(t, 'platform.cache.port', {
+      compared: port,
+      changed: await freePort(host),
+      observe: outcome,
+    })
+    t.match(ports, { before: 'stored', after: 'ECONNREFUSED' })
+  },
+)
 
-t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
+t.test('Redis over TLS', { skip: skipWithoutRedisProgram }, async (t) => {
   const directory = t.testdir()
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   execFileSync(
@@ -175,8 +179,8 @@ t.test('a connection that takes too long is closed', async (t) => {
   await rejectsWith(t, tooShort, { message: /connect-timeout/ }, 'no connection succeeds in less than 100 ms')
 })
 
-t.test('a call that Redis does not answer fails in time', { skip: skipOwnRedis }, async (t) => {
-  const redis = await ownRedis()
+t.test('a call that Redis does not answer fails in time', { skip: skipWithoutRedisProgram }, async (t) => {
+  const redis = await startRedis()
   t.teardown(() => redis.drop())
   const [states] = await assertKeyEffect(t, 'platform.cache.command-timeout', {
     compared: '1s',

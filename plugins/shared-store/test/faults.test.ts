@@ -4,7 +4,7 @@ import { startHalfOpenProxy } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe, sharedStore } from '@plinth/shared-store'
-import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
+import { skipRedis, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -30,7 +30,7 @@ const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'wor
   )
 
 async function storeOnOwnRedis(t: Test) {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   t.teardown(() => redis.drop())
   const product = await start({
@@ -192,7 +192,7 @@ t.test('a Redis that dies repeatedly does no harm, and nothing is forgotten', op
 })
 
 t.test('a product without its Redis does not start, and reports why', options, async (t) => {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   await redis.kill()
   const config = { 'platform.cache.port': redis.port, 'platform.cache.password': 'hidden-secret' }
@@ -294,7 +294,7 @@ t.test('a silent network: callers and listeners connect again, and stop in time'
 })
 
 t.test('a Redis that may evict counters is a warning at the start and of the health check', options, async (t) => {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   t.teardown(() => redis.drop())
   const client = new Redis({ port: redis.port })
   t.teardown(() => client.disconnect())
@@ -316,7 +316,7 @@ t.test('a Redis that may evict counters is a warning at the start and of the hea
 
 t.test('a node of a Redis Cluster is rejected', options, async (t) => {
   // The default cluster port is 10,000 above the port of the server. The system may give that port to another client.
-  const redis = await ownRedis('--cluster-enabled', 'yes', '--cluster-port', `${await freePort()}`)
+  const redis = await startRedis('--cluster-enabled', 'yes', '--cluster-port', `${await freePort()}`)
   t.teardown(() => redis.drop())
   const cluster = { code: 'PLINTH_SHARED_STORE_CLUSTER', message: /is a node of a Redis Cluster/ }
   await rejectsWith(t, start({ ...redis.config }), { code: 'PLINTH_START_FAILED', cause: cluster })
@@ -327,7 +327,7 @@ t.test('a node of a Redis Cluster is rejected', options, async (t) => {
 })
 
 t.test('an error of a connection lists the key of transport security', options, async (t) => {
-  const redis = await ownRedis()
+  const redis = await startRedis()
   t.teardown(() => redis.drop())
   const rejected = start({ ...redis.config, 'platform.cache.tls': 'encrypt', 'platform.cache.connect-timeout': '2s' })
   await rejectsWith(t, rejected, { cause: { ...unavailable, fix: /platform\.cache\.tls/ } })

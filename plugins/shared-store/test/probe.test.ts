@@ -3,7 +3,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
-import { ownRedis, skipOwnRedis, skipRedis, skipRedisOn } from '@plinth/shared-store/testing'
+import { skipRedis, skipRedisOn, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 
@@ -27,8 +27,8 @@ t.test('I-104 time of a Redis that the product does not use', { skip: skipRedis 
   await rejectsWith(t, time({ ...here, password: 'wrong-word' }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
 })
 
-t.test('a Redis that rejects connections is not reported as missing', { skip: skipOwnRedis }, async (t) => {
-  const own = await ownRedis()
+t.test('a Redis that rejects connections is not reported as missing', { skip: skipWithoutRedisProgram }, async (t) => {
+  const own = await startRedis()
   t.teardown(() => own.drop())
   t.equal(await skipRedisOn(own.port), false)
   const client = new Redis({ port: own.port })
@@ -42,9 +42,9 @@ t.test('a Redis that rejects connections is not reported as missing', { skip: sk
   t.match(await skipRedisOn(own.port), 'no Redis on 127.0.0.1')
 })
 
-t.test('I-104 a Redis with a password', { skip: skipOwnRedis }, async (t) => {
+t.test('I-104 a Redis with a password', { skip: skipWithoutRedisProgram }, async (t) => {
   const { time } = await probe(t)
-  const own = await ownRedis()
+  const own = await startRedis()
   t.teardown(() => own.drop())
   const client = new Redis({ port: own.port })
   await client.config('SET', 'requirepass', 'open-sesame')

@@ -4,7 +4,7 @@ import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, defineProduct, type RateLimitDecision } from '@plinth/kernel'
 import { manualClock, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
-import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -161,7 +161,7 @@ t.test(
   { skip: skipRedis },
   async (t) => {
     const db = await createDatabase('sqlite')
-    const space = redisSpace()
+    const space = createRedisNamespace()
     t.teardown(() => space.drop())
     t.teardown(() => db.drop())
     const product = defineProduct({
@@ -221,9 +221,9 @@ t.test(
 
 t.test(
   'R-035 a script that Redis does not have is sent again, and its result is read as usual',
-  { skip: skipRedis || skipOwnRedis, timeout: 600_000 },
+  { skip: skipRedis || skipWithoutRedisProgram, timeout: 600_000 },
   async (t) => {
-    const redis = await ownRedis()
+    const redis = await startRedis()
     t.teardown(() => redis.drop())
     const client = new Redis({ port: redis.port })
     t.teardown(() => client.disconnect())
@@ -297,7 +297,7 @@ t.test(
 )
 
 t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip: skipRedis }, async (t) => {
-  const space = redisSpace()
+  const space = createRedisNamespace()
   t.teardown(() => space.drop())
   const product = defineProduct({
     name: 'test',

@@ -1,2 +1,2 @@
 export * from './contract.ts'
-export { default, localDays } from './plugin.ts'
+export { createDayFormatter, default } from './plugin.ts'

@@ -33,7 +33,7 @@ function createSite(config: ConfigView<typeof keys>, productName: string): Site 
     get timeZone() {
       return config.get('platform.site.time-zone')
     },
-    dayOf: localDays(() => config.get('platform.site.time-zone')),
+    dayOf: createDayFormatter(() => config.get('platform.site.time-zone')),
   }
 }
 
@@ -43,7 +43,7 @@ function createSite(config: ConfigView<typeof keys>, productName: string): Site 
  *
  * @param zone returns the current time zone, as a name in the IANA database
  */
-export function localDays(zone: () => string): (moment: Date) => string {
+export function createDayFormatter(zone: () => string): (moment: Date) => string {
   let days: { readonly zone: string; readonly format: Intl.DateTimeFormat } | undefined
   return (moment) => {
     const timeZone = zone()

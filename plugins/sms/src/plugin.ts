@@ -5,10 +5,10 @@ import { definePlugin, optional } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { keys } from './config.ts'
 import { sms, smsDriver } from './contract.ts'
-import { aliyun } from './drivers/aliyun.ts'
-import { file, logged } from './drivers/local.ts'
-import { tencent } from './drivers/tencent.ts'
-import { twilio } from './drivers/twilio.ts'
+import { createAliyunDriver } from './drivers/aliyun.ts'
+import { createFileDriver, createLogDriver } from './drivers/local.ts'
+import { createTencentDriver } from './drivers/tencent.ts'
+import { createTwilioDriver } from './drivers/twilio.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { twilioReceipts } from './receipts.ts'
@@ -28,11 +28,11 @@ export default definePlugin({
   messages: { en, 'zh-CN': zhCN },
   setup({ services, config, clock, log, root, provide, contribute, contributions }) {
     const parts = { config, http: services.outgoingHttp, clock }
-    contribute(smsDriver, 'aliyun', aliyun(parts))
-    contribute(smsDriver, 'tencent', tencent(parts))
-    contribute(smsDriver, 'twilio', twilio(parts))
-    contribute(smsDriver, 'file', file(resolve(root, config.get('platform.sms.file.directory'))))
-    contribute(smsDriver, 'log', logged(log))
+    contribute(smsDriver, 'aliyun', createAliyunDriver(parts))
+    contribute(smsDriver, 'tencent', createTencentDriver(parts))
+    contribute(smsDriver, 'twilio', createTwilioDriver(parts))
+    contribute(smsDriver, 'file', createFileDriver(resolve(root, config.get('platform.sms.file.directory'))))
+    contribute(smsDriver, 'log', createLogDriver(log))
     provide(
       sms,
       new SmsService({

@@ -6,8 +6,8 @@ import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { type SmsMessage, sms, smsDriver } from '@plinth/sms'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { type Reply, startCompany } from './fixtures/company.ts'
-import { aliyunSignature, signatureIn, tencentSignature } from './fixtures/company-checks.ts'
+import { type Reply, startProviderStub } from './fixtures/company.ts'
+import { aliyunSignature, readSignature, tencentSignature } from './fixtures/company-checks.ts'
 
 const secret = 'planted-secret-4711'
 const contentSid = `HX${'0a'.repeat(16)}`
@@ -83,7 +83,7 @@ const drivers = {
 
 t.test('the request to each company, and its message id', async (t) => {
   await t.test('Aliyun: signed parameters in the query, a domestic number without its country code', async (t) => {
-    const company = await startCompany(t)
+    const company = await startProviderStub(t)
     const { send } = await start(t, drivers.aliyun(company.url))
     company.reply = { status: 200, body: '{"Code":"OK","Message":"OK","BizId":"biz-1","RequestId":"r"}' }
     const outcome = await send({ templateCode: 'SMS_1', params: { code: '123456' } })
@@ -101,8 +101,8 @@ t.test('the request to each company, and its message id', async (t) => {
     t.match(asked?.headers, { 'x-acs-action': 'SendSms', 'x-acs-version': '2017-05-25', host: company.host })
     t.match(asked?.headers['authorization'], /^ACS3-HMAC-SHA256 Credential=key-id,SignedHeaders=host;/)
     if (asked === undefined) throw new Error('nothing was asked')
-    t.equal(signatureIn(asked), aliyunSignature(asked, secret), 'the company finds the same signature')
-    t.not(signatureIn(asked), aliyunSignature(asked, 'another-secret'))
+    t.equal(readSignature(asked), aliyunSignature(asked, secret), 'the company finds the same signature')
+    t.not(readSignature(asked), aliyunSignature(asked, 'another-secret'))
     await send({ to: '+1 (415) 555-2671' })
     t.match(company.asked[1]?.path, /PhoneNumbers=14155552671/, 'abroad with the country, without the plus')
     const nonces = company.asked.map(({ headers }) => headers['x-acs-signature-nonce'])
@@ -110,7 +110,7 @@ t.test('the request to each company, and its message id', async (t) => {
   })
 
   await t.test('Tencent Cloud: values by position, the number in E.164', async (t) => {
-    const company = await startCompany(t)
+    const company = await startProviderStub(t)
     const { send } = await start(t, drivers.tencent(company.url))
     const status = '{"SerialNo":"serial-1","PhoneNumber":"+8613800138000","Fee":1,"Code":"Ok","Message":"send success"}'
     company.reply = { status: 200, body: `{"Response":{"SendStatusSet":[${status}],"RequestId":"r"}}` }
@@ -133,14 +133,14 @@ t.test('the request to each company, and its message id', async (t) => {
       asked.headers['authorization'],
       /^TC3-HMAC-SHA256 Credential=secret-id\/\d{4}-\d\d-\d\d\/sms\/tc3_request, /,
     )
-    t.equal(signatureIn(asked), tencentSignature(asked, secret), 'the company finds the same signature')
-    t.not(signatureIn(asked), tencentSignature(asked, 'another-secret'))
+    t.equal(readSignature(asked), tencentSignature(asked, secret), 'the company finds the same signature')
+    t.not(readSignature(asked), tencentSignature(asked, 'another-secret'))
     await send({ to: '13800138000' })
     t.match(company.asked[1]?.body, '"SignName":"签名"', 'that of the configuration')
   })
 
   await t.test('Twilio: a form, free text or a content template', async (t) => {
-    const company = await startCompany(t)
+    const company = await startProviderStub(t)
     const { send } = await start(t, drivers.twilio(company.url))
     company.reply = { status: 201, body: '{"sid":"SM1","status":"queued"}' }
     t.hasStrict(await send({ content: 'x'.repeat(1_600) }), {
@@ -161,7 +161,7 @@ t.test('the request to each company, and its message id', async (t) => {
 t.test(
   'N-020 a template has the code of each company, and a message without one is sent as text or rejected',
   async (t) => {
-    const company = await startCompany(t)
+    const company = await startProviderStub(t)
     company.reply = { status: 201, body: '{"sid":"SM1","Code":"OK","Response":{"SendStatusSet":[{"Code":"Ok"}]}}' }
     const { send } = await start(t, {
       ...drivers.aliyun(company.url),
@@ -319,7 +319,7 @@ const garbage: readonly (readonly [Reply, DeliveryOutcome['outcome']])[] = [
 
 for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
   t.test(`${name}: every response has its outcome, and none contains the secret`, async (t) => {
-    const company = await startCompany(t)
+    const company = await startProviderStub(t)
     const { send, lines } = await start(t, drivers[name](company.url))
     const outcomes: DeliveryOutcome[] = []
     for (const [reply, outcome, code, hint] of failures[name]) {

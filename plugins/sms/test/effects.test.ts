@@ -6,12 +6,12 @@ import { assertKeyEffect, type KeyValues, startForTest } from '@plinth/kernel/te
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { type SmsMessage, sms } from '@plinth/sms'
 import t from 'tap'
-import { startCompany } from './fixtures/company.ts'
-import { aliyunSignature, signatureIn, tencentSignature } from './fixtures/company-checks.ts'
+import { startProviderStub } from './fixtures/company.ts'
+import { aliyunSignature, readSignature, tencentSignature } from './fixtures/company-checks.ts'
 
 const secret = 'planted-secret-4711'
 const contentSid = `HX${'0a'.repeat(16)}`
-const company = await startCompany(t)
+const company = await startProviderStub(t)
 company.reply = { status: 201, body: '{"sid":"SM1","Code":"OK","Response":{"SendStatusSet":[{"Code":"Ok"}]}}' }
 
 const account: KeyValues = {
@@ -87,7 +87,7 @@ t.test('Aliyun is called with the configured account', async (t) => {
     await assertKeyEffect(t, 'platform.sms.aliyun.access-key-secret', {
       compared: secret,
       changed: 'other-secret',
-      observe: partOf('aliyun', (request) => signatureIn(request) === aliyunSignature(request, secret)),
+      observe: partOf('aliyun', (request) => readSignature(request) === aliyunSignature(request, secret)),
     }),
   ].flat()
   t.same(
@@ -130,7 +130,7 @@ t.test('Tencent Cloud is called with the configured account', async (t) => {
     await assertKeyEffect(t, 'platform.sms.tencent.secret-key', {
       compared: secret,
       changed: 'other-secret',
-      observe: partOf('tencent', (request) => signatureIn(request) === tencentSignature(request, secret)),
+      observe: partOf('tencent', (request) => readSignature(request) === tencentSignature(request, secret)),
     }),
   ].flat()
   t.same(

@@ -1,6 +1,6 @@
 import { purgeKeys, retentionKey } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
-import { pluginKeySetting } from '@plinth/system-config'
+import { declarePluginKey } from '@plinth/system-config'
 
 export const tokenKeyName = 'platform.social.token-key'
 
@@ -48,7 +48,7 @@ export const keys = {
     'zh-CN': '社交消息记录保留时间',
   }),
   ...purgeKeys('platform.social.outbound', { en: 'Interval for removing old entries.', 'zh-CN': '清除旧记录的间隔。' }),
-  [tokenKeyName]: pluginKeySetting({
+  [tokenKeyName]: declarePluginKey({
     title: { en: 'Encryption key of access tokens', 'zh-CN': '访问令牌的加密密钥' },
     description: {
       en: 'Encrypts the access tokens that instances share. Created automatically with the first access token. Do not set it manually.',

@@ -1,11 +1,11 @@
 import { adminPages } from '@plinth/admin'
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'
-import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { keys, tokenKeyName } from './config.ts'
 import { social } from './contract.ts'
@@ -20,11 +20,11 @@ import { AccessTokens } from './wechat/access-tokens.ts'
 
 const requires = { database, http, outgoingHttp, sharedStore, configCentre }
 
-const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('platform.social.outbound', {
+const purge = createPurgeTask<{ requires: typeof requires; config: typeof keys }>('platform.social.outbound', {
   displayName: { en: 'Remove old entries of the WeChat message log', 'zh-CN': '清理旧的微信消息记录' },
   old({ config, clock }) {
     const retention = config.get('platform.social.outbound.retention')
-    return retention === 0 ? [] : [olderThan('social_outbound', 'created_at', new Date(clock.now() - retention))]
+    return retention === 0 ? [] : [rowsBefore('social_outbound', 'created_at', new Date(clock.now() - retention))]
   },
 })
 
@@ -47,7 +47,7 @@ export default definePlugin({
     const { database: db, http, outgoingHttp, sharedStore: store, configCentre: centre } = services
     const { clock } = db
     const stored = () => config.get(tokenKeyName)
-    const box = new SealedBox(new PluginKey({ plugin, name: tokenKeyName, centre, stored }))
+    const box = new PluginEncryption(new PluginEncryptionKey({ plugin, name: tokenKeyName, centre, stored }))
     const endpoint = () => config.get('platform.social.endpoint').replace(/\/?$/, '/')
     const outbound = new OutboundLog({ db, clock, log, redact })
     const tokens = new AccessTokens({ http: outgoingHttp, store, box, clock, log })

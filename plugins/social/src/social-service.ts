@@ -7,8 +7,8 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import type { OutboundLog } from './outbound-log.ts'
 import { type AccessTokens, TokenRejected } from './wechat/access-tokens.ts'
 import {
-  capabilities,
-  hintOf,
+  hintOfErrcode,
+  messageTypeCapabilities,
   outcomeOf,
   outcomeOfResponse,
   provider,
@@ -132,7 +132,7 @@ function checkedMessage(
   }
   if (toUser === '')
     return { name: 'recipient-missing', refused: 'social.to-user or a recipient of the kind social-openid is needed' }
-  const { path, needsTemplate, body } = capabilities[messageType]
+  const { path, needsTemplate, body } = messageTypeCapabilities[messageType]
   if (needsTemplate && (templateId === undefined || templateId === '')) {
     return { name: 'template-missing', refused: 'social.template-id or the template of the message is needed' }
   }
@@ -162,7 +162,7 @@ function problemOf(code: string, error: unknown): ChannelError {
     return new ChannelError('connection', named(unreachable), ['configuration'])
   }
   const { errcode, errmsg } = error.answer
-  const hint = hintOf(errcode)
+  const hint = hintOfErrcode(errcode)
   const reason = { en: en.social.hints[hint], 'zh-CN': zhCN.social.hints[hint] }
   const check = hint === 'busy' ? 'connection' : 'credentials'
   const checked = hint === 'busy' ? (['configuration'] as const) : (['configuration', 'connection'] as const)

@@ -17,7 +17,7 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { type Clock, errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, OpenFile, StoredFile } from './contract.ts'
 import { businessError } from './declarations.ts'
-import { assertSpace } from './disk-reports.ts'
+import { assertFreeSpace } from './disk-reports.ts'
 import { UnfinishedFiles } from './drafts.ts'
 
 /** System codes for a path that is not a readable file, for example missing, a symbolic link or a socket. */
@@ -174,7 +174,7 @@ export class DirectoryDisk implements Disk {
   async #verify(): Promise<void> {
     await this.#makeDirectory(this.#drafts.directory)
     await access(this.#root, constants.R_OK | constants.W_OK)
-    await assertSpace(this.#root)
+    await assertFreeSpace(this.#root)
     if (this.#clock.monotonic() - this.#provedAt < proofMs) return
     await this.#drafts.prove()
     this.#provedAt = this.#clock.monotonic()
@@ -189,7 +189,7 @@ export class DirectoryDisk implements Disk {
     while ((await orMissing(lstat(directory))) === undefined) directory = dirname(directory)
     await (await opendir(directory)).close()
     await access(directory, constants.R_OK | constants.W_OK | constants.X_OK)
-    await assertSpace(directory)
+    await assertFreeSpace(directory)
   }
 
   sweep(signal: AbortSignal): Promise<void> {

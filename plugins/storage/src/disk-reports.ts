@@ -31,7 +31,7 @@ export function diskErrorOf(disk: string, error: unknown): PlinthError | undefin
  * @param directory an existing directory
  * @throws Error with the code `ENOSPC` if less than 1 MiB or no inode is free
  */
-export async function assertSpace(directory: string): Promise<void> {
+export async function assertFreeSpace(directory: string): Promise<void> {
   const { bavail, bsize, files, ffree } = await statfs(directory)
   const free = bavail * bsize
   if (free < minFreeBytes) throw full(`ENOSPC: only ${free} bytes are left on the disk of ${directory}`)

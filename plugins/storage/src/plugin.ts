@@ -11,7 +11,7 @@ import { DiskReports, directoryErrorOf } from './disk-reports.ts'
 import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
-import { sweepTask } from './tasks.ts'
+import { removeUnfinishedFiles } from './tasks.ts'
 import { UrlSigner } from './url-signer.ts'
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
@@ -35,7 +35,7 @@ export default definePlugin({
   configGroups: { storage: { en: 'Storage', 'zh-CN': '存储' } },
   permissions,
   messages,
-  scheduledTasks: [sweepTask],
+  scheduledTasks: [removeUnfinishedFiles],
   setup(context) {
     const { services, config, clock, log, roles } = context
     const root = resolve(context.root, config.get('platform.storage.root'))

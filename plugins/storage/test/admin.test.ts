@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { namedPermissions } from '@plinth/http/testing'
+import { headerPermissionGuard } from '@plinth/http/testing'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { createTestDirectory, startStorage } from './fixtures/product.ts'
@@ -8,7 +8,7 @@ import { createTestDirectory, startStorage } from './fixtures/product.ts'
 const path = '/api/v1/admin/storage/disks'
 
 async function startDisks(t: Parameters<typeof startStorage>[0], settings: Parameters<typeof startStorage>[1] = {}) {
-  const started = await startStorage(t, { ...settings, plugins: [namedPermissions, ...(settings.plugins ?? [])] })
+  const started = await startStorage(t, { ...settings, plugins: [headerPermissionGuard, ...(settings.plugins ?? [])] })
   const call = async (url: string, permission = 'storage:disk:view') =>
     (await started.server.inject({ url, headers: { 'x-grants': permission, 'accept-language': 'en' } })).json()
   return { ...started, call }

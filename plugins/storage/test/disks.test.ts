@@ -7,17 +7,17 @@ import storagePlugin, { type Disk, storage } from '@plinth/storage'
 import t from 'tap'
 import { directoryErrorOf } from '../src/disk-reports.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
-import { all, createTestDirectory, startStorage } from './fixtures/product.ts'
+import { collectAll, createTestDirectory, startStorage } from './fixtures/product.ts'
 
 const drafts = (root: string, disk: string) => readdirSync(join(root, disk, '.drafts'))
 
 async function text(stream: AsyncIterable<Uint8Array>): Promise<string> {
-  return Buffer.concat(await all(stream)).toString()
+  return Buffer.concat(await collectAll(stream)).toString()
 }
 
 t.test('files are written, read, listed and deleted', async (t) => {
   const { storage, root } = await startStorage(t)
-  t.same(await all(storage.list('local')), [], 'a disk that was never written to is empty')
+  t.same(await collectAll(storage.list('local')), [], 'a disk that was never written to is empty')
   t.equal(await storage.delete('local', 'a/b.txt'), false)
   t.equal(await storage.stat('local', 'a/b.txt'), undefined)
 
@@ -36,7 +36,7 @@ t.test('files are written, read, listed and deleted', async (t) => {
   await storage.put('local', 'z', Buffer.alloc(300_000))
 
   const paths = async (directory?: string) =>
-    (await all(storage.list('local', directory))).map(({ path, size }) => `${path} ${size}`).sort()
+    (await collectAll(storage.list('local', directory))).map(({ path, size }) => `${path} ${size}`).sort()
   t.same(await paths(), ['a/b.txt 0', 'a/c.bin 4', 'z 300000'])
   t.same(await paths('a'), ['a/b.txt 0', 'a/c.bin 4'])
   t.same(await paths('none'), [])
@@ -103,7 +103,7 @@ t.test('files that are too large are rejected and leave nothing', async (t) => {
   }
   await rejectsWith(t, storage.put('local', 'b', endless()), tooLarge)
   t.ok(given < 100_000, `it stopped asking after ${given} bytes`)
-  t.same(await all(storage.list('local')).then((files) => files.map(({ path }) => path)), ['a'])
+  t.same(await collectAll(storage.list('local')).then((files) => files.map(({ path }) => path)), ['a'])
   t.same(drafts(root, 'local'), [])
 })
 
@@ -231,7 +231,7 @@ t.test('disks of third parties are used by their names', async (t) => {
   await storage.put('memory', 'a/b.txt', 'kept')
   t.equal(disk.files.get('a/b.txt')?.toString(), 'kept')
   t.equal(await text((await storage.open('memory', 'a/b.txt')).content), 'kept')
-  t.same((await all(storage.list('memory', 'a'))).length, 1)
+  t.same((await collectAll(storage.list('memory', 'a'))).length, 1)
   await rejectsWith(t, storage.put('memory', '../x', 'x'), { code: '400', reason: 'storage.path-invalid' })
   await storage.probe('memory', AbortSignal.timeout(120_000))
   t.same([...disk.files.keys()], ['a/b.txt'], 'a probe leaves nothing')
@@ -277,7 +277,7 @@ t.test('health check and probe report whether files can be written', async (t) =
   const { storage, root, get } = await startStorage(t)
   t.equal((await get('/health/ready')).status, 200)
   await storage.probe('public', AbortSignal.timeout(120_000))
-  t.same(await all(storage.list('public')), [])
+  t.same(await collectAll(storage.list('public')), [])
 
   const blocked = createTestDirectory(t)
   writeFileSync(join(blocked, 'local'), 'a file where the disk should be')

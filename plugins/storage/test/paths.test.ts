@@ -5,7 +5,7 @@ import { rejectsWith } from '@plinth/kernel/testing'
 import { pathProblem } from '@plinth/storage'
 import fc from 'fast-check'
 import t from 'tap'
-import { all, createTestDirectory, rawGet, startStorage } from './fixtures/product.ts'
+import { collectAll, createTestDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
 const secret = 'what nobody may see'
 
@@ -206,7 +206,7 @@ t.test('symbolic links that lead out of the disk are not followed', async (t) =>
   await rejectsWith(t, storage.put('public', 'dangling/new.txt', 'x'), { code: '409', reason: 'storage.path-taken' })
   t.equal(await storage.delete('public', 'away/secret.txt'), false)
   t.same(readdirSync(elsewhere), ['secret.txt'], 'nothing was written or deleted there')
-  t.same(await all(storage.list('public')).then((files) => files.map(({ path }) => path)), ['inside/real.txt'])
+  t.same(await collectAll(storage.list('public')).then((files) => files.map(({ path }) => path)), ['inside/real.txt'])
 
   t.equal((await storage.stat('public', 'shortcut/real.txt'))?.size, 4, 'a link within the disk is followed')
   await storage.put('public', 'file.txt', 'own')

@@ -11,7 +11,7 @@ import {
   type PlinthError,
 } from '@plinth/kernel'
 import { type PluginRuntime, parseValueText } from '@plinth/kernel/host'
-import { readDocument } from './changes/transfer.ts'
+import { parseImportDocument } from './changes/transfer.ts'
 import {
   type ConfigChange,
   configCentre,
@@ -100,7 +100,7 @@ const declared: readonly Command[] = [
     ],
     async run(runtime, { args, options, output, signal }) {
       const centre = runtime.own(configCentre)
-      const document = readDocument(await textOfFile(args[0] ?? ''))
+      const document = parseImportDocument(await textOfFile(args[0] ?? ''))
       const mode = options['replace'] === true ? 'replace' : 'merge'
       if (options['dryRun'] === true) {
         return showPreview(output, await centre.preview(await centre.importChanges(document, mode)))

@@ -2,9 +2,9 @@ import type { Database } from '@plinth/database'
 import { type AuditEntry, type Clock, errorReason, type JsonValue, type Logger, nearestName } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
-import { Destinations, entriesAfterChanges, type Settled, withheldText } from './changes/destinations.ts'
+import { Destinations, entriesAfterChanges, type SettledChanges, withheldText } from './changes/destinations.ts'
 import { Effects, requirementProblems } from './changes/effects.ts'
-import { Owners } from './changes/owners.ts'
+import { KeyOwnerVerification } from './changes/owners.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   Actor,
@@ -26,11 +26,11 @@ import type {
   Verification,
 } from './contract.ts'
 import { businessError, translateStorageErrors } from './declarations.ts'
-import type { Announcement, InstanceReport, Instances } from './instances/instances.ts'
+import type { ChangeNotification, InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './item-view.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
 import { rotateSecrets } from './secrets/rotation.ts'
-import { isSameSecret, shown } from './secrets/sealed-value.ts'
+import { isSameSecret, maskedForDisplay } from './secrets/sealed-value.ts'
 import { verificationEntry } from './storage/audit-entries.ts'
 import { ConfigStore, type StoredConfig } from './storage/config-store.ts'
 import { History } from './storage/history.ts'
@@ -48,7 +48,7 @@ interface ConfigCentreOptions {
   /** True in the process of a command. It has not set up all plugins, so it does not know which keys need a restart. */
   readonly isCommand: boolean
   /** Notifies other instances that stored values have changed. */
-  readonly announce: (what: Announcement) => void
+  readonly announce: (what: ChangeNotification) => void
 }
 
 export class StoredConfigCentre implements ConfigCentre {
@@ -56,7 +56,7 @@ export class StoredConfigCentre implements ConfigCentre {
   readonly #store: ConfigStore
   readonly #history: History
   readonly #effects: Effects
-  readonly #owners: Owners
+  readonly #owners: KeyOwnerVerification
   readonly #destinations: Destinations
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
@@ -73,7 +73,7 @@ export class StoredConfigCentre implements ConfigCentre {
     this.#history = new History({ database, masterKeys, isSensitive })
     this.#effects = new Effects(options, () => this.#declarations)
     this.#destinations = new Destinations(options.configAdmin, () => this.#declarations)
-    this.#owners = new Owners({ ...options, declarations: () => this.#declarations })
+    this.#owners = new KeyOwnerVerification({ ...options, declarations: () => this.#declarations })
   }
 
   get version(): number {
@@ -185,7 +185,7 @@ export class StoredConfigCentre implements ConfigCentre {
    * @returns the new version, or undefined if another save changed the stored values
    */
   async #write(
-    { changes }: Settled,
+    { changes }: SettledChanges,
     origin: ChangeOrigin,
     options: SaveOptions,
     stateOf: string | undefined,
@@ -383,7 +383,7 @@ export class StoredConfigCentre implements ConfigCentre {
     } else log.error({ key, reason, fix: remove }, 'stored value cannot be used')
   }
 
-  #settled(changes: readonly ConfigChange[]): Settled {
+  #settled(changes: readonly ConfigChange[]): SettledChanges {
     return this.#destinations.settle(changes, this.#stored)
   }
 
@@ -419,7 +419,7 @@ export class StoredConfigCentre implements ConfigCentre {
       declaration,
       explanation: this.#options.configAdmin.explain(key),
       stored: stored && {
-        value: shown(stored.value, isSecret),
+        value: maskedForDisplay(stored.value, isSecret),
         version: stored.version,
         updatedAt: stored.updatedAt,
         updatedBy: stored.updatedBy,

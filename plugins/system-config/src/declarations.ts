@@ -44,7 +44,7 @@ export interface Conflict {
  * Returns the error for all conflicts. Its top-level fields describe the newest conflict, as in every version conflict
  * (decision E15).
  */
-export function conflict(conflicts: readonly Conflict[]) {
+export function conflictError(conflicts: readonly Conflict[]) {
   const [last] = conflicts.toSorted((a, b) => ((a.updatedAt ?? '') > (b.updatedAt ?? '') ? -1 : 1))
   const newest = { currentVersion: last?.currentVersion, updatedBy: last?.updatedBy, updatedAt: last?.updatedAt }
   return businessError('conflict', { data: { ...newest, conflicts } })

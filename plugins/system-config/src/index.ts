@@ -1,3 +1,3 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { PluginKey, type PluginKeyOptions, pluginKeySetting, SealedBox } from './secrets/secret-box.ts'
+export { declarePluginKey, PluginEncryption, PluginEncryptionKey, type PluginKeyOptions } from './secrets/secret-box.ts'

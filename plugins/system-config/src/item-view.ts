@@ -1,5 +1,5 @@
-import { holdsText } from '@plinth/database'
-import { type Viewer, visibleOperator } from '@plinth/http'
+import { containsFoldedText } from '@plinth/database'
+import { operatorVisibleTo, type Viewer } from '@plinth/http'
 import { localize, maskedValue } from '@plinth/kernel'
 import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Static } from 'typebox'
@@ -72,7 +72,7 @@ const ownProperty = <T>(table: Readonly<Record<string, T>>, name: string) =>
 const word =
   (part: string): Matches =>
   ({ key, declaration }) =>
-    holdsText(textsOf(key, declaration), part)
+    containsFoldedText(textsOf(key, declaration), part)
 
 function textsOf(key: string, declaration: CatalogueEntry | undefined): readonly string[] {
   if (declaration === undefined) return [key]
@@ -134,7 +134,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
       stored: {
         ...(stored.value !== undefined && { value: stored.value }),
         updatedAt: stored.updatedAt.toISOString(),
-        updatedBy: visibleOperator(reader, stored.updatedBy),
+        updatedBy: operatorVisibleTo(reader, stored.updatedBy),
       },
     }),
     ...(refused !== undefined && { refused }),

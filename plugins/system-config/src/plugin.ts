@@ -25,7 +25,7 @@ import { StoredConfigCentre } from './config-centre.ts'
 import { configCentre } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { configTables, entities } from './entities.ts'
-import { type Announcement, Announcements, Instances } from './instances/instances.ts'
+import { type ChangeNotification, ChangeNotifier, Instances } from './instances/instances.ts'
 import { changeSets } from './migrations/index.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
@@ -58,8 +58,8 @@ export default definePlugin({
     })
     const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     const instances = new Instances(services.database, clock, ctx.roles)
-    const announcements = new Announcements(services.sharedStore, log)
-    const announce = (what: Announcement) => {
+    const announcements = new ChangeNotifier(services.sharedStore, log)
+    const announce = (what: ChangeNotification) => {
       announcements.tell(what)
       poll.wake()
     }

@@ -1,4 +1,4 @@
-import { bulkLimited, listResponse, previewLimited, routesWith, type Viewer } from '@plinth/http'
+import { bulkRateLimit, listResponse, previewRateLimit, routesWith, type Viewer } from '@plinth/http'
 import { bilingual, type JsonValue } from '@plinth/kernel'
 import { problem } from './changes/change-check.ts'
 import type {
@@ -65,7 +65,7 @@ export const routes = [
     path: `${root}/changes/preview`,
     summary: 'Preview changes: values, affected plugins, restart and problems; changes nothing',
     access: mayView,
-    annotations: [previewLimited],
+    annotations: [previewRateLimit],
     request: { body: schema.previewBody },
     response: schema.outcome,
     reasons: [
@@ -105,7 +105,7 @@ export const routes = [
     summary: 'Verify a value with the plugin that owns the key, and compare it with the stored secret; stores nothing',
     access: maySave,
     // Limits guesses of a secret.
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { body: schema.verifyBody },
     response: schema.verification,
     reasons: [
@@ -171,7 +171,7 @@ export const routes = [
     path: `${root}/rollback`,
     summary: 'Restore the stored values of a version as a new version',
     access: maySave,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { body: schema.rollbackBody },
     response: schema.outcome,
     reasons: [
@@ -197,7 +197,7 @@ export const routes = [
     path: `${root}/export`,
     summary: 'Export the stored values without secrets',
     access: mayExport,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     response: schema.document,
     reasons: ['system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (_request, { centre }) => {
@@ -210,7 +210,7 @@ export const routes = [
     path: `${root}/import`,
     summary: 'Import an exported document; a dry run returns the differences only',
     access: maySave,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { body: schema.importBody },
     response: schema.outcome,
     reasons: [

@@ -6,7 +6,7 @@ import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/datab
 import { type Clock, definePlugin, type JsonValue, systemClock } from '@plinth/kernel'
 import { assertMembers, until, waitForProcessEnd } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import type { ConfigChange } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import { operator, sample, samplePlugin, startWithClock } from './fixtures/products.ts'
@@ -73,14 +73,14 @@ onEachDatabase(
 
 t.test('K-008 a value that one instance stores applies on another, through Redis', { skip: skipRedis }, async (t) => {
   onEachDatabase(t, 'at once', async (t, db) => {
-    const redis = redisSpace()
+    const redis = createRedisNamespace()
     t.teardown(() => redis.drop())
     await everyWayOfChange(t, db, redis.config)
   })
 })
 
 t.test('K-008 other processes learn about a command through Redis', { skip: skipRedis }, async (t) => {
-  const redis = redisSpace()
+  const redis = createRedisNamespace()
   t.teardown(() => redis.drop())
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())

@@ -11,15 +11,15 @@ import {
   newestFirst,
   nothing,
   nullable,
+  operatorVisibleTo,
+  previewVariable,
   rateLimited,
   routesWith,
   rowsAs,
-  sampleUse,
   Type,
   text,
   version,
   versionQuery,
-  visibleOperator,
 } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import { omitUndefined } from '@plinth/kernel'
@@ -180,7 +180,7 @@ export const templateRoutes = [
       subject: text,
       content: text,
       html: nullable(text),
-      variables: Type.Array(sampleUse, {
+      variables: Type.Array(previewVariable, {
         maxItems: maxPreviewVariables,
         description: 'Variables that the template uses.',
       }),
@@ -281,7 +281,7 @@ function itemOf(
     variables,
     enabled,
     version,
-    updatedBy: visibleOperator(request, template.updatedBy),
+    updatedBy: operatorVisibleTo(request, template.updatedBy),
     createdAt: template.createdAt.toISOString(),
     updatedAt: template.updatedAt.toISOString(),
   }

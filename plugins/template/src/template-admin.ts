@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import type { SampleUse } from '@plinth/admin'
-import { conflictData, type Database } from '@plinth/database'
+import type { PreviewVariable } from '@plinth/admin'
+import { type Database, versionConflictData } from '@plinth/database'
 import {
   type AuditedRequest,
   auditFieldsOfCaller,
@@ -11,19 +11,19 @@ import {
 } from '@plinth/kernel'
 import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
-import { usesOf } from './compile/variables.ts'
+import { findVariableUses } from './compile/variables.ts'
 import type { TemplateValue } from './contract.ts'
 import { TemplateRow } from './entities.ts'
 import { businessError } from './failures.ts'
-import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
-import { plainVariables, valueAt } from './render/values.ts'
+import { RenderLimitError, renderTemplate } from './render/render-program.ts'
+import { copyPlainVariables, templateValueAt } from './render/values.ts'
 import { canonicalLocale } from './template-service.ts'
 
 interface PreviewedTemplate {
   readonly subject: string
   readonly content: string
   readonly html: string | null
-  readonly variables: readonly SampleUse[]
+  readonly variables: readonly PreviewVariable[]
 }
 
 export const maxPreviewVariables = 200
@@ -39,12 +39,12 @@ export async function previewTemplate(
   variables: Readonly<Record<string, TemplateValue>>,
   compiler: Pick<Compiler, 'preview'>,
 ): Promise<PreviewedTemplate> {
-  const plain = plainVariables(variables)
+  const plain = copyPlainVariables(variables)
   const { html: markup, htmlFormat } = source
   if (markup !== null && htmlFormat === null) throw businessError('html-format', { data: { field: 'htmlFormat' } })
   const compiled = await compiler.preview(source)
   const parts = Object.entries({ subject: compiled.subject, content: compiled.content, html: compiled.html ?? [] })
-  const uses = parts.map(([field, program]) => [field, usesOf([program])] as const)
+  const uses = parts.map(([field, program]) => [field, findVariableUses([program])] as const)
   const names = [...new Set(uses.flatMap(([, used]) => [...used.keys()]))]
   try {
     const { subject, content, html } = renderTemplate(compiled, plain)
@@ -56,11 +56,11 @@ export async function previewTemplate(
         name,
         usedIn: uses.filter(([, used]) => used.has(name)).map(([field]) => field),
         needed: compiled.variables.includes(name),
-        given: valueAt(plain, name.split('.')) !== undefined,
+        given: templateValueAt(plain, name.split('.')) !== undefined,
       })),
     }
   } catch (error) {
-    throw error instanceof RenderedTooMuch ? businessError('output-too-large', { text: 'preview-too-large' }) : error
+    throw error instanceof RenderLimitError ? businessError('output-too-large', { text: 'preview-too-large' }) : error
   }
 }
 
@@ -182,7 +182,7 @@ export class TemplateAdmin {
   }
 
   #conflict(row: TemplateRow): BusinessError {
-    return businessError('version-conflict', { data: conflictData(row) })
+    return businessError('version-conflict', { data: versionConflictData(row) })
   }
 
   /** Writes an audit entry in the current transaction. */

@@ -5,8 +5,8 @@ import { optionalVariablesOf } from './compile/variables.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
 import { TemplateRow } from './entities.ts'
 import { businessError } from './failures.ts'
-import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
-import { plainVariables, valueAt } from './render/values.ts'
+import { RenderLimitError, renderTemplate } from './render/render-program.ts'
+import { copyPlainVariables, templateValueAt } from './render/values.ts'
 
 /** Channel of templates that apply to all channels without their own template. */
 export const allChannels = 'all'
@@ -105,15 +105,15 @@ export class TemplateService implements Templates {
     const loaded = await this.#load(query)
     if (loaded === undefined) return undefined
     const { info, compiled } = loaded
-    const plain = plainVariables(variables)
+    const plain = copyPlainVariables(variables)
     try {
       return {
         template: info,
         ...renderTemplate(compiled, plain),
-        missingVariables: info.variables.filter((path) => valueAt(plain, path.split('.')) === undefined),
+        missingVariables: info.variables.filter((path) => templateValueAt(plain, path.split('.')) === undefined),
       }
     } catch (error) {
-      if (!(error instanceof RenderedTooMuch)) throw error
+      if (!(error instanceof RenderLimitError)) throw error
       throw businessError('output-too-large', { params: { code: info.code }, data: { code: info.code } })
     }
   }

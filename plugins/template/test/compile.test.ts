@@ -1,7 +1,7 @@
 /** Tests which template sources are valid, and the reported position of errors in invalid ones. */
 import { omitUndefined } from '@plinth/kernel'
 import t from 'tap'
-import { compile } from '../src/compile/compile.ts'
+import { compileTemplate } from '../src/compile/compile.ts'
 import { type HtmlFormat, type SourceRule, sourceLimits } from '../src/compile/source.ts'
 
 interface Fields {
@@ -18,9 +18,9 @@ const source = (fields: Fields) => ({
   htmlFormat: fields.html === undefined ? null : (fields.htmlFormat ?? 'html'),
   locale: fields.locale ?? null,
 })
-const problemOf = async (fields: Parameters<typeof source>[0]) => (await compile(source(fields))).fault
+const problemOf = async (fields: Parameters<typeof source>[0]) => (await compileTemplate(source(fields))).fault
 const programOf = async (fields: Parameters<typeof source>[0]) => {
-  const { compiled, fault } = { compiled: undefined, ...(await compile(source(fields))) }
+  const { compiled, fault } = { compiled: undefined, ...(await compileTemplate(source(fields))) }
   if (compiled === undefined) throw new Error(JSON.stringify(fault))
   return compiled
 }

@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { createDatabase, watchStatements } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { path, startTemplates } from './fixtures/product.ts'
+import { adminTemplatesPath, startTemplates } from './fixtures/product.ts'
 
 async function start(t: Test, values: KeyValues) {
   const db = await createDatabase('sqlite')
@@ -40,7 +40,7 @@ t.test('a template that takes too long to compile is rejected', async (t) => {
     observe: async (values) => {
       const { call, clock } = await start(t, values)
       const { sleepers } = clock
-      const saving = call('POST', path, template)
+      const saving = call('POST', adminTemplatesPath, template)
       await until(() => clock.sleepers !== sleepers, 'a timer is set', 0)
       await clock.advance(2_000)
       const { code, data } = await saving

@@ -7,11 +7,11 @@ import Handlebars from 'handlebars'
 import t from 'tap'
 import { parseSource } from '../src/compile/parse.ts'
 import type { TemplateValue } from '../src/contract.ts'
-import { Budget, escapeHtml, renderLimits, renderProgram, unescapedText } from '../src/render/render-program.ts'
-import { plainVariables, type Variables, valueLimits } from '../src/render/values.ts'
+import { escapeHtml, RenderBudget, renderLimits, renderProgram, unescapedText } from '../src/render/render-program.ts'
+import { copyPlainVariables, type Variables, valueLimits } from '../src/render/values.ts'
 
 const render = (source: string, variables: Variables, encode = escapeHtml) =>
-  renderProgram(parseSource(source, 'content'), plainVariables(variables), encode, new Budget())
+  renderProgram(parseSource(source, 'content'), copyPlainVariables(variables), encode, new RenderBudget())
     .map(({ text }) => text)
     .join('')
 
@@ -132,7 +132,7 @@ t.test('no path reaches a prototype, a function or an object that was not passed
 
 function rejectionOf(variables: Variables): unknown {
   try {
-    return plainVariables(variables)
+    return copyPlainVariables(variables)
   } catch (error) {
     return error
   }
@@ -170,7 +170,7 @@ t.test('only JSON values are accepted', async (t) => {
   t.hasStrict(rejectionOf({ a: 'x'.repeat(valueLimits.characters) }), { reason: 'template.value-refused' })
   t.hasStrict(rejectionOf({ a: Array(valueLimits.values).fill(1) }), { reason: 'template.value-refused' })
   t.same(
-    { ...plainVariables({ a: undefined, b: 1 } as unknown as Variables) },
+    { ...copyPlainVariables({ a: undefined, b: 1 } as unknown as Variables) },
     { b: 1 },
     'undefined is left out, as in JSON',
   )
@@ -205,7 +205,7 @@ t.test('safeUrl accepts only addresses that navigate somewhere', async (t) => {
 
 t.test('work and output are limited, whatever is passed', async (t) => {
   const list = Array.from({ length: 9_000 }, () => 1)
-  const tooMuch = { name: 'RenderedTooMuch' }
+  const tooMuch = { name: 'RenderLimitError' }
   const slow = (source: string, variables: Variables) => {
     const begun = performance.now()
     throwsWith(t, () => render(source, variables), tooMuch, source)

@@ -3,7 +3,7 @@ import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { pages } from '../src/admin-pages.ts'
-import { path, startTemplates } from './fixtures/product.ts'
+import { adminTemplatesPath, startTemplates } from './fixtures/product.ts'
 
 onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t: Test, db) => {
   const { save, templates, call, running, server, clock } = await startTemplates(t, db)
@@ -91,7 +91,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     clock.shiftWallClock(60_000)
     const rendered = async () => (await templates.render({ code: 'news', channel: 'mail', variables: {} }))?.content
     t.equal(await rendered(), 'one')
-    const changed = await call('PUT', `${path}/${id}`, { subject: 's', content: 'two', version: 1 })
+    const changed = await call('PUT', `${adminTemplatesPath}/${id}`, { subject: 's', content: 'two', version: 1 })
     t.hasStrict(changed, {
       code: '200',
       data: { id, version: 2, content: 'two', code: 'news', html: null, htmlFormat: null },
@@ -107,12 +107,13 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     'E-15: a change contains the version on which it is based, and a conflict shows the current version',
     async (t) => {
       const { id } = await save({ code: 'versions' })
-      const put = (version: number) => call('PUT', `${path}/${id}`, { subject: 's', content: 'c', version })
+      const put = (version: number) =>
+        call('PUT', `${adminTemplatesPath}/${id}`, { subject: 's', content: 'c', version })
       const conflict = {
         code: '409',
         data: { reason: 'template.version-conflict', currentVersion: 2, updatedBy: 'admin', updatedAt: String },
       }
-      t.hasStrict(await call('PUT', `${path}/${id}`, { subject: 's', content: 'c' }), { code: '400' })
+      t.hasStrict(await call('PUT', `${adminTemplatesPath}/${id}`, { subject: 's', content: 'c' }), { code: '400' })
       const responses = await Promise.all([put(1), put(1)])
       t.same(responses.map(({ code }) => code).toSorted(), ['200', '409'], 'of two at once one wins')
       t.match(
@@ -120,17 +121,25 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
         conflict,
       )
       t.match(await put(1), conflict)
-      t.match(await call('DELETE', `${path}/${id}?version=1`), conflict)
-      t.hasStrict(await call('DELETE', `${path}/${id}?version=2`), { code: '200', data: null })
-      t.hasStrict(await call('DELETE', `${path}/${id}`), { code: '404', data: { reason: 'template.unknown' } })
+      t.match(await call('DELETE', `${adminTemplatesPath}/${id}?version=1`), conflict)
+      t.hasStrict(await call('DELETE', `${adminTemplatesPath}/${id}?version=2`), { code: '200', data: null })
+      t.hasStrict(await call('DELETE', `${adminTemplatesPath}/${id}`), {
+        code: '404',
+        data: { reason: 'template.unknown' },
+      })
       t.hasStrict(await put(2), { code: '404' })
-      t.hasStrict(await call('GET', `${path}/${id}`), { code: '404' })
+      t.hasStrict(await call('GET', `${adminTemplatesPath}/${id}`), { code: '404' })
     },
   )
 
   await t.test('a rejected template is not stored', async (t) => {
     const create = (template: object, locale?: string) =>
-      call('POST', path, { code: 'bad', channel: 'all', locale: 'en', subject: 's', content: 'c', ...template }, locale)
+      call(
+        'POST',
+        adminTemplatesPath,
+        { code: 'bad', channel: 'all', locale: 'en', subject: 's', content: 'c', ...template },
+        locale,
+      )
     t.match(await create({ html: '<a href="{{x}}">', htmlFormat: 'html' }, 'zh-CN'), {
       code: /^400$/,
       message: /html:1:10.*safeUrl/,
@@ -152,7 +161,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     ]) {
       t.hasStrict(await create(bad), { code: '400' }, JSON.stringify(bad).slice(0, 40))
     }
-    t.match((await call('GET', `${path}?code=bad`)).data, { total: 0 })
+    t.match((await call('GET', `${adminTemplatesPath}?code=bad`)).data, { total: 0 })
     await save({ code: 'taken', locale: 'zh-cn' })
     t.hasStrict(await create({ code: 'taken', locale: 'zh-CN' }), {
       code: '409',
@@ -161,7 +170,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
   })
 
   await t.test('an unsaved template can be previewed, with its variables', async (t) => {
-    const preview = (body: object, locale?: string) => call('POST', `${path}/preview`, body, locale)
+    const preview = (body: object, locale?: string) => call('POST', `${adminTemplatesPath}/preview`, body, locale)
     const source = {
       subject: 'Hello {{name}}',
       content: 'Dear {{name}}, {{#if gift}}take {{gift}}{{/if}}{{#each items}}{{title}}{{/each}}',
@@ -201,9 +210,11 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     const many = Array.from({ length: 300 }, (_, at) => `{{v${at}}}`).join('')
     t.equal((await preview({ content: many })).data.variables.length, 200)
 
-    t.hasStrict((await server.inject({ method: 'POST', url: `${path}/preview`, payload: {} })).json(), { code: '401' })
+    t.hasStrict((await server.inject({ method: 'POST', url: `${adminTemplatesPath}/preview`, payload: {} })).json(), {
+      code: '401',
+    })
     t.match(
-      (await call('GET', `${path}?keyword=Hello%20%7B%7Bname&code=preview`)).data,
+      (await call('GET', `${adminTemplatesPath}?keyword=Hello%20%7B%7Bname&code=preview`)).data,
       { total: 0 },
       'nothing is stored',
     )
@@ -220,7 +231,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
       html,
       htmlFormat: 'mjml',
     })
-    const list = async (query: string) => (await call('GET', `${path}?${query}`)).data
+    const list = async (query: string) => (await call('GET', `${adminTemplatesPath}?${query}`)).data
     const { items, total } = await list('code=listed.one')
     t.equal(total, 1)
     t.match(items, [
@@ -232,34 +243,38 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
       t.match(await list(query), { total: 1, items: [{ id }] }, query)
     }
     t.match(await list('locale=de&enabled=false'), { total: 0 })
-    t.match((await call('GET', `${path}/${id}`)).data, { id, html, content: 'c' })
+    t.match((await call('GET', `${adminTemplatesPath}/${id}`)).data, { id, html, content: 'c' })
     const { next } = await list('size=1')
     t.match(await list(`size=1&cursor=${next}`), { items: [{}], total: null })
   })
 
   await t.test('the page copies a template to another language, and the copy is disabled', async (t) => {
     const { id } = await save({ code: 'copied', channel: 'mail', locale: 'en', subject: 'Hi', content: 'Hi {{who}}' })
-    const { data: row } = await call('GET', `${path}/${id}`)
+    const { data: row } = await call('GET', `${adminTemplatesPath}/${id}`)
     const page = pages.find((one) => one.id === 'template.template')
     const { body = {} } = page?.actions?.find(({ operation }) => operation === 'postAdminTemplates') ?? {}
     const sent = Object.entries(body).map(([name, from]) => [
       name,
       'field' in from ? row[from.field] : Object(from).value,
     ])
-    const { data: copy } = await call('POST', path, { ...Object.fromEntries(sent), locale: 'zh-CN' })
+    const { data: copy } = await call('POST', adminTemplatesPath, { ...Object.fromEntries(sent), locale: 'zh-CN' })
     const { code, channel, subject, content, html, htmlFormat } = row
     t.hasStrict(copy, { code, channel, subject, content, html, htmlFormat, locale: 'zh-CN', enabled: false })
   })
 
   await t.test('every change is in the audit', async (t) => {
     const { id } = await save({ code: 'audited' })
-    await call('DELETE', `${path}/${id}`)
+    await call('DELETE', `${adminTemplatesPath}/${id}`)
     const audits = (await call('GET', `/api/v1/admin/iam/audits?targetType=template&targetId=${id}`)).data.items
     assertMembers(t, audits, [
       { action: 'template.delete' },
       { action: 'template.create', summary: { code: 'audited' } },
     ])
-    t.hasStrict((await server.inject(path)).json(), { code: '401' }, 'nobody reads them without an account')
+    t.hasStrict(
+      (await server.inject(adminTemplatesPath)).json(),
+      { code: '401' },
+      'nobody reads them without an account',
+    )
   })
 
   await t.test('each filter of the list and each lookup is a range scan of an index', async (t) => {
@@ -272,7 +287,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
       ['enabled=false', 'message_template_enabled_id_index'],
     ]
     for (const [query, index] of expected) {
-      const plans = await watched.plansOf(() => call('GET', `${path}?${query}&count=none`))
+      const plans = await watched.plansOf(() => call('GET', `${adminTemplatesPath}?${query}&count=none`))
       t.match(plans, [{ indexes: [index], sorts: false, scans: [] }], query)
     }
     const plans = await watched.plansOf(() => templates.find({ code: 'listed.one', channel: 'mail', locale: 'de' }))

@@ -70,7 +70,7 @@ export class UnusualAttemptAlerts {
 }
 
 /** Name of this login method in the audit and for login guards. */
-export const method = 'wallet'
+export const loginMethod = 'wallet'
 
 /** Calls that are limited. */
 export type LimitedStep = 'challenge' | 'login'
@@ -107,11 +107,11 @@ export class AttemptLimits {
   get guard(): LoginGuard {
     return {
       beforeAttempt: async (attempt) => {
-        if (attempt.method === method)
+        if (attempt.method === loginMethod)
           await this.#assertAllowed('login', attempt.clientIp, [this.#failedLogins(attempt)])
       },
       afterAttempt: async (attempt, { success }) => {
-        if (attempt.method !== method || !success) return
+        if (attempt.method !== loginMethod || !success) return
         // The login has already succeeded. If this reset fails, the count still expires at the end of its window.
         await this.#parts.limiter.reset(this.#failedLogins(attempt)).catch(() => undefined)
       },

@@ -12,8 +12,8 @@ import { AttemptLimits, UnusualAttemptAlerts } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
 import { businessError, messages } from './failures.ts'
-import { signIn, walletRoutes } from './routes.ts'
-import { renameRule, WalletLogin } from './wallet-login.ts'
+import { walletRoutes, walletSignIn } from './routes.ts'
+import { renameGuardOfWallets, WalletLogin } from './wallet-login.ts'
 
 /** Plugin for the login with an EVM wallet. iam provides accounts, tokens and audit; web3 verifies signatures. */
 export default definePlugin({
@@ -54,8 +54,8 @@ export default definePlugin({
     const limits = new AttemptLimits({ limiter, config, unusual })
     const login = new WalletLogin({ challenges, verifier, accounts, identity, config })
     contribute(loginGuard, 'wallet-login', limits.guard)
-    contribute(renameGuard, 'wallet-login', renameRule)
-    contribute(signInWays, signIn.id, signIn)
+    contribute(renameGuard, 'wallet-login', renameGuardOfWallets)
+    contribute(signInWays, walletSignIn.id, walletSignIn)
     http.addRoutes(walletRoutes, { challenges, login, limits, config })
   },
 })

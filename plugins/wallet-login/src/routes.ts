@@ -1,8 +1,8 @@
 import type { SignInDeclaration } from '@plinth/admin'
 import { instant, line, routesWith, Type } from '@plinth/http'
-import { assertSessionAnswerable, openedSession, respondWithSession, sessionChoice } from '@plinth/iam'
+import { assertMaySetCookie, openedSessionSchema, respondWithSession, sessionTransportField } from '@plinth/iam'
 import { requireAddress, zeroAddress } from '@plinth/web3'
-import { type AttemptLimits, method } from './attempt-limits.ts'
+import { type AttemptLimits, loginMethod } from './attempt-limits.ts'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
 import { businessError } from './failures.ts'
@@ -97,10 +97,10 @@ export const walletRoutes = [
           description:
             'Signature in hexadecimal with `0x`: 65 or 64 bytes (EIP-2098), or at most 4096 bytes for a contract wallet.',
         }),
-        session: sessionChoice,
+        session: sessionTransportField,
       }),
     },
-    response: openedSession,
+    response: openedSessionSchema,
     reasons: [
       '*',
       'iam.changed-meanwhile',
@@ -118,14 +118,14 @@ export const walletRoutes = [
     handler: async (request, { login }, reply) => {
       const { challengeId, signature, session } = request.body
       const wallet = checkedAddress(request.body.address)
-      assertSessionAnswerable(session, request)
+      assertMaySetCookie(session, request)
       const opened = await login.open(
         { challengeId, signature, address: wallet },
         {
           clientIp: request.clientIp,
           traceId: request.traceId,
           userAgent: request.headers['user-agent'] ?? '',
-          method,
+          method: loginMethod,
           identifier: wallet,
           // Addresses are public. The first and last characters are enough to distinguish two wallets.
           shownIdentifier: `${wallet.slice(0, 6)}***${wallet.slice(-4)}`,
@@ -138,7 +138,7 @@ export const walletRoutes = [
 ]
 
 /** Declares this login for the sign-in page of the back office. */
-export const signIn: SignInDeclaration = {
+export const walletSignIn: SignInDeclaration = {
   id: 'wallet-login.evm',
   kind: 'wallet',
   challenge: 'postAuthWalletChallenge',

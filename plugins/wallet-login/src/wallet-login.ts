@@ -2,7 +2,7 @@ import {
   type Accounts,
   type Identity,
   type LoginAttempt,
-  RejectedProof,
+  RejectedProofError,
   type RenameGuard,
   type Session,
 } from '@plinth/iam'
@@ -16,7 +16,7 @@ import { businessError } from './failures.ts'
  * wrong checksum make no difference, because users do not verify checksums, and user names are compared without regard
  * to case.
  */
-export const renameRule: RenameGuard = {
+export const renameGuardOfWallets: RenameGuard = {
   async assertUsernameAllowed(userId, username, identities) {
     if (!isAddressShaped(username)) return
     const isOwn = await identities.isBound(userId, provider, username.toLowerCase())
@@ -124,4 +124,4 @@ export class WalletLogin {
 
 /** Returns the error for an invalid proof. Only the audit contains the reason. */
 const rejected = (reason: string) =>
-  businessError('challenge-refused', { cause: new RejectedProof(`wallet-login.${reason}`) })
+  businessError('challenge-refused', { cause: new RejectedProofError(`wallet-login.${reason}`) })

@@ -6,7 +6,7 @@ import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'
-import { outcome, startWalletLogin } from './fixtures/product.ts'
+import { describeOutcome, startWalletLogin } from './fixtures/product.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const exceeded = '429 rate-limit.exceeded'
@@ -32,7 +32,8 @@ t.test('a challenge has the configured lifetime, statement and chain', async (t)
   t.same([chains?.before.chainId, chains?.after.chainId], [1, 137])
   const [required] = await assertKeyEffect(t, 'platform.wallet-login.chain-required', {
     changed: true,
-    observe: async (config) => outcome(await (await startOnSqlite(config)).challenge(anna.address, { chainId: 10 })),
+    observe: async (config) =>
+      describeOutcome(await (await startOnSqlite(config)).challenge(anna.address, { chainId: 10 })),
   })
   t.same([required?.before, required?.after], ['200', '400 wallet-login.chain-refused'])
   const [logins] = await assertKeyEffect(t, 'platform.wallet-login.challenge-lifetime', {
@@ -42,7 +43,7 @@ t.test('a challenge has the configured lifetime, statement and chain', async (t)
       const { challengeId, message } = (await challenge(anna.address)).data
       await clock.advance(30_000)
       const signature = await anna.signMessage({ message })
-      return outcome(await login({ challengeId, address: anna.address, signature }))
+      return describeOutcome(await login({ challengeId, address: anna.address, signature }))
     },
   })
   t.same([logins?.before, logins?.after], ['200', '401 wallet-login.challenge-refused'])
@@ -51,7 +52,7 @@ t.test('a challenge has the configured lifetime, statement and chain', async (t)
 t.test('a wallet without an account signs in only where registration is enabled', async (t) => {
   const [logins] = await assertKeyEffect(t, 'platform.wallet-login.registration-enabled', {
     changed: false,
-    observe: async (config) => outcome(await (await startOnSqlite(config)).signIn(anna)),
+    observe: async (config) => describeOutcome(await (await startOnSqlite(config)).signIn(anna)),
   })
   t.same([logins?.before, logins?.after], ['200', '403 wallet-login.registration-closed'])
 })
@@ -63,7 +64,7 @@ t.test('a wallet without an account signs in only where registration is enabled'
 async function limitOf(attempt: () => ReturnType<Awaited<ReturnType<typeof startWalletLogin>>['call']>) {
   for (let count = 0; count < 40; count++) {
     const result = await attempt()
-    if (outcome(result) === exceeded) return { count, retryAfter: Number(result.headers['retry-after']) }
+    if (describeOutcome(result) === exceeded) return { count, retryAfter: Number(result.headers['retry-after']) }
   }
   return { count: 40, retryAfter: 0 }
 }

@@ -11,7 +11,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type ApiResponse, startWalletLogin, system } from './fixtures/product.ts'
-import { agreement, startStubNode } from './fixtures/stub-node.ts'
+import { startStubNode, validSignatureResult } from './fixtures/stub-node.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const contract = `0x${'c0'.repeat(20)}`
@@ -52,7 +52,7 @@ t.test(
     let location = ''
     const redirecting = await startServer(t, (response) => response.writeHead(302, { location }).end())
     const honest = [await startStubNode(t, mainId), await startStubNode(t, mainId)]
-    const evil = await startStubNode(t, mainId, { eth_call: agreement })
+    const evil = await startStubNode(t, mainId, { eth_call: validSignatureResult })
     const lines: string[] = []
     const { call, challenge, login, signIn, adminToken, accounts } = await startWalletLogin(t, db, {
       logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
@@ -81,7 +81,7 @@ t.test(
       t.equal(granted.code, '200')
     }
     await grant(await signIn(anna))
-    for (const node of honest) node.results['eth_call'] = agreement
+    for (const node of honest) node.results['eth_call'] = validSignatureResult
     const requested = (await challenge(contract, { chainId: mainId })).data
     await grant(
       await login({ challengeId: requested.challengeId, address: contract, signature: `0x${'11'.repeat(65)}` }),
@@ -185,7 +185,7 @@ t.test(
       { eth_blockNumber: { toString: 'x', __proto__: { polluted: true } } },
       { eth_chainId: 'x'.repeat(100_000) },
       {
-        eth_call: agreement,
+        eth_call: validSignatureResult,
         eth_getTransactionReceipt: { status: '0x1', transactionHash: `0x${'12'.repeat(32)}`, logs: [] },
       },
     ]
@@ -220,7 +220,7 @@ t.test(
       })
       t.equal(both.code, '403')
     }
-    evil.results['eth_call'] = agreement
+    evil.results['eth_call'] = validSignatureResult
     await signInAttempts('sign-ins')
     for (const chain of [
       { name: 'main', chainId: 667 },

@@ -5,7 +5,7 @@ import { definePlugin } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
-import { outcome, startWalletLogin } from './fixtures/product.ts'
+import { describeOutcome, startWalletLogin } from './fixtures/product.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const garbage = `0x${'11'.repeat(65)}`
@@ -19,9 +19,13 @@ onEachDatabase(t, 'callers of other networks cannot keep a wallet from signing i
   for (let n = 1; n <= 30; n++) {
     const from = `203.0.113.${n}`
     const requested = await ask(from)
-    t.equal(outcome(requested), '200', `challenge ${n}`)
+    t.equal(describeOutcome(requested), '200', `challenge ${n}`)
     const body = { challengeId: requested.data.challengeId, address: anna.address, signature: garbage }
-    t.equal(outcome(await call('POST', '/api/v1/auth/wallet/login', { body, from })), rejected, `forged login ${n}`)
+    t.equal(
+      describeOutcome(await call('POST', '/api/v1/auth/wallet/login', { body, from })),
+      rejected,
+      `forged login ${n}`,
+    )
   }
   t.equal((await signIn(anna)).code, '200', 'the owner signs in from another network')
 })
@@ -36,7 +40,7 @@ t.test('failed proofs are limited by network and wallet together, and a valid pr
     },
   })
   const forge = async (address: string, from: string) =>
-    outcome(
+    describeOutcome(
       await call('POST', '/api/v1/auth/wallet/login', {
         body: { challengeId: 'none', address, signature: garbage },
         from,
@@ -47,7 +51,7 @@ t.test('failed proofs are limited by network and wallet together, and a valid pr
   t.equal((await signIn(anna)).code, '200')
   for (let n = 0; n < 3; n++) t.equal(await forge(anna.address, here), rejected, 'a new count')
   t.equal(await forge(anna.address, here), exceeded)
-  t.equal(outcome(await signIn(anna)), exceeded, 'also for the owner on this network')
+  t.equal(describeOutcome(await signIn(anna)), exceeded, 'also for the owner on this network')
   t.equal(await forge(anna.address, there), rejected, 'another network has a count of its own')
   t.equal(await forge(`0x${'b'.repeat(40)}`, here), rejected, 'and so has another wallet')
   for (let n = 0; n < 10; n++)

@@ -6,8 +6,8 @@ import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/datab
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
-import { outcome, startWalletLogin, system } from './fixtures/product.ts'
-import { agreement, type StubNode, startStubNode } from './fixtures/stub-node.ts'
+import { describeOutcome, startWalletLogin, system } from './fixtures/product.ts'
+import { type StubNode, startStubNode, validSignatureResult } from './fixtures/stub-node.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const contract = `0x${'c0'.repeat(20)}`
@@ -60,8 +60,8 @@ onEachDatabase(t, 'a contract never opens an account whose wallet has signed wit
   const { call, signIn, byContract, reasons, grant } = await start(t, db, nodes)
   const own = (await call('GET', me, { token: (await signIn(anna)).data.accessToken })).data
   t.equal((await grant(own.id)).code, '200')
-  for (const node of nodes) node.results['eth_call'] = agreement
-  t.equal(outcome(await byContract(anna.address)), rejected)
+  for (const node of nodes) node.results['eth_call'] = validSignatureResult
+  t.equal(describeOutcome(await byContract(anna.address)), rejected)
   t.strictSame(await reasons(), ['wallet-login.proven-by-key'])
   t.equal((await signIn(anna)).code, '200', 'the key opens it still')
 })
@@ -72,10 +72,10 @@ onEachDatabase(
   async (t, db) => {
     const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
     const { accounts, byContract, reasons, signIn } = await start(t, db, nodes)
-    for (const node of nodes) node.results['eth_call'] = agreement
+    for (const node of nodes) node.results['eth_call'] = validSignatureResult
     const { id } = await accounts.create({ username: 'carl', password: 'correct horse battery' }, system)
     await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: contract }, system)
-    t.equal(outcome(await byContract(contract)), rejected)
+    t.equal(describeOutcome(await byContract(contract)), rejected)
     t.strictSame(await reasons(), ['wallet-login.proven-by-key'])
     await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: anna.address.toLowerCase() }, system)
     t.equal((await signIn(anna)).code, '200')
@@ -88,7 +88,7 @@ onEachDatabase(
   async (t, db) => {
     const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
     const { call, byContract, reasons, signIn, admin, grant, challenge, login, nameChain } = await start(t, db, nodes)
-    for (const node of nodes) node.results['eth_call'] = agreement
+    for (const node of nodes) node.results['eth_call'] = validSignatureResult
     const first = await byContract(contract)
     const { id } = (await call('GET', me, { token: first.data.accessToken })).data
     t.equal((await grant(id)).code, '200')
@@ -101,7 +101,11 @@ onEachDatabase(
     await nameChain('other')
     for (const node of nodes) node.results['eth_chainId'] = '0x8'
     const { challengeId } = (await challenge(contract, { chainId: 8 })).data
-    t.equal(outcome(await login({ challengeId, address: contract, signature: garbage })), rejected, 'on another chain')
+    t.equal(
+      describeOutcome(await login({ challengeId, address: contract, signature: garbage })),
+      rejected,
+      'on another chain',
+    )
     t.strictSame(await reasons(), ['wallet-login.proven-on-another-chain'])
 
     // An account with delegated code (EIP-7702) can sign in with its key or through its contract. The key is the
@@ -110,27 +114,27 @@ onEachDatabase(
     for (const node of nodes) node.results['eth_chainId'] = `0x${chainId.toString(16)}`
     t.equal((await byContract(anna.address)).code, '200')
     t.equal((await signIn(anna)).code, '200')
-    t.equal(outcome(await byContract(anna.address)), rejected, 'once its key has signed, only its key opens it')
+    t.equal(describeOutcome(await byContract(anna.address)), rejected, 'once its key has signed, only its key opens it')
   },
 )
 
 t.test('on a chain with one provider, contract wallets open only accounts without permissions', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const node = await startStubNode(t, chainId, { eth_call: agreement })
+  const node = await startStubNode(t, chainId, { eth_call: validSignatureResult })
   const { call, byContract, reasons, grant } = await start(t, db, [node])
   const opened = await byContract(contract)
   const { id } = (await call('GET', me, { token: opened.data.accessToken })).data
   t.equal((await byContract(contract)).code, '200')
   t.equal((await grant(id)).code, '200')
-  t.equal(outcome(await byContract(contract)), rejected)
+  t.equal(describeOutcome(await byContract(contract)), rejected)
   t.strictSame(await reasons(), ['wallet-login.contract-unconfirmed'])
 })
 
 t.test('sessions that a contract opened end when the key of the address signs in', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const node = await startStubNode(t, chainId, { eth_call: agreement })
+  const node = await startStubNode(t, chainId, { eth_call: validSignatureResult })
   const { call, byContract, signIn, grant } = await start(t, db, [node])
   const byNode = (await byContract(anna.address)).data.accessToken
   t.equal((await call('GET', me, { token: byNode })).code, '200')
@@ -144,8 +148,8 @@ t.test('sessions that a contract opened end when the key of the address signs in
 t.test('if two providers disagree about a contract wallet, no account is opened', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const nodes = [await startStubNode(t, chainId, { eth_call: agreement }), await startStubNode(t, chainId)]
+  const nodes = [await startStubNode(t, chainId, { eth_call: validSignatureResult }), await startStubNode(t, chainId)]
   const { byContract, reasons } = await start(t, db, nodes)
-  t.equal(outcome(await byContract(contract)), rejected)
+  t.equal(describeOutcome(await byContract(contract)), rejected)
   t.strictSame(await reasons(), ['wallet-login.contract-unanswered'])
 })

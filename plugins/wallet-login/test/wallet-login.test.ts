@@ -10,7 +10,7 @@ import { deploy, skipAnvil, startAnvil } from '@plinth/web3/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage, validateSiweMessage } from 'viem/siwe'
-import { administrator, outcome, startWalletLogin, system } from './fixtures/product.ts'
+import { administrator, describeOutcome, startWalletLogin, system } from './fixtures/product.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const bert = privateKeyToAccount(`0x${'22'.repeat(32)}`)
@@ -66,8 +66,8 @@ onEachDatabase(
     const audits = await call('GET', '/api/v1/admin/iam/audits?action=user.create&actor=wallet-login', { token: admin })
     t.equal(audits.data.items.length, 2)
     await call('PUT', `/api/v1/admin/iam/users/${own.data.id}`, { token: admin, body: { enabled: false } })
-    t.equal(outcome(await call('GET', me, { token: again.data.accessToken })), '401 iam.token-invalid')
-    t.equal(outcome(await signIn(anna)), '403 iam.user-disabled')
+    t.equal(describeOutcome(await call('GET', me, { token: again.data.accessToken })), '401 iam.token-invalid')
+    t.equal(describeOutcome(await signIn(anna)), '403 iam.user-disabled')
     await call('DELETE', `/api/v1/admin/iam/users/${own.data.id}`, { token: admin })
     const anew = await signIn(anna)
     t.not(
@@ -121,10 +121,10 @@ onEachDatabase(
     const expired = (await login(late)) as never as { code: string; message: string; data: object }
     responses.add(JSON.stringify([expired.code, expired.message, expired.data]))
     t.equal(responses.size, 1, 'one answer')
-    t.equal(outcome(expired), rejected)
+    t.equal(describeOutcome(expired), rejected)
     const spoiled = await signed()
-    t.equal(outcome(await login({ ...spoiled, signature: '0x12' })), rejected)
-    t.equal(outcome(await login(spoiled)), rejected, 'a challenge is used up by a wrong proof too')
+    t.equal(describeOutcome(await login({ ...spoiled, signature: '0x12' })), rejected)
+    t.equal(describeOutcome(await login(spoiled)), rejected, 'a challenge is used up by a wrong proof too')
 
     const audits = await call('GET', '/api/v1/admin/iam/login-audits?success=false&size=50', { token: admin })
     const reasons = audits.data.items.map(({ reason }: { reason: string }) => reason)
@@ -133,8 +133,8 @@ onEachDatabase(
     const shown = new Set(audits.data.items.map(({ identifier }: { identifier: string }) => identifier))
     const ends = ({ address }: { address: string }) => `${address.slice(0, 6)}***${address.slice(-4)}`.toLowerCase()
     t.strictSame(shown, new Set([ends(anna), ends(bert)]), 'both ends of the wallets')
-    t.equal(outcome(await challenge('0x12')), '400 web3.address-invalid')
-    t.equal(outcome(await challenge(`0x${'0'.repeat(40)}`)), '400 wallet-login.address-refused')
+    t.equal(describeOutcome(await challenge('0x12')), '400 web3.address-invalid')
+    t.equal(describeOutcome(await challenge(`0x${'0'.repeat(40)}`)), '400 wallet-login.address-refused')
     t.equal((await challenge(anna.address, { chainType: 'solana' })).code, '400')
   },
 )
@@ -149,7 +149,7 @@ onEachDatabase(
       const { challengeId, message } = (await one.challenge(anna.address)).data
       const body = { challengeId, address: anna.address, signature: await anna.signMessage({ message }) }
       const responses = await Promise.all([one, other, one, other, one, other].map((instance) => instance.login(body)))
-      t.strictSame(responses.map(outcome).sort(), ['200', ...Array(5).fill(rejected)])
+      t.strictSame(responses.map(describeOutcome).sort(), ['200', ...Array(5).fill(rejected)])
     }
     const firsts = await Promise.all([one, other].map((instance) => instance.signIn(bert)))
     const ids = await Promise.all(
@@ -174,19 +174,23 @@ onEachDatabase(
     const unbound = '403 wallet-login.name-not-bound'
     for (const rename of [renameSelf, renameBy]) {
       t.equal((await rename('anna')).data.username, 'anna')
-      t.equal(outcome(await rename(bertAddress)), unbound)
-      t.equal(outcome(await rename(bert.address)), unbound)
-      t.equal(outcome(await rename(bertAddress.toUpperCase())), unbound)
+      t.equal(describeOutcome(await rename(bertAddress)), unbound)
+      t.equal(describeOutcome(await rename(bert.address)), unbound)
+      t.equal(describeOutcome(await rename(bertAddress.toUpperCase())), unbound)
       const last = bert.address.slice(-1)
       const flipped = last === last.toLowerCase() ? last.toUpperCase() : last.toLowerCase()
-      t.equal(outcome(await rename(`${bert.address.slice(0, -1)}${flipped}`)), unbound, 'also with a wrong checksum')
+      t.equal(
+        describeOutcome(await rename(`${bert.address.slice(0, -1)}${flipped}`)),
+        unbound,
+        'also with a wrong checksum',
+      )
       t.equal((await rename(bertAddress.slice(0, -1))).code, '200', 'a digit short: no address')
       t.equal((await rename(bertAddress.slice(2))).code, '200', 'no prefix: no address')
       t.equal((await rename(annaAddress)).data.username, annaAddress, 'the own address')
       t.equal((await rename(anna.address)).data.username, anna.address, 'with its checksum')
     }
     const other = await accounts.create({ username: 'carl', password: 'correct horse battery' }, system)
-    t.equal(outcome(await renameBy(annaAddress, other.id)), unbound)
+    t.equal(describeOutcome(await renameBy(annaAddress, other.id)), unbound)
     await accounts.bindExternal(other.id, { provider: 'evm', chainType: 'evm', subject: bertAddress }, system)
     t.equal((await renameBy(bertAddress, other.id)).data.username, bertAddress)
   },
@@ -209,7 +213,7 @@ t.test('E13 W-014 the cookie session of a wallet is the same as that of a passwo
   ]
   for (const headers of elsewhere) {
     const rejection = await login(proof, headers)
-    t.equal(outcome(rejection), '403 iam.origin-unproven')
+    t.equal(describeOutcome(rejection), '403 iam.origin-unproven')
     t.equal(rejection.headers['set-cookie'], undefined)
   }
   const ownPage = { 'sec-fetch-site': 'same-origin' }
@@ -233,8 +237,8 @@ t.test('E13 W-014 the cookie session of a wallet is the same as that of a passwo
   t.match(own.data, { username: annaAddress, permissions: [] })
   const write = (headers: Readonly<Record<string, string>>) =>
     call('PUT', me, { headers: { cookie, ...headers }, body: { mobile: null } })
-  for (const headers of elsewhere) t.equal(outcome(await write(headers)), '403 iam.origin-unproven')
-  t.equal(outcome(await write(ownPage)), '200')
+  for (const headers of elsewhere) t.equal(describeOutcome(await write(headers)), '403 iam.origin-unproven')
+  t.equal(describeOutcome(await write(ownPage)), '200')
 
   const { id } = own.data
   const sessions = await call('GET', `${me}/sessions`, { headers: { cookie } })
@@ -244,7 +248,7 @@ t.test('E13 W-014 the cookie session of a wallet is the same as that of a passwo
   t.equal(logins.data.items.length, 3, 'what proves no origin is no attempt')
   const ended = await call('POST', '/api/v1/auth/logout', { headers: { cookie, ...ownPage } })
   t.equal(ended.headers['set-cookie'], 'plinth-session=; Max-Age=0; Path=/api; HttpOnly; SameSite=Strict')
-  t.equal(outcome(await call('GET', me, { headers: { cookie } })), '401 iam.token-invalid')
+  t.equal(describeOutcome(await call('GET', me, { headers: { cookie } })), '401 iam.token-invalid')
 })
 
 t.test('if a chain is required, a wallet on another chain gets its name before it signs', async (t) => {
@@ -285,7 +289,7 @@ t.test('challenges are limited per network, and the configuration sets domain, c
   t.equal((await from(bert.address, '127.0.0.1')).code, '200')
   t.equal((await from(bert.address, '127.0.0.1')).code, '200')
   const network = await from(`0x${'c'.repeat(40)}`, '127.0.0.1')
-  t.equal(outcome(network), '429 rate-limit.exceeded')
+  t.equal(describeOutcome(network), '429 rate-limit.exceeded')
   t.ok(Number(network.headers['retry-after']) > 0 && Number(network.headers['retry-after']) <= 40)
   t.equal((await from(bert.address, '203.0.113.7')).code, '200', 'another network')
 })
@@ -377,7 +381,7 @@ onSqlite(t, 'W-018 the challenge needs no verifier, and only the verifier decide
     t.same(requested, [], 'a challenge is made without the verifier')
     // This is not a real signature, because only the replaced verifier decides.
     const signature = `0x${'ab'.repeat(65)}`
-    t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
+    t.equal(describeOutcome(await login({ challengeId, address: anna.address, signature })), expected)
     assertMembers(t, requested, [{ message, signature }])
     t.equal(requested.length, 1)
   }
@@ -431,10 +435,10 @@ t.test(
     const opened = await signIn(anna, here)
     t.match(opened.data, { accessToken: /^plinth_/ })
     t.match((await call('GET', me, { token: opened.data.accessToken })).data, { username: address })
-    t.equal(outcome(await signIn(bert, here)), rejected, 'another signer')
-    t.equal(outcome(await signIn(anna, {})), rejected, 'a challenge for another chain')
+    t.equal(describeOutcome(await signIn(bert, here)), rejected, 'another signer')
+    t.equal(describeOutcome(await signIn(anna, {})), rejected, 'a challenge for another chain')
     await chain.stop()
-    t.equal(outcome(await signIn(anna, here)), rejected, 'nobody says that the contract agrees')
+    t.equal(describeOutcome(await signIn(anna, here)), rejected, 'nobody says that the contract agrees')
     const { data } = await call('GET', '/api/v1/admin/iam/login-audits?success=false', { token: admin })
     t.same(
       data.items.map(({ reason }: { reason: string }) => reason).sort(),
@@ -451,5 +455,5 @@ t.test('without registration only wallets with an account sign in', async (t) =>
   t.equal((await open.signIn(anna)).code, '200')
   const closed = await startWalletLogin(t, db, { config: { [key]: false } })
   t.equal((await closed.signIn(anna)).code, '200', 'a known wallet')
-  t.equal(outcome(await closed.signIn(bert)), '403 wallet-login.registration-closed')
+  t.equal(describeOutcome(await closed.signIn(bert)), '403 wallet-login.registration-closed')
 })

@@ -1,6 +1,6 @@
 import {
   adminAttention,
-  adminBulk,
+  adminBulkAction,
   adminDetail,
   adminForm,
   adminList,
@@ -9,7 +9,15 @@ import {
   type Row,
 } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
-import { advice, attemptReasons, causes, handling, reasons, riskLevels, riskReasons } from './display-names.ts'
+import {
+  attemptReasonNames,
+  blockingReasonNames,
+  handlingStatusNames,
+  reviewCauseNames,
+  riskLevelNames,
+  riskReasonNames,
+  suggestedActionNames,
+} from './display-names.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const order = { labels: 'money.payment-order', page: 'money.payment-order' }
@@ -90,8 +98,8 @@ type Plan = Operations['postAdminWeb3PaymentConfirmations']['data']
 
 const planColumns = (it: Row<Plan>) => [
   it.status('state', stateTones, { labels: states }),
-  it.chips('reasons', undefined, { labels: reasons }),
-  it.chips('causes', undefined, { labels: causes }),
+  it.chips('reasons', undefined, { labels: blockingReasonNames }),
+  it.chips('causes', undefined, { labels: reviewCauseNames }),
   it.text('chainName'),
   it.text('transactionHash', { mono: true, opens: { base: 'explorer', path: 'tx' } }),
   it.text('transfer.from', { mono: true, opens: { base: 'explorer', path: 'address' } }),
@@ -127,10 +135,10 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.status('status', statusTones, { labels: statuses }),
     row.status('state', stateTones, { labels: states }),
     row.status('action', actionTones, { labels: reviewActions }),
-    row.chips('reasons', undefined, { labels: reasons }),
+    row.chips('reasons', undefined, { labels: blockingReasonNames }),
     row.status('lastAttempt.outcome', resultTones, { labels: results, title: text('Last attempt', '最近一次尝试') }),
     row.chips('lastAttempt.reasons', undefined, {
-      labels: attemptReasons,
+      labels: attemptReasonNames,
       title: text('Reasons why it is not settled', '未结算原因'),
     }),
     row.time('lastAttempt.attemptedAt', { hidden: true }),
@@ -178,7 +186,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     }),
   ],
   bulk: [
-    adminBulk('postAdminWeb3PaymentSettlementReviewLogsRetryBatch', {
+    adminBulkAction('postAdminWeb3PaymentSettlementReviewLogsRetryBatch', {
       label: text('Settle again', '再次结算'),
       ids: 'ids',
       confirm: text(
@@ -246,7 +254,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
             title: text('Last attempt', '最近一次尝试'),
           }),
           it.chips('lastAttempt.reasons', undefined, {
-            labels: attemptReasons,
+            labels: attemptReasonNames,
             title: text('Reasons why it is not settled', '未结算原因'),
           }),
           it.time('lastAttempt.attemptedAt'),
@@ -254,7 +262,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
             attempt.time('createdAt'),
             attempt.status('startedBy', triggerTones, { labels: triggers }),
             attempt.status('outcome', resultTones, { labels: results }),
-            attempt.chips('reasons', undefined, { labels: attemptReasons }),
+            attempt.chips('reasons', undefined, { labels: attemptReasonNames }),
             attempt.reference('actorUserId', user, { title: text('Operator', '操作员') }),
           ]),
         ],
@@ -263,8 +271,8 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         title: text('State of the chain and the order', '复核时的链上与订单状态'),
         columns: [
           it.status('plan.state', stateTones, { labels: states }),
-          it.chips('plan.reasons', undefined, { labels: reasons }),
-          it.chips('plan.causes', undefined, { labels: causes }),
+          it.chips('plan.reasons', undefined, { labels: blockingReasonNames }),
+          it.chips('plan.causes', undefined, { labels: reviewCauseNames }),
           it.text('plan.chainName'),
           it.text('plan.transactionHash', { mono: true, opens: { base: 'plan.explorer', path: 'tx' } }),
           it.text('plan.transfer.from', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
@@ -313,7 +321,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         answer: (made) => [
           made.reference('id', review, { title: text('New review', '新复核') }),
           made.status('state', stateTones, { labels: states }),
-          made.chips('reasons', undefined, { labels: reasons }),
+          made.chips('reasons', undefined, { labels: blockingReasonNames }),
         ],
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
@@ -321,7 +329,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
           result.status('state', stateTones, { labels: states }),
-          result.chips('reasons', undefined, { labels: attemptReasons }),
+          result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
@@ -336,7 +344,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
           result.status('state', stateTones, { labels: states }),
-          result.chips('reasons', undefined, { labels: attemptReasons }),
+          result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdRetry', {
@@ -346,7 +354,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
           result.status('state', stateTones, { labels: states }),
-          result.chips('reasons', undefined, { labels: attemptReasons }),
+          result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
       }),
     ],
@@ -366,7 +374,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
 })
 
 const resolve = {
-  label: advice['mark-resolved'],
+  label: suggestedActionNames['mark-resolved'],
   confirm: text('Records that this risk has been handled. No money is moved.', '记录此风险已处理。不会产生资金变动。'),
   reason: 'required',
 } as const
@@ -380,35 +388,35 @@ const ignore = {
 } as const
 
 const closing = [
-  adminBulk('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
+  adminBulkAction('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
     ...resolve,
     ids: 'ids',
     body: { status: { value: 'resolved' } },
   }),
-  adminBulk('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
+  adminBulkAction('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
     ...ignore,
     ids: 'ids',
     body: { status: { value: 'ignored' } },
   }),
-  adminBulk('postAdminWeb3PaymentSettlementAuditLogsRecheckBatch', {
+  adminBulkAction('postAdminWeb3PaymentSettlementAuditLogsRecheckBatch', {
     label: text('Query the chains again', '重新查询链'),
     ids: 'ids',
     answer: (it) => [
       it.text('entry.outTradeNo', { mono: true }),
       it.flag('stillRisky'),
-      it.status('entry.riskLevel', riskTones, { labels: riskLevels }),
-      it.chips('entry.riskReasons', undefined, { labels: riskReasons }),
-      it.status('entry.suggestedAction', adviceTones, { labels: advice }),
+      it.status('entry.riskLevel', riskTones, { labels: riskLevelNames }),
+      it.chips('entry.riskReasons', undefined, { labels: riskReasonNames }),
+      it.status('entry.suggestedAction', adviceTones, { labels: suggestedActionNames }),
     ],
   }),
-  adminBulk('postAdminWeb3PaymentSettlementAuditLogsCompensationPlanBatch', {
+  adminBulkAction('postAdminWeb3PaymentSettlementAuditLogsCompensationPlanBatch', {
     label: text('Suggested action', '处理建议'),
     ids: 'ids',
     ask: ['recheck'],
     answer: (it) => [
       it.text('outTradeNo', { mono: true }),
-      it.status('action', adviceTones, { labels: advice }),
-      it.status('riskLevel', riskTones, { labels: riskLevels }),
+      it.status('action', adviceTones, { labels: suggestedActionNames }),
+      it.status('riskLevel', riskTones, { labels: riskLevelNames }),
       it.flag('retryable'),
       it.flag('needsManualReview'),
       it.flag('needsFundReview'),
@@ -421,10 +429,10 @@ type AuditRow = Operations['getAdminWeb3PaymentSettlementAuditLogs']['data']['it
 const auditColumns = (row: Row<AuditRow>) => [
   row.time('createdAt'),
   row.text('outTradeNo', { link: true, mono: true }),
-  row.status('riskLevel', riskTones, { labels: riskLevels }),
-  row.chips('riskReasons', undefined, { labels: riskReasons }),
-  row.status('suggestedAction', adviceTones, { labels: advice }),
-  row.status('handlingStatus', handlingTones, { labels: handling }),
+  row.status('riskLevel', riskTones, { labels: riskLevelNames }),
+  row.chips('riskReasons', undefined, { labels: riskReasonNames }),
+  row.status('suggestedAction', adviceTones, { labels: suggestedActionNames }),
+  row.status('handlingStatus', handlingTones, { labels: handlingStatusNames }),
   row.text('chainName'),
   row.flag('needsFundReview'),
   row.flag('retryable', { hidden: true }),
@@ -460,9 +468,9 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
     options: { chainName: { labels: 'web3.chain', title: text('Chain', '链') } },
     answer: (it) => [
       it.text('outTradeNo', { mono: true }),
-      it.status('riskLevel', riskTones, { labels: riskLevels }),
-      it.chips('riskReasons', undefined, { labels: riskReasons }),
-      it.status('suggestedAction', adviceTones, { labels: advice }),
+      it.status('riskLevel', riskTones, { labels: riskLevelNames }),
+      it.chips('riskReasons', undefined, { labels: riskReasonNames }),
+      it.status('suggestedAction', adviceTones, { labels: suggestedActionNames }),
     ],
   }),
 }))
@@ -475,7 +483,7 @@ const candidates = adminList('getAdminWeb3PaymentSettlementAuditLogsCompensation
   key: 'id',
   detail: 'web3-settlement.audit',
   columns: auditColumns(row),
-  filters: [{ name: 'riskLevel', labels: riskLevels }, 'retryable', 'needsManualReview', 'needsFundReview'],
+  filters: [{ name: 'riskLevel', labels: riskLevelNames }, 'retryable', 'needsManualReview', 'needsFundReview'],
   bulk: closing,
   empty: text('No settled order is at risk.', '没有存在风险的已结算订单。'),
 }))
@@ -489,10 +497,10 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
   sections: [
     {
       columns: [
-        it.status('riskLevel', riskTones, { labels: riskLevels }),
-        it.chips('riskReasons', undefined, { labels: riskReasons }),
-        it.status('suggestedAction', adviceTones, { labels: advice }),
-        it.status('handlingStatus', handlingTones, { labels: handling }),
+        it.status('riskLevel', riskTones, { labels: riskLevelNames }),
+        it.chips('riskReasons', undefined, { labels: riskReasonNames }),
+        it.status('suggestedAction', adviceTones, { labels: suggestedActionNames }),
+        it.status('handlingStatus', handlingTones, { labels: handlingStatusNames }),
         it.reference('outTradeNo', order),
         it.flag('retryable'),
         it.flag('needsManualReview'),
@@ -507,7 +515,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       title: text('State of the chain and the order', '核对时的链上与订单状态'),
       columns: [
         it.status('confirmation.state', stateTones, { labels: states }),
-        it.chips('confirmation.reasons', undefined, { labels: reasons }),
+        it.chips('confirmation.reasons', undefined, { labels: blockingReasonNames }),
         it.text('confirmation.chainName'),
         it.text('confirmation.transactionHash', { mono: true, opens: { base: 'confirmation.explorer', path: 'tx' } }),
         it.text('confirmation.transfer.from', {
@@ -537,9 +545,9 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       params: { id: 'id' },
       ask: ['recheck'],
       answer: (plan) => [
-        plan.status('action', adviceTones, { labels: advice }),
-        plan.status('riskLevel', riskTones, { labels: riskLevels }),
-        plan.chips('riskReasons', undefined, { labels: riskReasons }),
+        plan.status('action', adviceTones, { labels: suggestedActionNames }),
+        plan.status('riskLevel', riskTones, { labels: riskLevelNames }),
+        plan.chips('riskReasons', undefined, { labels: riskReasonNames }),
         plan.flag('retryable'),
         plan.flag('needsManualReview'),
         plan.flag('needsFundReview'),
@@ -551,9 +559,9 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       params: { id: 'id' },
       answer: (found) => [
         found.flag('stillRisky'),
-        found.status('entry.riskLevel', riskTones, { labels: riskLevels }),
-        found.chips('entry.riskReasons', undefined, { labels: riskReasons }),
-        found.status('entry.suggestedAction', adviceTones, { labels: advice }),
+        found.status('entry.riskLevel', riskTones, { labels: riskLevelNames }),
+        found.chips('entry.riskReasons', undefined, { labels: riskReasonNames }),
+        found.status('entry.suggestedAction', adviceTones, { labels: suggestedActionNames }),
       ],
     }),
     it.action('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
@@ -597,19 +605,19 @@ const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it
     {
       title: text('Open, by risk', '待处理（按风险）'),
       columns: [
-        it.count('openByRiskLevel.high', { title: riskLevels.high }),
-        it.count('openByRiskLevel.medium', { title: riskLevels.medium }),
-        it.count('openByRiskLevel.low', { title: riskLevels.low }),
-        it.count('openByRiskLevel.none', { title: riskLevels.none }),
+        it.count('openByRiskLevel.high', { title: riskLevelNames.high }),
+        it.count('openByRiskLevel.medium', { title: riskLevelNames.medium }),
+        it.count('openByRiskLevel.low', { title: riskLevelNames.low }),
+        it.count('openByRiskLevel.none', { title: riskLevelNames.none }),
       ],
     },
     {
       title: text('All, by risk', '全部（按风险）'),
       columns: [
-        it.count('byRiskLevel.high', { title: riskLevels.high }),
-        it.count('byRiskLevel.medium', { title: riskLevels.medium }),
-        it.count('byRiskLevel.low', { title: riskLevels.low }),
-        it.count('byRiskLevel.none', { title: riskLevels.none }),
+        it.count('byRiskLevel.high', { title: riskLevelNames.high }),
+        it.count('byRiskLevel.medium', { title: riskLevelNames.medium }),
+        it.count('byRiskLevel.low', { title: riskLevelNames.low }),
+        it.count('byRiskLevel.none', { title: riskLevelNames.none }),
       ],
     },
   ],

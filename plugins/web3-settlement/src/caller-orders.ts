@@ -1,20 +1,20 @@
 import type { HttpRequest } from '@plinth/http'
 import { callerRows, callerRowsSql, requirePrincipal } from '@plinth/iam'
-import { orderOwner, type Payments, throughOrder } from '@plinth/money/payments'
+import { orderOwnerColumn, ownerThroughOrder, type Payments } from '@plinth/money/payments'
 
 type Request = Pick<HttpRequest, 'principal'>
 
 /** Reviews and audit logs belong to the user of their order. */
-const owner = throughOrder('out_trade_no')
+const owner = ownerThroughOrder('out_trade_no')
 
 /** Condition for the reviews and audit logs that the caller may read. */
 export const callerLogs = (request: Request): object => callerRows(request, owner)
 
 /** The condition of `callerLogs` as SQL; undefined for the data scope `all`. */
 export const callerLogsSql = (request: Request, table: string) =>
-  isLimited(request) ? callerRowsSql(request, table, owner) : undefined
+  hasLimitedScope(request) ? callerRowsSql(request, table, owner) : undefined
 
-export const isLimited = (request: Request): boolean => requirePrincipal(request).dataScope !== 'all'
+export const hasLimitedScope = (request: Request): boolean => requirePrincipal(request).dataScope !== 'all'
 
 /**
  * Rejects orders that the caller may not read. A caller with a limited data scope does not find orders of other users.
@@ -27,8 +27,8 @@ export async function assertOrdersReadable(
   payments: Pick<Payments, 'get'>,
   outTradeNos: readonly string[],
 ): Promise<void> {
-  if (!isLimited(request)) return
-  const rows = callerRows(request, orderOwner)
+  if (!hasLimitedScope(request)) return
+  const rows = callerRows(request, orderOwnerColumn)
   for (const outTradeNo of new Set(outTradeNos)) await payments.get(outTradeNo, rows)
 }
 
@@ -42,10 +42,10 @@ export async function readableOrders(
   payments: Pick<Payments, 'list'>,
   outTradeNos: Iterable<string>,
 ): Promise<ReadonlySet<string> | undefined> {
-  if (!isLimited(request)) return undefined
+  if (!hasLimitedScope(request)) return undefined
   const expected = [...new Set(outTradeNos)]
   if (expected.length === 0) return new Set()
-  const rows = { $and: [{ outTradeNo: { $in: expected } }, callerRows(request, orderOwner)] }
+  const rows = { $and: [{ outTradeNo: { $in: expected } }, callerRows(request, orderOwnerColumn)] }
   const window = {
     orderBy: [{ property: 'id', direction: 'asc' }],
     size: expected.length,

@@ -3,7 +3,7 @@ import type { Chain } from '@plinth/web3'
 import type { ClaimedOrder } from './claim-reader.ts'
 import type { Parts } from './parts.ts'
 import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
-import type { TransferPick } from './planning/transfers.ts'
+import type { TransferSelector } from './planning/transfers.ts'
 
 /** Type of the payments that this plugin records (document 3 of the specification, "Web3 settlement records"). */
 export const settlementType = 'web3-settlement'
@@ -16,7 +16,7 @@ interface CandidateQuestion {
   readonly order?: PaymentOrder | undefined
   /** Default: the transaction that the order specifies. */
   readonly transactionHash?: string | null | undefined
-  readonly pick?: TransferPick | undefined
+  readonly pick?: TransferSelector | undefined
   readonly wasMined?: boolean | undefined
   readonly requiredConfirmations?: number | null | undefined
 }

@@ -33,7 +33,7 @@ interface NameDependencies {
   readonly payments: Pick<Payments, 'list'>
 }
 
-export async function namesOf(
+export async function readChainNames(
   request: Pick<HttpRequest, 'principal'>,
   { chains, tokens, payments }: NameDependencies,
   plans: readonly NamedPlan[],

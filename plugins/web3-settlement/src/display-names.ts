@@ -5,20 +5,20 @@ import type { AttemptObstacle, AttemptReason, BlockingReason, ReviewCause } from
 
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
 
-export const riskLevels: Names<RiskLevel> = {
+export const riskLevelNames: Names<RiskLevel> = {
   none: text('None', '无'),
   low: text('Low', '低'),
   medium: text('Medium', '中'),
   high: text('High', '高'),
 }
 
-export const handling: Names<HandlingStatus> = {
+export const handlingStatusNames: Names<HandlingStatus> = {
   open: text('Open', '待处理'),
   resolved: text('Resolved', '已解决'),
   ignored: text('Ignored', '已忽略'),
 }
 
-export const advice: Names<SuggestedAction> = {
+export const suggestedActionNames: Names<SuggestedAction> = {
   'mark-resolved': text('Mark as resolved', '标记为已解决'),
   'wait-confirmations': text('Wait for confirmations', '等待确认'),
   'recheck-later': text('Query the chain again later', '稍后再次查询链'),
@@ -27,7 +27,7 @@ export const advice: Names<SuggestedAction> = {
 }
 
 /** Names of blocking reasons. Some of these reasons are also risks of a paid order. */
-export const reasons: Names<BlockingReason> = {
+export const blockingReasonNames: Names<BlockingReason> = {
   'order-not-found': text('Order not found', '订单不存在'),
   'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
   'order-update-conflict': text('Order was changed', '订单已变更'),
@@ -51,13 +51,13 @@ export const reasons: Names<BlockingReason> = {
   'rpc-query-failed': text('Chain query failed', '链查询失败'),
 }
 
-export const riskReasons: Names<RiskReason> = {
-  ...reasons,
+export const riskReasonNames: Names<RiskReason> = {
+  ...blockingReasonNames,
   'transfer-moved': text('Transfer moved to another block', '转账已移至其他区块'),
 }
 
 /** Names of causes, about which an operator must decide. */
-export const causes: Names<ReviewCause> = {
+export const reviewCauseNames: Names<ReviewCause> = {
   'match-context-missing': text('The order lacks data to find its transfer', '订单缺少查找转账所需的信息'),
   'several-matching-transfers': text('Several transfers match', '多笔转账匹配'),
   'named-by-another-order': text('Another order claims this transfer', '其他订单也声明了此转账'),
@@ -72,4 +72,4 @@ const obstacles: Names<AttemptObstacle> = {
   'retries-used-up': text('No automatic retries left', '自动重试次数已用完'),
 }
 
-export const attemptReasons: Names<AttemptReason> = { ...reasons, ...causes, ...obstacles }
+export const attemptReasonNames: Names<AttemptReason> = { ...blockingReasonNames, ...reviewCauseNames, ...obstacles }

@@ -1,5 +1,5 @@
 export * from './contract.ts'
-export { type FactCheck, factChecks, maxLogs } from './planning/checked-facts.ts'
+export { type ChainFactCheck, chainFactChecks, maxLogs } from './planning/checked-facts.ts'
 export * from './planning/plan.ts'
 export {
   type BlockingReason,

@@ -29,7 +29,7 @@ import { OverdueReviews, type OverdueRules } from './execution/overdue-reviews.t
 import { Settlements } from './execution/settlements.ts'
 import { PayerProofs } from './payer-proofs.ts'
 import type { ReviewApprovals } from './reviews/review-approvals.ts'
-import { ReviewLogStore, Savers } from './reviews/review-logs.ts'
+import { ReviewLogStore, SaverNames } from './reviews/review-logs.ts'
 
 export const requires = {
   kernel,
@@ -67,7 +67,7 @@ export interface Parts extends Given {
   readonly candidates: Candidates
   readonly reviews: ReviewLogStore
   readonly payers: PayerProofs
-  readonly savers: Savers
+  readonly savers: SaverNames
   readonly attempts: Attempts
   readonly executor: Executor
   readonly settlements: Settlements
@@ -109,7 +109,7 @@ export const resolvers: Resolvers<Parts, Given> = {
   candidates: asClass(Candidates),
   reviews: asClass(ReviewLogStore),
   payers: asClass(PayerProofs),
-  savers: asClass(Savers),
+  savers: asClass(SaverNames),
   attempts: asClass(Attempts),
   executor: asClass(Executor),
   settlements: asClass(Settlements),

@@ -30,5 +30,5 @@ export const permissions: readonly PermissionDeclaration[] = [
 ]
 
 /** Returns the permissions of this plugin that the user has. Each decision stores them. */
-export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
+export const permissionSnapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
   Object.values(permissionCodes).filter((code) => principal.can(code))

@@ -1,9 +1,9 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { throughOrder } from '@plinth/money/payments'
+import { ownerThroughOrder } from '@plinth/money/payments'
 import { AuditRow, CallbackRow, RetryCountRow, ReviewRow } from './entities.ts'
 
-const owner = throughOrder('out_trade_no')
+const owner = ownerThroughOrder('out_trade_no')
 const reason = bilingual(
   'Payment records must be kept, until the retention time of settlement logs. The user id no longer identifies a person.',
   '支付记录依法须保留，至结算日志保留时间结束。用户编号不再指向任何人。',

@@ -1,4 +1,4 @@
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { type ScheduledTask, service } from '@plinth/kernel'
 import { auditCountUpdate } from './audit/audit-logs.ts'
 import type { SettledAudit } from './audit/settled-audit.ts'
@@ -73,15 +73,15 @@ const auditSettled: ScheduledTask<Uses> = {
   },
 }
 
-const purge = purgeTask<Uses>('platform.money.web3.settlement', {
+const purge = createPurgeTask<Uses>('platform.money.web3.settlement', {
   displayName: { en: 'Remove old settlement logs', 'zh-CN': '清除过期的结算日志' },
   old({ config, clock }) {
     const before = new Date(clock.now() - config.get('platform.money.web3.settlement.retention'))
     return [
-      olderThan('web3_settlement_review_log', 'created_at', before),
-      olderThan('web3_payment_callback_log', 'created_at', before),
-      olderThan('web3_settlement_retry', 'updated_at', before),
-      { ...olderThan('web3_settlement_audit_log', 'created_at', before), tally: auditCountUpdate },
+      rowsBefore('web3_settlement_review_log', 'created_at', before),
+      rowsBefore('web3_payment_callback_log', 'created_at', before),
+      rowsBefore('web3_settlement_retry', 'updated_at', before),
+      { ...rowsBefore('web3_settlement_audit_log', 'created_at', before), tally: auditCountUpdate },
     ]
   },
 })

@@ -6,9 +6,9 @@ import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { fingerprintOf } from '../src/planning/plan.ts'
-import { paidBy } from './fixtures/doubles.ts'
-import { admin, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
+import { fingerprintOfPlan } from '../src/planning/plan.ts'
+import { paidChainFacts } from './fixtures/doubles.ts'
+import { adminWeb3Path, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
 import { chain, hashOf, transferLog } from './fixtures/ready-case.ts'
 
 const minute = 60_000
@@ -96,7 +96,7 @@ onSqlite(t, 'exhausted retries and a mismatch are shown, and the review can stil
     logs: [{ ...transferLog(5), transactionHash: hash, blockHash: hashOf('99') }],
   }
   const facts = { canonicalBlockHash: hashOf('99'), transaction: { hash }, receipt: moved }
-  world.answers.set(hash, paidBy(hash, facts))
+  world.answers.set(hash, paidChainFacts(hash, facts))
   t.match((await settle(review.id)).data, { reasons: ['review-fingerprint-mismatched'] })
   assertMembers(t, await shown(), {
     state: 'blocked',
@@ -104,7 +104,7 @@ onSqlite(t, 'exhausted retries and a mismatch are shown, and the review can stil
     lastAttempt: { reasons: ['review-fingerprint-mismatched'] },
   })
   t.equal((await call('GET', `${reviewPath}?retryable=true`)).data.total, 1)
-  world.answers.set(hash, paidBy(hash))
+  world.answers.set(hash, paidChainFacts(hash))
   t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
 })
 
@@ -116,7 +116,7 @@ onSqlite(
     const [order, old] = [await paidOrder(), await paidOrder()]
     for (const one of [order, old]) {
       const hash = String(one.transactionHash)
-      world.answers.set(hash, paidBy(hash, { head: 40 }))
+      world.answers.set(hash, paidChainFacts(hash, { head: 40 }))
     }
     const { data: review } = await save(order.outTradeNo)
     const { data: earlier } = await save(old.outTradeNo)
@@ -124,7 +124,7 @@ onSqlite(
     const [stored] = await rows(`select plan_snapshot from web3_settlement_review_log where id = ${earlier.id}`)
     const plan =
       typeof stored?.['plan_snapshot'] === 'string' ? JSON.parse(stored['plan_snapshot']) : stored?.['plan_snapshot']
-    const first = fingerprintOf(plan, old, 1)
+    const first = fingerprintOfPlan(plan, old, 1)
     t.not(first, earlier.reviewFingerprint)
     await db.execute(
       'update web3_settlement_review_log set review_fingerprint = ?, fingerprint_version = 1 where id = ?',
@@ -154,7 +154,7 @@ onSqlite(t, 'the age of a response starts with the response, however long the re
   const monotonic = clock.monotonic.bind(clock)
   world.answers.set(hash, () => {
     Object.assign(clock, { monotonic: () => monotonic() + 11_000 })
-    return paidBy(hash)
+    return paidChainFacts(hash)
   })
   t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
 })
@@ -261,12 +261,12 @@ onSqlite(
     const hash = String(order.transactionHash)
     await settle((await save(order.outTradeNo)).data.id)
     await db.execute('update money_payment_order set paid_at = 1')
-    const audits = `${admin}/payment-confirmations/settled-audits`
+    const audits = `${adminWeb3Path}/payment-confirmations/settled-audits`
     t.match((await call('POST', audits, {})).data.items, [{ riskLevel: 'none', chainReorgSuspected: false }])
     const move = (block: string) => {
       const logs = [{ ...transferLog(7), transactionHash: hash, blockHash: hashOf(block) }]
       const facts = { canonicalBlockHash: hashOf(block), transaction: { hash } }
-      world.answers.set(hash, paidBy(hash, { ...facts, receipt: { blockHash: hashOf(block), logs } }))
+      world.answers.set(hash, paidChainFacts(hash, { ...facts, receipt: { blockHash: hashOf(block), logs } }))
     }
     move('99')
     t.match((await call('POST', audits, {})).data.items, [
@@ -303,7 +303,7 @@ onEachDatabase(
     const paid = async (agoMs: number, change: object = { head: 200 }) => {
       const order = await paidOrder({ status: 'success', paidAt: clock.now() - agoMs })
       const hash = String(order.transactionHash)
-      world.answers.set(hash, paidBy(hash, change))
+      world.answers.set(hash, paidChainFacts(hash, change))
       return order
     }
     const day = 86_400_000

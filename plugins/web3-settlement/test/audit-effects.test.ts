@@ -2,7 +2,7 @@
 import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
-import { paidBy } from './fixtures/doubles.ts'
+import { paidChainFacts } from './fixtures/doubles.ts'
 import { type RunningSettlement, startSettlement } from './fixtures/product.ts'
 
 const minute = 60_000
@@ -25,7 +25,7 @@ async function settledOrder(
   const { outTradeNo, transactionHash } = await paidOrder(order)
   await settle((await save(outTradeNo)).data.id)
   await db.execute('update money_payment_order set paid_at = paid_at - ? where out_trade_no = ?', [agoMs, outTradeNo])
-  world.answers.set(String(transactionHash), paidBy(String(transactionHash), change))
+  world.answers.set(String(transactionHash), paidChainFacts(String(transactionHash), change))
 }
 
 /** Runs the audit of settled orders and returns the reported orders. */

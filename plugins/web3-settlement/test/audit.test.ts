@@ -5,10 +5,10 @@ import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { assessRisk, type RiskReason } from '../src/audit/risk.ts'
 import { blockingReasons } from '../src/planning/reasons.ts'
-import { paidBy, World } from './fixtures/doubles.ts'
+import { paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'
 import {
-  admin,
   administrator,
+  adminWeb3Path,
   auditPath,
   type RunningSettlement,
   type SettlementSettings,
@@ -18,7 +18,7 @@ import { hashOf, stranger, transferLog } from './fixtures/ready-case.ts'
 
 const audit = 'platform.money.web3.settlement.audit'
 const auditTask = 'money.web3.payment-settlement.audit'
-const auditsPath = `${admin}/payment-confirmations/settled-audits`
+const auditsPath = `${adminWeb3Path}/payment-confirmations/settled-audits`
 
 /** Adds a settled order. The state of its transaction on the chain then changes. */
 async function settledOrder(
@@ -34,7 +34,7 @@ async function settledOrder(
     made.outTradeNo,
   ])
   const hash = String(made.transactionHash)
-  if (change !== undefined) world.answers.set(hash, 'error' in change ? change : paidBy(hash, change))
+  if (change !== undefined) world.answers.set(hash, 'error' in change ? change : paidChainFacts(hash, change))
   return made
 }
 
@@ -85,7 +85,7 @@ onEachDatabase(
     for (const change of Object.values(cases)) await settledOrder(product, change)
     const wrong = await settledOrder(product)
     const hash = String(wrong.transactionHash)
-    product.world.answers.set(hash, paidBy(hash, {}, [transferLog(5, { to: stranger })]))
+    product.world.answers.set(hash, paidChainFacts(hash, {}, [transferLog(5, { to: stranger })]))
     const before = await fundsOf(product)
     const { data } = await product.call('POST', auditsPath, {})
     t.match(data, { audited: 7, risky: 6, nextAfterId: null })
@@ -128,7 +128,7 @@ onEachDatabase(
 )
 
 onEachDatabase(t, 'S-058 two concurrent audits write one log for each risk', async (t: Test, at) => {
-  const world = new World()
+  const world = new SettlementDoubles()
   const one = await startSettlement(t, at, { world })
   const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
   await settledOrder(one, cases.gone)
@@ -206,7 +206,7 @@ onEachDatabase(
     const { db, world, runTask, count } = product
     for (let index = 0; index < 120; index++) {
       const { transactionHash } = await product.paidOrder({ status: 'success', paidAt: 1 })
-      world.answers.set(String(transactionHash), paidBy(String(transactionHash), gone))
+      world.answers.set(String(transactionHash), paidChainFacts(String(transactionHash), gone))
     }
     const statements: string[] = []
     for (const name of ['query', 'execute'] as const) {
@@ -364,7 +364,7 @@ onEachDatabase(
       entry: { riskLevel: 'high' },
     })
     const hash = String(orders[1]?.transactionHash)
-    world.answers.set(hash, paidBy(hash))
+    world.answers.set(hash, paidChainFacts(hash))
     t.match((await call('POST', `${auditPath}/${lost}/recheck`)).data, {
       stillRisky: false,
       entry: { riskLevel: 'none', riskReasons: [] },
@@ -416,7 +416,7 @@ onEachDatabase(
     ])
     t.equal((await candidates('')).total, 2)
 
-    world.answers.set(hash, paidBy(hash, gone))
+    world.answers.set(hash, paidChainFacts(hash, gone))
     await runTask(auditTask)
     t.equal(
       (await call('GET', `${auditPath}?outTradeNo=order-2`)).data.total,

@@ -4,7 +4,7 @@ import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
-import { paidBy, World } from './fixtures/doubles.ts'
+import { paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'
 import { reviewPath, startSettlement } from './fixtures/product.ts'
 
 const minute = 60_000
@@ -189,7 +189,7 @@ onEachDatabase(
     const { outTradeNo, transactionHash } = await paidOrder()
     const hash = String(transactionHash)
     const { data: review } = await save(outTradeNo)
-    world.answers.set(hash, paidBy(hash, { head: 11 }))
+    world.answers.set(hash, paidChainFacts(hash, { head: 11 }))
     await settle(review.id)
     for (let round = 0; round < 4; round++) {
       clock.shiftWallClock(6 * minute)
@@ -218,11 +218,11 @@ onEachDatabase(
     )
 
     const other = await paidOrder({}, { error: 'timeout' })
-    world.answers.set(String(other.transactionHash), paidBy(String(other.transactionHash)))
+    world.answers.set(String(other.transactionHash), paidChainFacts(String(other.transactionHash)))
     const { data: second } = await save(other.outTradeNo)
     world.answers.set(String(other.transactionHash), { error: 'timeout' })
     t.match((await settle(second.id)).data, { reasons: ['rpc-query-failed'] })
-    world.answers.set(String(other.transactionHash), paidBy(String(other.transactionHash)))
+    world.answers.set(String(other.transactionHash), paidChainFacts(String(other.transactionHash)))
     clock.shiftWallClock(6 * minute)
     await runTask(retryTask)
     t.hasStrict((await call('GET', `${reviewPath}/${second.id}`)).data, { status: 'settled', retryAt: null })
@@ -241,11 +241,11 @@ onSqlite(
     world.answers.set(hash, { error: 'timeout' })
     await settle(review.id)
     t.not((await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'], null)
-    world.answers.set(hash, paidBy(hash))
+    world.answers.set(hash, paidChainFacts(hash))
     clock.shiftWallClock(6 * minute)
     await runTask(retryTask)
     t.equal((await rows('select id from web3_payment_callback_log')).length, 1)
-    world.answers.set(hash, paidBy(hash, { receipt: { status: 'reverted', logs: [] } }))
+    world.answers.set(hash, paidChainFacts(hash, { receipt: { status: 'reverted', logs: [] } }))
     await settle(review.id)
     t.equal(
       (await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'],
@@ -256,7 +256,7 @@ onSqlite(
 )
 
 onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry once', async (t: Test, at) => {
-  const world = new World()
+  const world = new SettlementDoubles()
   const one = await startSettlement(t, at, { world })
   const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
   for (let index = 0; index < 6; index++) await one.save((await one.paidOrder()).outTradeNo)
@@ -284,7 +284,7 @@ onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry
 
 onEachDatabase(t, 'S-051 a retry settles nothing that was rejected after it was claimed', async (t: Test, at) => {
   const config = { [`${auto}.action`]: 'auto-reject' }
-  const world = new World()
+  const world = new SettlementDoubles()
   const one = await startSettlement(t, at, { world, config })
   const other = await startSettlement(t, at, { world, config, clock: one.clock, isFirst: false })
   const { outTradeNo, transactionHash } = await one.paidOrder()
@@ -292,7 +292,7 @@ onEachDatabase(t, 'S-051 a retry settles nothing that was rejected after it was 
   const hash = String(transactionHash)
   world.answers.set(hash, { error: 'timeout' })
   await one.settle(review.id)
-  world.answers.set(hash, paidBy(hash))
+  world.answers.set(hash, paidChainFacts(hash))
   one.clock.shiftWallClock(31 * minute)
 
   const guard = one.running.service(approvals)
@@ -319,7 +319,7 @@ onEachDatabase(
   t,
   'S-051 a review that another instance has retried in the meantime waits again',
   async (t: Test, at) => {
-    const world = new World()
+    const world = new SettlementDoubles()
     const one = await startSettlement(t, at, { world })
     const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
     const hashes: string[] = []
@@ -362,7 +362,7 @@ onSqlite(
     const [changed, paid, short, noted, ...open] = orders
     for (const one of [changed, paid, ...open]) await save(String(one?.outTradeNo))
     const hash = String(short?.transactionHash)
-    world.answers.set(hash, paidBy(hash, { head: 10 }))
+    world.answers.set(hash, paidChainFacts(hash, { head: 10 }))
     await save(String(short?.outTradeNo))
     await save(String(noted?.outTradeNo), { action: 'record' })
     const list = async (query = '') => (await call('GET', `${reviewPath}?retryable=true${query}`)).data

@@ -21,7 +21,7 @@ import {
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createOrder } from './fixtures/doubles.ts'
-import { admin, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
+import { adminWeb3Path, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
 
 const shop = `0x${'a'.repeat(40)}` as const
 const price = 1_000n
@@ -85,7 +85,7 @@ async function start(t: Test) {
       })
     },
     confirm: async (outTradeNo: string, transactionHash?: string) =>
-      (await product.call('POST', `${admin}/payment-confirmations`, { outTradeNo, transactionHash })).data,
+      (await product.call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo, transactionHash })).data,
     /** Signs a payment without sending it. The same payment can then be included again in another block. */
     sign: () =>
       account.signTransaction({
@@ -219,7 +219,7 @@ t.test('S-015 S-023 S-036 S-057 payments that a reorganisation removes', { skip,
   const head = await chain.head()
   await chain.reorganise(3)
   t.equal(await chain.head(), head)
-  const { data: audit } = await call('POST', `${admin}/payment-confirmations/settled-audits`, {})
+  const { data: audit } = await call('POST', `${adminWeb3Path}/payment-confirmations/settled-audits`, {})
   t.match(audit, {
     risky: 1,
     items: [
@@ -278,7 +278,10 @@ t.test(
     t.same(late.reasons, ['transaction-already-exists'])
     t.equal(await statusOf(second.outTradeNo), 'pending')
     t.equal(await count('money_payment_transaction'), 1)
-    t.match((await call('POST', `${admin}/payment-confirmations/settled-audits`, {})).data, { audited: 1, risky: 0 })
+    t.match((await call('POST', `${adminWeb3Path}/payment-confirmations/settled-audits`, {})).data, {
+      audited: 1,
+      risky: 0,
+    })
   },
 )
 

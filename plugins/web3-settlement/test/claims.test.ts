@@ -10,8 +10,8 @@ import { orderSettlements } from '@plinth/web3-settlement'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { competingOrdersOf, showsSameCompetingOrders, type TransferClaim } from '../src/planning/transfers.ts'
-import { createOrder, hashNumber, paidBy } from './fixtures/doubles.ts'
-import { admin, type RunningSettlement, reviewPath, startSettlement } from './fixtures/product.ts'
+import { createOrder, hashNumber, paidChainFacts } from './fixtures/doubles.ts'
+import { adminWeb3Path, type RunningSettlement, reviewPath, startSettlement } from './fixtures/product.ts'
 import { address, payer, stranger, transferLog } from './fixtures/ready-case.ts'
 
 const minute = 60_000
@@ -267,7 +267,7 @@ onSqlite(t, 'a transfer that is older than its order waits for an operator', asy
   const createdAfter = async (ms: number) => {
     const hash = hashNumber(900 + ms)
     const { outTradeNo } = await paidOrder({ transactionHash: hash }, undefined)
-    product.world.answers.set(hash, paidBy(hash, { blockTime: clock.now() }))
+    product.world.answers.set(hash, paidChainFacts(hash, { blockTime: clock.now() }))
     await db.execute('update money_payment_order set created_at = ? where out_trade_no = ?', [
       clock.now() + ms,
       outTradeNo,
@@ -297,10 +297,10 @@ onEachDatabase(
     const waiting = await paidOrder({ amountRaw: '7', transactionHash: null })
     await running.service(payments).provePayer(waiting.outTradeNo, stranger, 'account')
     const hash = hashNumber(77)
-    product.world.answers.set(hash, paidBy(hash, {}, [transferLog(0, { from: stranger, value: 7n })]))
+    product.world.answers.set(hash, paidChainFacts(hash, {}, [transferLog(0, { from: stranger, value: 7n })]))
     const thief = await paidOrder(
       { amountRaw: '7', transactionHash: hash },
-      paidBy(hash, {}, [transferLog(0, { from: stranger, value: 7n })]),
+      paidChainFacts(hash, {}, [transferLog(0, { from: stranger, value: 7n })]),
     )
     await product.db.execute('update money_payment_order set transaction_hash = ? where out_trade_no = ?', [
       hash,
@@ -410,7 +410,10 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
         const order = list[at % list.length]
         const hash = hashNumber(1_000_000 + made * 10 + index)
         const from = buyers[order?.buyer ?? 0] ?? ''
-        world.answers.set(hash, paidBy(hash, {}, [transferLog(0, { from, value: BigInt(order?.amountRaw ?? 0) })]))
+        world.answers.set(
+          hash,
+          paidChainFacts(hash, {}, [transferLog(0, { from, value: BigInt(order?.amountRaw ?? 0) })]),
+        )
         return { hash, buyer: order?.buyer, outTradeNo: order?.outTradeNo }
       })
       for (const [at, { order, transfer, byReview }] of namings.entries()) {
@@ -466,7 +469,7 @@ onEachDatabase(t, 'a plan contains no order outside the data scope of the caller
   const [[first, near], [second, foreign]] = [await contest(colleague), await contest(null)]
   const shownRivals = async (outTradeNo: string) => {
     const { data: review } = await product.save(outTradeNo, {}, 'sam')
-    const payment = `${admin}/payment-confirmations`
+    const payment = `${adminWeb3Path}/payment-confirmations`
     const plans = [
       (await call('POST', payment, { outTradeNo }, 'sam')).data,
       (await call('POST', `${payment}/batch`, { items: [{ outTradeNo }] }, 'sam')).data.items[0],

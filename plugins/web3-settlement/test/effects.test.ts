@@ -2,7 +2,7 @@
 import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
-import { hashNumber, paidBy } from './fixtures/doubles.ts'
+import { hashNumber, paidChainFacts } from './fixtures/doubles.ts'
 import { reviewPath, startSettlement } from './fixtures/product.ts'
 
 const minute = 60_000
@@ -130,7 +130,7 @@ t.test('a failed settlement is retried as configured', async (t) => {
     const { outTradeNo, transactionHash } = await paidOrder()
     const hash = String(transactionHash)
     const { data: review } = await save(outTradeNo)
-    world.answers.set(hash, paidBy(hash, { head: 11 }))
+    world.answers.set(hash, paidChainFacts(hash, { head: 11 }))
     await settle(review.id)
     for (let run = 0; run < 3; run++) {
       clock.shiftWallClock(60 * minute)
@@ -180,7 +180,7 @@ t.test('a review waits for a decision as configured', async (t) => {
       const { paidOrder, save, db, clock, world } = await start(config)
       const hash = hashNumber(900)
       const { outTradeNo } = await paidOrder({ transactionHash: hash }, undefined)
-      world.answers.set(hash, paidBy(hash, { blockTime: clock.now() }))
+      world.answers.set(hash, paidChainFacts(hash, { blockTime: clock.now() }))
       await db.execute('update money_payment_order set created_at = ?', [clock.now() + 3 * minute])
       return (await save(outTradeNo)).data.state
     },

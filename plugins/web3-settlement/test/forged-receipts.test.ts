@@ -12,7 +12,7 @@ import web3 from '@plinth/web3'
 import { deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/web3/testing'
 import t, { type Test } from 'tap'
 import { createOrder } from './fixtures/doubles.ts'
-import { admin, startSettlement } from './fixtures/product.ts'
+import { adminWeb3Path, startSettlement } from './fixtures/product.ts'
 
 const shop = `0x${'a'.repeat(40)}` as const
 const price = 1_000n
@@ -66,7 +66,8 @@ async function start(t: Test, agreement: number) {
       return { ...(result as object), status: '0x1', logs: moved }
     }
   }
-  const plan = async () => (await call('POST', `${admin}/payment-confirmations`, { outTradeNo: 'order-1' })).data
+  const plan = async () =>
+    (await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo: 'order-1' })).data
   return { first, second, forge, plan }
 }
 

@@ -3,8 +3,8 @@ import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/test
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { hashNumber, paidBy } from './fixtures/doubles.ts'
-import { admin, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
+import { hashNumber, paidChainFacts } from './fixtures/doubles.ts'
+import { adminWeb3Path, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
 import { hashOf, transferLog } from './fixtures/ready-case.ts'
 
 const day = 86_400_000
@@ -46,7 +46,7 @@ onSqlite(
     const settled = await paidOrder()
     await call('POST', `${reviewPath}/${(await save(settled.outTradeNo)).data.id}/settle`)
     const gone = String(settled.transactionHash)
-    world.answers.set(gone, paidBy(gone, { receipt: null, canonicalBlockHash: null }))
+    world.answers.set(gone, paidChainFacts(gone, { receipt: null, canonicalBlockHash: null }))
     await db.execute('update money_payment_order set paid_at = 1 where out_trade_no = ?', [settled.outTradeNo])
     await runTask('money.web3.payment-settlement.audit')
     const { data: audits } = await call('GET', auditPath)
@@ -57,9 +57,9 @@ onSqlite(
     assertMembers(t, review, { state: 'blocked', reasons: ['amount-mismatch'] })
     /** Request body of each route that needs one. */
     const bodies: Readonly<Record<string, object>> = {
-      [`POST ${admin}/payment-confirmations`]: { outTradeNo },
-      [`POST ${admin}/payment-confirmations/batch`]: { items: [{ outTradeNo }] },
-      [`POST ${admin}/payment-confirmations/settled-audits`]: { outTradeNos: [outTradeNo] },
+      [`POST ${adminWeb3Path}/payment-confirmations`]: { outTradeNo },
+      [`POST ${adminWeb3Path}/payment-confirmations/batch`]: { items: [{ outTradeNo }] },
+      [`POST ${adminWeb3Path}/payment-confirmations/settled-audits`]: { outTradeNos: [outTradeNo] },
       [`POST ${reviewPath}`]: { outTradeNo, action: 'settle' },
       [`POST ${reviewPath}/retry-batch`]: { ids: [review.id] },
       [`POST ${auditPath}/recheck-batch`]: { ids: [audit] },
@@ -108,9 +108,9 @@ onSqlite(
     const { paidOrder, save, settle, statusOf, count, clock, running, call, login } = await startSettlement(t, at)
     const { outTradeNo } = await paidOrder()
     const small = hashNumber(2)
-    const cent = await paidOrder({ amountRaw: '1' }, paidBy(small, {}, [transferLog(0, { value: 1n })]))
+    const cent = await paidOrder({ amountRaw: '1' }, paidChainFacts(small, {}, [transferLog(0, { value: 1n })]))
     const confirm = async (number: string) =>
-      (await call('POST', `${admin}/payment-confirmations`, { outTradeNo: number })).data
+      (await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo: number })).data
     for (let round = 0; round < 3; round++) {
       clock.shiftWallClock(day)
       for (const task of running.scheduledTasks) await task.run(new AbortController().signal)
@@ -135,7 +135,7 @@ onSqlite(t, 'S-021 S-024 a second payment of a paid order is neither accepted no
   const { outTradeNo } = await paidOrder()
   await settle((await save(outTradeNo)).data.id)
   const again = hashNumber(77)
-  world.answers.set(again, paidBy(again))
+  world.answers.set(again, paidChainFacts(again))
   const { data: late } = await save(outTradeNo, { transactionHash: again })
   assertMembers(t, late, { state: 'blocked', reasons: ['local-order-already-paid'] })
   t.hasStrict((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
@@ -166,11 +166,11 @@ onSqlite(
     const { outTradeNo, transactionHash } = await paidOrder()
     const hash = String(transactionHash)
     const answers: Readonly<Record<string, Parameters<typeof world.answers.set>[1]>> = {
-      pending: paidBy(hash, { receipt: null, canonicalBlockHash: null }),
-      confirming: paidBy(hash, { head: 11 }),
-      review_required: paidBy(hash, {}, [transferLog(5), transferLog(6)]),
-      ready: paidBy(hash),
-      blocked: paidBy(hash, { canonicalBlockHash: hashOf('77') }),
+      pending: paidChainFacts(hash, { receipt: null, canonicalBlockHash: null }),
+      confirming: paidChainFacts(hash, { head: 11 }),
+      review_required: paidChainFacts(hash, {}, [transferLog(5), transferLog(6)]),
+      ready: paidChainFacts(hash),
+      blocked: paidChainFacts(hash, { canonicalBlockHash: hashOf('77') }),
       failed: undefined,
     }
     const states = Object.keys(answers)
@@ -178,7 +178,7 @@ onSqlite(
       for (const to of states) {
         for (const state of [from, to]) {
           world.answers.set(hash, answers[state])
-          const { data } = await call('POST', `${admin}/payment-confirmations`, { outTradeNo })
+          const { data } = await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo })
           if (data.state !== state) t.fail(`from ${from} to ${to}: ${data.state}`)
         }
       }
@@ -191,7 +191,7 @@ onSqlite(t, 'operations on many reviews, orders or audit logs have a quota', asy
   const { running } = await startSettlement(t, at)
   const limited = running.service(http).routes.flatMap(({ method, path, annotations }) => {
     const limit = annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
-    const isOwn = path.startsWith(`${admin}/payment-`)
+    const isOwn = path.startsWith(`${adminWeb3Path}/payment-`)
     return isOwn && limit !== undefined ? [[`${method} ${path}`, limit.maxAttempts, limit.windowSeconds]] : []
   })
   t.same(
@@ -199,8 +199,8 @@ onSqlite(t, 'operations on many reviews, orders or audit logs have a quota', asy
     [
       [`POST ${auditPath}/compensation-plan-batch`, 30, 60],
       [`POST ${auditPath}/recheck-batch`, 30, 60],
-      [`POST ${admin}/payment-confirmations/batch`, 10, 60],
-      [`POST ${admin}/payment-confirmations/settled-audits`, 30, 60],
+      [`POST ${adminWeb3Path}/payment-confirmations/batch`, 10, 60],
+      [`POST ${adminWeb3Path}/payment-confirmations/settled-audits`, 30, 60],
       [`POST ${reviewPath}/auto-handle-expired`, 10, 60],
       [`POST ${reviewPath}/retry-batch`, 10, 60],
       [`PUT ${auditPath}/status-batch`, 30, 60],

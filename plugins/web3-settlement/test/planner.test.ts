@@ -1,10 +1,11 @@
 /** Tests the settlement plan: the outcome of every scenario, and the effect of removing each check. */
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
-import { factChecks } from '../src/planning/checked-facts.ts'
+import { chainFactChecks } from '../src/planning/checked-facts.ts'
 import { planSettlement, preChecks } from '../src/planning/plan.ts'
 import { blockingReasons, candidateStates } from '../src/planning/reasons.ts'
 import {
+  abiWord,
   chain,
   facts,
   hash,
@@ -14,7 +15,6 @@ import {
   receipt,
   stranger,
   transferLog,
-  word,
 } from './fixtures/ready-case.ts'
 import { scenarios } from './fixtures/scenarios.ts'
 
@@ -61,12 +61,12 @@ t.test('S-077 if any single check is omitted, a scenario fails', async (t) => {
       const found = outcomeOf(planSettlement(input, checks))
       return JSON.stringify(found) !== JSON.stringify({ state, reasons, causes })
     })
-  t.notOk(differs({ pre: preChecks, facts: factChecks }), 'with all of them, none does')
+  t.notOk(differs({ pre: preChecks, facts: chainFactChecks }), 'with all of them, none does')
   for (const [index, { reason }] of preChecks.entries()) {
-    t.ok(differs({ pre: preChecks.toSpliced(index, 1), facts: factChecks }), `pre-check ${index}, ${reason}`)
+    t.ok(differs({ pre: preChecks.toSpliced(index, 1), facts: chainFactChecks }), `pre-check ${index}, ${reason}`)
   }
-  for (const [index, { name }] of factChecks.entries()) {
-    t.ok(differs({ pre: preChecks, facts: factChecks.toSpliced(index, 1) }), `check of facts: ${name}`)
+  for (const [index, { name }] of chainFactChecks.entries()) {
+    t.ok(differs({ pre: preChecks, facts: chainFactChecks.toSpliced(index, 1) }), `check of facts: ${name}`)
   }
 })
 
@@ -85,7 +85,7 @@ t.test('S-003 amounts are integers of any size', async (t) => {
   const largest = 2n ** 256n - 1n
   const whole = readyCase({
     order: order({ amountRaw: String(largest) }),
-    facts: facts({ receipt: receipt({ logs: [{ ...transferLog(1), data: word(largest) }] }) }),
+    facts: facts({ receipt: receipt({ logs: [{ ...transferLog(1), data: abiWord(largest) }] }) }),
   })
   t.equal(planSettlement(whole).state, 'ready')
 })

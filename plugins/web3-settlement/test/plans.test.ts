@@ -3,7 +3,7 @@
  */
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
-import { createOrder, paidBy } from './fixtures/doubles.ts'
+import { createOrder, paidChainFacts } from './fixtures/doubles.ts'
 import { auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
 
 const tables = [
@@ -26,7 +26,7 @@ onEachDatabase(
     await settle(review.id)
     for (let index = 0; index < 4; index++) await save((await paidOrder()).outTradeNo)
     const early = await paidOrder()
-    world.answers.set(String(early.transactionHash), paidBy(String(early.transactionHash), { head: 11 }))
+    world.answers.set(String(early.transactionHash), paidChainFacts(String(early.transactionHash), { head: 11 }))
     await settle((await save(early.outTradeNo)).data.id)
     // The table needs many rows, because a server always scans a small table.
     await db.transactional(async () => {
@@ -34,7 +34,7 @@ onEachDatabase(
         await createOrder(db, { outTradeNo: `many-${index}`, transactionHash: null })
     })
     const hash = String(first.transactionHash)
-    world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
+    world.answers.set(hash, paidChainFacts(hash, { receipt: null, canonicalBlockHash: null }))
     clock.shiftWallClock(120 * minute)
     await runTask('money.web3.payment-settlement.audit')
     await reported()

@@ -5,8 +5,8 @@
 import { onSqlite } from '@plinth/database/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { paidBy } from './fixtures/doubles.ts'
-import { admin, startSettlement } from './fixtures/product.ts'
+import { paidChainFacts } from './fixtures/doubles.ts'
+import { adminWeb3Path, startSettlement } from './fixtures/product.ts'
 import { transferLog } from './fixtures/ready-case.ts'
 
 const required = 3
@@ -76,10 +76,10 @@ class PaperChain {
     const place = this.placeOf(transaction)
     const { head } = this
     if (place === undefined)
-      return paidBy(transaction, { head, receipt: null, canonicalBlockHash: null, transaction: null })
+      return paidChainFacts(transaction, { head, receipt: null, canonicalBlockHash: null, transaction: null })
     const { block: blockHash, number: blockNumber, index } = place
     const logs = [{ ...transferLog(index), transactionHash: transaction, blockHash }]
-    return paidBy(transaction, {
+    return paidChainFacts(transaction, {
       head,
       canonicalBlockHash: blockHash,
       transaction: { hash: transaction, blockHash, blockNumber },
@@ -192,7 +192,7 @@ onSqlite(
           else if (one.what === 'audit') {
             const numbers = [...paid].map((at) => orders[at]?.outTradeNo)
             if (numbers.length === 0) continue
-            const { data } = await call('POST', `${admin}/payment-confirmations/settled-audits`, {
+            const { data } = await call('POST', `${adminWeb3Path}/payment-confirmations/settled-audits`, {
               outTradeNos: numbers,
             })
             const expected = [...paid].filter((at) => {
@@ -214,7 +214,7 @@ onSqlite(
             if (one.what === 'pay') {
               if (place === undefined && !chain.waiting.includes(transaction)) chain.waiting.push(transaction)
             } else if (one.what === 'plan') {
-              const { data } = await call('POST', `${admin}/payment-confirmations`, { outTradeNo })
+              const { data } = await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo })
               const expected =
                 paid.has(one.order) || (place !== undefined && isUsed(transaction))
                   ? 'blocked'

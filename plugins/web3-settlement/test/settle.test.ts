@@ -2,8 +2,8 @@
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { createOrder, hashNumber, paidBy, World } from './fixtures/doubles.ts'
-import { admin, reviewPath, startSettlement } from './fixtures/product.ts'
+import { createOrder, hashNumber, paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'
+import { adminWeb3Path, reviewPath, startSettlement } from './fixtures/product.ts'
 import { hashOf, receiver, stranger, token, transferLog } from './fixtures/ready-case.ts'
 
 onEachDatabase(
@@ -12,7 +12,7 @@ onEachDatabase(
   async (t: Test, at) => {
     const { paidOrder, save, settle, statusOf, rows, count, world, call, log, reported } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
-    const dry = await call('POST', `${admin}/payment-confirmations`, { outTradeNo })
+    const dry = await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo })
     t.hasStrict(dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
     t.equal(await statusOf(outTradeNo), 'pending', 'a plan that is ready changes nothing')
     const review = await save(outTradeNo, { remark: 'looks good', reviewFingerprint: dry.data.reviewFingerprint })
@@ -108,7 +108,7 @@ onSqlite(
     }
     world.answers.set(
       String(moved.transactionHash),
-      paidBy(String(moved.transactionHash), {
+      paidChainFacts(String(moved.transactionHash), {
         canonicalBlockHash: hashOf('99'),
         transaction: { hash: moved.transactionHash },
         receipt: elsewhere,
@@ -125,7 +125,7 @@ onSqlite(
     const short = await paidOrder()
     const { data: early } = await save(short.outTradeNo)
     const hash = String(short.transactionHash)
-    world.answers.set(hash, paidBy(hash, { head: 11 }))
+    world.answers.set(hash, paidChainFacts(hash, { head: 11 }))
     assertMembers(t, (await settle(early.id)).data, {
       outcome: 'skipped',
       state: 'confirming',
@@ -137,13 +137,13 @@ onSqlite(
       state: 'failed',
       reasons: ['rpc-query-failed'],
     })
-    world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
+    world.answers.set(hash, paidChainFacts(hash, { receipt: null, canonicalBlockHash: null }))
     assertMembers(t, (await settle(early.id)).data, {
       outcome: 'skipped',
       state: 'blocked',
       reasons: ['chain-transaction-not-mined', 'review-fingerprint-mismatched', 'transfer-removed'],
     })
-    world.answers.set(hash, paidBy(hash))
+    world.answers.set(hash, paidChainFacts(hash))
     t.hasStrict((await settle(early.id)).data, { outcome: 'settled' }, 'back where it was')
 
     const rejected = await save(moved.outTradeNo, { reviewFingerprint: '0'.repeat(64) })
@@ -166,7 +166,7 @@ onSqlite(
   async (t: Test, at) => {
     const { paidOrder, save, statusOf, world, call, count, db } = await startSettlement(t, at)
     const confirm = async (outTradeNo: string, body: object = {}) =>
-      (await call('POST', `${admin}/payment-confirmations`, { outTradeNo, ...body })).data
+      (await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo, ...body })).data
     assertMembers(t, await confirm('nobody'), { state: 'blocked', reasons: ['order-not-found'] })
     const change = async (order: object, response: object | null, ...reasons: string[]) => {
       const made = await paidOrder(order)
@@ -179,7 +179,7 @@ onSqlite(
     }
     const paid = (change: object) => {
       const hash = hashNumber(next + 1)
-      return paidBy(hash, change as never)
+      return paidChainFacts(hash, change as never)
     }
     let next = 0
     const cases: readonly (readonly [object, (() => object) | null, ...string[]])[] = [
@@ -205,7 +205,7 @@ onSqlite(
     world.chains.set('local', { ...world.chains.get('local'), enabled: false } as never)
     await change({}, null, 'chain-not-configured')
     t.equal(await count('money_payment_transaction'), 0)
-    const batch = await call('POST', `${admin}/payment-confirmations/batch`, {
+    const batch = await call('POST', `${adminWeb3Path}/payment-confirmations/batch`, {
       items: [{ outTradeNo: 'order-1' }, { outTradeNo: 'nobody' }, { outTradeNo: 'order-1' }],
     })
     t.match(
@@ -256,7 +256,7 @@ onEachDatabase(
   t,
   'S-027 S-035 S-080 S-081 one of two instances settles, whatever states they see',
   async (t: Test, at) => {
-    const world = new World()
+    const world = new SettlementDoubles()
     const one = await startSettlement(t, at, { world })
     const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
     const both = [one, other, one, other]
@@ -307,7 +307,7 @@ onEachDatabase(t, 'S-080 a transfer whose log gets another index is not used twi
   const { data: review } = await save(first.outTradeNo)
   t.hasStrict((await settle(review.id, 'settle', undefined, true)).data, { outcome: 'settled' })
   // The transaction is included again in a block in which its log comes first.
-  world.answers.set(hash, paidBy(hash, {}, [transferLog(0)]))
+  world.answers.set(hash, paidChainFacts(hash, {}, [transferLog(0)]))
   const { data: late } = await save(second.outTradeNo)
   t.match(late, { reasons: ['transaction-already-exists'], plan: { eventKey: `local:${hash}:0` } })
   for (const { id } of [early, late]) t.hasStrict((await settle(id)).data, { outcome: 'skipped' })
@@ -369,7 +369,7 @@ onSqlite(
       t.equal((await call('POST', `${reviewPath}/retry-batch`, { ids: [review.id] }, who)).code, '403', who)
     }
     t.equal((await call('GET', reviewPath, undefined, 'auditor')).code, '403')
-    t.equal((await call('GET', `${admin}/payment-settlement-audit-logs`, undefined, 'viewer')).code, '403')
+    t.equal((await call('GET', `${adminWeb3Path}/payment-settlement-audit-logs`, undefined, 'viewer')).code, '403')
     t.equal((await call('POST', `${reviewPath}/auto-handle-expired`, undefined, 'executor')).code, '403')
     t.equal((await call('GET', reviewPath, undefined, 'viewer')).code, '200')
     t.hasStrict((await settle(review.id, 'settle', 'executor')).data, { outcome: 'settled' })
@@ -398,7 +398,7 @@ onSqlite(
       tokenContract: upper(token),
       receiver: upper(receiver),
     })
-    world.answers.set(transactionHash, paidBy(transactionHash, {}, [transferLog(1, { value: amount })]))
+    world.answers.set(transactionHash, paidChainFacts(transactionHash, {}, [transferLog(1, { value: amount })]))
     t.hasStrict((await settle((await save('large')).data.id)).data, { outcome: 'settled' })
     t.equal(await statusOf('large'), 'success')
   },

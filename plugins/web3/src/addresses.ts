@@ -41,11 +41,11 @@ const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
  * checksum (EIP-55). A wrong checksum indicates a typing error. Other forms are rejected, such as ENS names.
  */
 export function isAddress(text: string): boolean {
-  return normalize(text) !== null
+  return normalizeAddress(text) !== null
 }
 
 /** Returns the address in lower case; null if it is invalid. */
-export function normalize(text: string): Address | null {
+export function normalizeAddress(text: string): Address | null {
   if (typeof text !== 'string' || text.length !== 42 || !addressPattern.test(text)) return null
   const folded = lowerHex(text)
   return text === folded || text === upper(text) || text === checksumOf(folded) ? folded : null
@@ -56,25 +56,30 @@ export function normalize(text: string): Address | null {
  * @throws BusinessError "400" `web3.address-invalid`
  */
 export function requireAddress(text: string, field = 'address'): Address {
-  const address = normalize(text)
+  const address = normalizeAddress(text)
   if (address === null) throw businessError('address-invalid', { data: { field } })
   return address
 }
 
 /** Adds the checksum (EIP-55, not EIP-1191); null for an invalid address. */
 export function toChecksumAddress(text: string): string | null {
-  const address = normalize(text)
+  const address = normalizeAddress(text)
   return address === null ? null : checksumOf(address)
 }
 
 /**
  * True if a text looks like an address, even with a wrong checksum. Only for rules about names; payments need
- * `normalize`.
+ * `normalizeAddress`.
  */
 export const isAddressShaped = (text: string): boolean => text.length === 42 && loosePattern.test(text)
 
 /** Functions under the names that document 3 of the specification defines ("Helpers", rule 6). */
-export const web3Addresses = Object.freeze({ isAddress, normalize, require: requireAddress, toChecksumAddress })
+export const web3Addresses = Object.freeze({
+  isAddress,
+  normalize: normalizeAddress,
+  require: requireAddress,
+  toChecksumAddress,
+})
 
 const checksums = new LRUCache<Address, string>({ max: 5000 })
 

@@ -1,10 +1,10 @@
 import { key } from '@plinth/kernel'
-import { pluginKeySetting } from '@plinth/system-config'
+import { declarePluginKey } from '@plinth/system-config'
 
 export const secretKeyName = 'platform.web3.secret-key'
 
 export const keys = {
-  [secretKeyName]: pluginKeySetting({
+  [secretKeyName]: declarePluginKey({
     title: { en: 'Encryption key of RPC addresses', 'zh-CN': 'RPC 地址的加密密钥' },
     description: {
       en: 'Encrypts the addresses of RPC providers. Created automatically with the first chain and stored encrypted. Do not set it manually.',

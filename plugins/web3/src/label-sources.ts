@@ -1,4 +1,4 @@
-import { type LabelSource, labelsWith } from '@plinth/admin'
+import { filterLabels, type LabelSource } from '@plinth/admin'
 import type { ChainRegistry } from './chains/chain-registry.ts'
 import { permissionCodes } from './permissions.ts'
 
@@ -10,6 +10,6 @@ export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource 
     permission: permissionCodes.chainView,
     scope: 'none',
     byIds: async (ids) => (await labels()).filter(({ id }) => ids.includes(id)),
-    search: async (text) => labelsWith(await labels(), text),
+    search: async (text) => filterLabels(await labels(), text),
   }
 }

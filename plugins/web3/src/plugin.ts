@@ -4,7 +4,7 @@ import { http } from '@plinth/http'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { openScopes } from '@plinth/open-platform'
 import { outgoingHttp } from '@plinth/outgoing-http'
-import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { audited } from './audited-kinds.ts'
 import { ChainFactCollector } from './chains/chain-facts.ts'
@@ -42,7 +42,7 @@ export default definePlugin({
     const { kernel, database: db, http: server, outgoingHttp, configCentre: centre, openScopes } = services
     const { clock } = db
     const stored = () => config.get(secretKeyName)
-    const box = new SealedBox(new PluginKey({ plugin, name: secretKeyName, centre, stored }))
+    const box = new PluginEncryption(new PluginEncryptionKey({ plugin, name: secretKeyName, centre, stored }))
     const chainName = () => config.get('platform.web3.contract-wallets.chain')
     const parts = { db, clock, box, http: outgoingHttp, kernel, contractWalletChain: chainName }
     const registry = new ChainRegistry(parts)

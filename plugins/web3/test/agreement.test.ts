@@ -7,7 +7,14 @@ import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import { pino } from 'pino'
 import { ChainFactCollector } from '../src/chains/chain-facts.ts'
 import { system } from './fixtures/product.ts'
-import { failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
+import {
+  expectFailureReason,
+  expectObservation,
+  onChain,
+  shopAddress,
+  startProviders,
+  unknownHash,
+} from './fixtures/providers.ts'
 
 const two = { 'platform.web3.rpc.agreement': 2, 'platform.web3.rpc.breaker.failures': 100 }
 
@@ -24,16 +31,19 @@ onChain('a receipt that one provider forged is not used if two must agree', asyn
   const [, buyer = '0x'] = chain.accounts
   const token = await deployToken(chain)
   await token.mint(buyer, 1000n)
-  const hash = await token.transfer(buyer, shop, 10n ** 9n, { gas: 100_000 })
+  const hash = await token.transfer(buyer, shopAddress, 10n ** 9n, { gas: 100_000 })
   const factsOf = () => chains.facts('local', { transactionHash: hash })
   t.hasStrict(await factsOf(), { providerId: 'first', receipt: { status: 'reverted' } })
   forge(first, hash, { status: '0x1' })
-  t.equal(failed(await factsOf()), 'rpc-query-failed: first unconfirmed, second unconfirmed')
+  t.equal(expectFailureReason(await factsOf()), 'rpc-query-failed: first unconfirmed, second unconfirmed')
   const providers = [{ id: 'first' }, { id: 'second' }, provider('third', third)]
   t.equal((await call('PUT', `/api/v1/admin/web3/chains/${data.id}`, admin, { providers })).code, '200')
   t.hasStrict(await factsOf(), { providerId: 'second', receipt: { status: 'reverted' } }, 'the other two agree')
   second.fault = 'reset'
-  t.equal(failed(await factsOf()), 'rpc-query-failed: first unconfirmed, second unreachable, third unconfirmed')
+  t.equal(
+    expectFailureReason(await factsOf()),
+    'rpc-query-failed: first unconfirmed, second unreachable, third unconfirmed',
+  )
   forge(third, hash, { status: '0x1' })
   t.hasStrict(await factsOf(), { receipt: { status: 'success' } }, 'two that lie alike are believed')
 })
@@ -45,7 +55,7 @@ onChain('data on which several providers agree has the lowest of their block hei
   const [, buyer = '0x'] = chain.accounts
   const token = await deployToken(chain)
   await token.mint(buyer, 1000n)
-  const hash = await token.transfer(buyer, shop, 1n)
+  const hash = await token.transfer(buyer, shopAddress, 1n)
   await chain.mine(5)
   const real = await chain.head()
   first.rewrite = ({ method, params }, result) => {
@@ -55,9 +65,9 @@ onChain('data on which several providers agree has the lowest of their block hei
     }
     return result
   }
-  const facts = observed(await chains.facts('local', { transactionHash: hash }))
+  const facts = expectObservation(await chains.facts('local', { transactionHash: hash }))
   t.match(facts, { providerId: 'first', head: real, safeNumber: real - 1 })
-  t.match(await chains.facts('local', { transactionHash: unknown }), { receipt: null, head: real })
+  t.match(await chains.facts('local', { transactionHash: unknownHash }), { receipt: null, head: real })
 })
 
 onChain('a chain with too few providers for the agreement returns no data', async (t, db) => {
@@ -69,7 +79,7 @@ onChain('a chain with too few providers for the agreement returns no data', asyn
       const value = values[key]
       if (value !== undefined)
         await running.service(configCentre).save([{ key, action: 'set', value }], { actor: system })
-      return failed(await chains.facts('local', { transactionHash: unknown }))
+      return expectFailureReason(await chains.facts('local', { transactionHash: unknownHash }))
     },
   })
   t.match(facts, { before: 'facts', after: 'rpc-query-failed: first unconfirmed' })
@@ -81,7 +91,7 @@ onChain('stored providers with the same address count as one provider', async (t
   const [, buyer = '0x'] = chain.accounts
   const token = await deployToken(chain)
   await token.mint(buyer, 1000n)
-  const hash = await token.transfer(buyer, shop, 5n)
+  const hash = await token.transfer(buyer, shopAddress, 5n)
   const stored = await chains.get('local')
   if (stored === undefined) throw new Error('the chain is missing')
   const start = (...urls: readonly string[]) => {
@@ -94,7 +104,10 @@ onChain('stored providers with the same address count as one provider', async (t
   }
   const twin = `${first.url.replace('http:', 'HTTP:')}#twin`
   const alone = start(first.url, twin)
-  t.equal(failed(await alone.facts('local', { transactionHash: hash })), 'rpc-query-failed: node-0 unconfirmed')
+  t.equal(
+    expectFailureReason(await alone.facts('local', { transactionHash: hash })),
+    'rpc-query-failed: node-0 unconfirmed',
+  )
   const question = { to: token.address, data: '0x313ce567', gas: 100_000 } as const
   t.hasStrict(await alone.call('local', question), { error: 'rpc-query-failed' })
   const both = start(first.url, twin, second.url)

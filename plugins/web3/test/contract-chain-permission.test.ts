@@ -4,7 +4,7 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import t from 'tap'
-import { outcome, startWeb3, system } from './fixtures/product.ts'
+import { describeOutcome, startWeb3, system } from './fixtures/product.ts'
 
 const chains = '/api/v1/admin/web3/chains'
 const password = 'correct horse battery staple'
@@ -30,7 +30,7 @@ onEachDatabase(t, 'providers of the chain for contract wallets need a separate p
   const trusted = await operator('trusted', ['web3:chain:save', 'web3:contract-wallets:save'])
   const main = { name: 'main', chainId: 1, providers: [provider('own'), provider('spare', 'spare')] }
 
-  t.equal(outcome(await call('POST', chains, saver, main)), rejected, 'nobody else creates it first')
+  t.equal(describeOutcome(await call('POST', chains, saver, main)), rejected, 'nobody else creates it first')
   const created = await call('POST', chains, trusted, main)
   t.equal(created.code, '200')
   const at = `${chains}/${created.data.id}`
@@ -42,13 +42,13 @@ onEachDatabase(t, 'providers of the chain for contract wallets need a separate p
     'another order': [{ id: 'spare' }, { id: 'own' }],
   })) {
     const response = await call('PUT', at, saver, { providers })
-    t.equal(outcome(response), rejected, name)
+    t.equal(describeOutcome(response), rejected, name)
     t.equal(response.data.permission, 'web3:contract-wallets:save')
   }
   const same = { providers: [{ id: 'own' }, { id: 'spare' }], requiredConfirmations: 12 }
   t.match((await call('PUT', at, saver, same)).data, { requiredConfirmations: 12 }, 'the rest may change')
   t.equal((await call('PUT', at, saver, { enabled: false })).code, '200', 'it may be disabled')
-  t.equal(outcome(await call('PUT', at, saver, { enabled: true })), rejected, 'and not enabled again')
+  t.equal(describeOutcome(await call('PUT', at, saver, { enabled: true })), rejected, 'and not enabled again')
   t.equal((await call('PUT', at, trusted, { enabled: true, providers: [{ id: 'own' }] })).code, '200')
 
   const other = await call('POST', chains, saver, { name: 'other', chainId: 2, providers: [provider('own')] })

@@ -4,7 +4,7 @@ import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/tes
 import { OutgoingHttpError, type OutgoingRequest, outgoingHttp } from '@plinth/outgoing-http'
 import t from 'tap'
 import { startWeb3 } from './fixtures/product.ts'
-import { admin, unknown } from './fixtures/providers.ts'
+import { adminChainsPath, unknownHash } from './fixtures/providers.ts'
 
 /** Plugin in place of the HTTP client. It sends nothing and records the requests. */
 function unreachable() {
@@ -41,10 +41,10 @@ t.test('requests to a provider obey the configuration of the plugin', async (t) 
     const { call, adminToken, chains } = await startWeb3(t, at, { clock, outgoing, config })
     const providers = [{ id: 'one', url: 'http://127.0.0.1:8545/' }]
     const chain = { name: 'local', chainId: 31337, requiredConfirmations: 2, providers }
-    t.hasStrict(await call('POST', admin, await adminToken(), chain), { code: '200' })
+    t.hasStrict(await call('POST', adminChainsPath, await adminToken(), chain), { code: '200' })
     requests.length = 0
     for (let count = 0; count < 5; count++) {
-      await chains.facts('local', { transactionHash: unknown })
+      await chains.facts('local', { transactionHash: unknownHash })
       await clock.advance(10_000)
     }
     const [first] = requests
@@ -78,11 +78,11 @@ t.test('addresses of providers are encrypted with the key', async (t) => {
       const first = await startWeb3(t, at, { outgoing, config: { [secretKey]: one } })
       const providers = [{ id: 'one', url: 'http://127.0.0.1:8545/' }]
       const chain = { name: 'local', chainId: 31337, requiredConfirmations: 2, providers }
-      t.hasStrict(await first.call('POST', admin, await first.adminToken(), chain), { code: '200' })
+      t.hasStrict(await first.call('POST', adminChainsPath, await first.adminToken(), chain), { code: '200' })
       await first.running.stop('another instance takes over')
       const second = await startWeb3(t, at, { outgoing, config })
       requests.length = 0
-      await second.chains.facts('local', { transactionHash: unknown })
+      await second.chains.facts('local', { transactionHash: unknownHash })
       return requests[0]?.url === undefined ? 'not read' : String(requests[0].url)
     },
   })

@@ -4,7 +4,7 @@ import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
-import { outcome, startWeb3 } from './fixtures/product.ts'
+import { describeOutcome, startWeb3 } from './fixtures/product.ts'
 import { vectors } from './fixtures/vectors.ts'
 
 const personalScope = 'web3:wallet-signature:personal:verify'
@@ -26,14 +26,23 @@ onEachDatabase(
     const body = { address: anna.address, message, signature: await anna.signMessage({ message }) }
 
     t.equal(
-      outcome(await call('POST', endpoint('main', 'personal'), undefined, body)),
+      describeOutcome(await call('POST', endpoint('main', 'personal'), undefined, body)),
       '401 open-platform.header-missing',
     )
-    t.equal(outcome(await call('POST', endpoint('main', 'personal'), token, body)), '401 open-platform.header-missing')
+    t.equal(
+      describeOutcome(await call('POST', endpoint('main', 'personal'), token, body)),
+      '401 open-platform.header-missing',
+    )
     const without = await createApp(token, [typedScope])
-    t.equal(outcome(await signed(without, endpoint('main', 'personal'), body)), '403 open-platform.scope-missing')
+    t.equal(
+      describeOutcome(await signed(without, endpoint('main', 'personal'), body)),
+      '403 open-platform.scope-missing',
+    )
     const other = await createApp(token, [personalScope])
-    t.equal(outcome(await signed(other, endpoint('main', 'typed-data'), body)), '403 open-platform.scope-missing')
+    t.equal(
+      describeOutcome(await signed(other, endpoint('main', 'typed-data'), body)),
+      '403 open-platform.scope-missing',
+    )
 
     const tables = ['iam_user', 'iam_token', 'iam_external_identity', 'iam_login_audit', 'iam_audit', 'web3_chain']
     const kysely = data.fork().getKysely<Record<string, object>>()
@@ -62,7 +71,7 @@ onEachDatabase(
       t.match([code, data], ['200', { valid: false, reason }], reason)
     }
     const wrong = await signed(app, endpoint('main', 'personal'), { ...body, address: `${address}0` })
-    t.match([outcome(wrong), wrong.data.field], ['400 web3.address-invalid', 'address'])
+    t.match([describeOutcome(wrong), wrong.data.field], ['400 web3.address-invalid', 'address'])
     t.equal((await signed(app, endpoint('main', 'personal'), { address })).code, '400')
 
     const [mail] = vectors.signatures.filter(({ id }) => id === 'td-eip712-mail')
@@ -91,9 +100,9 @@ onEachDatabase(
       data: { valid: false, reason: 'typed-data-malformed' },
     })
     t.equal((await signed(app, endpoint('main', 'typed-data'), { ...typed, typedData: mail.typedData })).code, '400')
-    t.equal(outcome(await signed(app, endpoint('solana', 'personal'), body)), '404 web3.chain-unknown')
+    t.equal(describeOutcome(await signed(app, endpoint('solana', 'personal'), body)), '404 web3.chain-unknown')
     await call('PUT', `/api/v1/admin/web3/chains/${created.id}`, token, { enabled: false })
-    t.equal(outcome(await signed(app, endpoint('main', 'personal'), body)), '404 web3.chain-unknown')
+    t.equal(describeOutcome(await signed(app, endpoint('main', 'personal'), body)), '404 web3.chain-unknown')
     t.equal(await running.service(accounts).findByExternal({ provider: 'evm', subject: address }), undefined)
   },
 )

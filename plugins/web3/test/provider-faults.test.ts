@@ -4,7 +4,15 @@
  */
 import { walletVerifier } from '@plinth/web3'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
-import { admin, failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
+import {
+  adminChainsPath,
+  expectFailureReason,
+  expectObservation,
+  onChain,
+  shopAddress,
+  startProviders,
+  unknownHash,
+} from './fixtures/providers.ts'
 
 /** With these settings the circuit breaker opens on the first failure and stays open for the whole test. */
 const strict = { 'platform.web3.rpc.breaker.failures': 1, 'platform.web3.rpc.breaker.pause': '10m' }
@@ -30,7 +38,7 @@ const receiptProblems: Readonly<
   },
   'another transaction': {
     expected: 'result-invalid',
-    apply: (proxy, hash) => rewriteReceipt(proxy, hash, { transactionHash: unknown }),
+    apply: (proxy, hash) => rewriteReceipt(proxy, hash, { transactionHash: unknownHash }),
   },
 }
 
@@ -46,16 +54,16 @@ onChain('an error for one hash never disables its provider for others', async (t
   const [, buyer = '0x'] = chain.accounts
   const token = await deployToken(chain)
   await token.mint(buyer, 1000n)
-  const strange = await token.transfer(buyer, shop, 1n)
-  const paid = await token.transfer(buyer, shop, 2n)
+  const strange = await token.transfer(buyer, shopAddress, 1n)
+  const paid = await token.transfer(buyer, shopAddress, 2n)
   const factsOf = (transactionHash: string) => chains.facts('local', { transactionHash })
   for (const [name, { expected, apply }] of Object.entries(receiptProblems)) {
     apply(first, strange)
-    t.equal(failed(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
+    t.equal(expectFailureReason(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
     Object.assign(first, { fault: undefined, rewrite: undefined })
     t.hasStrict(await factsOf(paid), { receipt: { transactionHash: paid, status: 'success' } }, `after ${name}`)
     // Closes a circuit breaker that this case may have opened, so that the next case is not affected.
-    await call('POST', `${admin}/${data.id}/verify`, adminToken)
+    await call('POST', `${adminChainsPath}/${data.id}/verify`, adminToken)
   }
 })
 
@@ -67,11 +75,11 @@ onChain(
     const [, buyer = '0x'] = chain.accounts
     const token = await deployToken(chain)
     await token.mint(buyer, 1000n)
-    const hash = await token.transfer(buyer, shop, 1n)
+    const hash = await token.transfer(buyer, shopAddress, 1n)
     const said = async (transactionOf: (transaction: object) => object | null) => {
       first.rewrite = ({ method, params }, result) =>
         method === 'eth_getTransactionByHash' && params[0] === hash ? transactionOf(result as object) : result
-      return failed(await chains.facts('local', { transactionHash: hash }))
+      return expectFailureReason(await chains.facts('local', { transactionHash: hash }))
     }
     t.equal(await said(() => null), 'rpc-query-failed: first inconsistent')
     t.equal(
@@ -87,11 +95,11 @@ onChain('a contract that does not respond never disables its provider for paymen
   const { chains, create, provider, first, running, chain } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })
   first.fault = 'contract-hang'
-  const signed = { address: shop, message: 'hello', signature: `0x${'11'.repeat(65)}` }
+  const signed = { address: shopAddress, message: 'hello', signature: `0x${'11'.repeat(65)}` }
   const result = await running.service(walletVerifier).verifyPersonalOnChain(chain.chainId, signed)
   t.equal(result.reason, 'contract-unanswered')
   first.fault = undefined
-  t.equal(failed(await chains.facts('local', { transactionHash: unknown })), 'facts')
+  t.equal(expectFailureReason(await chains.facts('local', { transactionHash: unknownHash })), 'facts')
 })
 
 onChain('a pending transaction whose receipt has no block yet is a transaction without a receipt', async (t, db) => {
@@ -100,7 +108,7 @@ onChain('a pending transaction whose receipt has no block yet is a transaction w
   const [, buyer = '0x'] = chain.accounts
   const token = await deployToken(chain)
   await token.mint(buyer, 1000n)
-  const hash = await token.transfer(buyer, shop, 1n)
+  const hash = await token.transfer(buyer, shopAddress, 1n)
   first.rewrite = ({ method }, result) =>
     method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash'
       ? { ...(result as object), ...withoutBlock, logs: [] }
@@ -125,13 +133,15 @@ onChain('an impossible block height is an error of its provider, and the others 
   const [, buyer = '0x'] = chain.accounts
   const token = await deployToken(chain)
   await token.mint(buyer, 1000n)
-  const hash = await token.transfer(buyer, shop, 1n)
-  const { blockNumber } = observed(await chains.facts('local', { transactionHash: hash })).receipt ?? { blockNumber: 0 }
+  const hash = await token.transfer(buyer, shopAddress, 1n)
+  const { blockNumber } = expectObservation(await chains.facts('local', { transactionHash: hash })).receipt ?? {
+    blockNumber: 0,
+  }
   const factsOf = () => chains.facts('local', { transactionHash: hash })
   claimHead(first, () => 2 ** 40)
   t.match(await factsOf(), { providerId: 'second', head: blockNumber }, 'one confirmation is one confirmation')
   claimHead(second, () => 2 ** 40)
-  t.equal(failed(await factsOf()), 'rpc-query-failed: first circuit-open, second head-implausible')
+  t.equal(expectFailureReason(await factsOf()), 'rpc-query-failed: first circuit-open, second head-implausible')
 })
 
 onChain('a height beyond that of the others and the elapsed time is an error of its provider', async (t, db) => {
@@ -140,10 +150,10 @@ onChain('a height beyond that of the others and the elapsed time is an error of 
   const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })
   await chain.mine(300, 1)
   const verify = async () =>
-    (await call('POST', `${admin}/${data.id}/verify`, token)).data.map(
+    (await call('POST', `${adminChainsPath}/${data.id}/verify`, token)).data.map(
       ({ providerId, fault }: { providerId: string; fault: string | null }) => `${providerId} ${fault}`,
     )
-  const factsOf = () => chains.facts('local', { transactionHash: unknown })
+  const factsOf = () => chains.facts('local', { transactionHash: unknownHash })
   // The blocks of this chain are a second apart, and the newest block is not older than the current time.
   for (const lead of [1000, 100_000]) {
     first.rewrite = undefined
@@ -167,7 +177,7 @@ onChain('a provider that is behind the chain is stale, by the time of its own ne
   const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })
   await chain.mine(300, 1)
   first.fault = 'stale-head'
-  const checked = await call('POST', `${admin}/${data.id}/verify`, token)
+  const checked = await call('POST', `${adminChainsPath}/${data.id}/verify`, token)
   t.match(checked.data[1], { providerId: 'second', fault: null, head: 300 })
-  t.match(await chains.facts('local', { transactionHash: unknown }), { providerId: 'second', head: 300 })
+  t.match(await chains.facts('local', { transactionHash: unknownHash }), { providerId: 'second', head: 300 })
 })

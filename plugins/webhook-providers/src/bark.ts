@@ -1,7 +1,7 @@
 import {
-  judgement,
-  memberAt,
-  memberIs,
+  createMemberCheck,
+  createResponseJudge,
+  valueAtPath,
   WebhookInputError,
   type WebhookMessage,
   type WebhookResponse,
@@ -11,11 +11,11 @@ import { commonMark } from './plain-texts.ts'
 
 /** Results for each device of a batch. The response reports success even if all devices failed. */
 const devices = ({ json }: WebhookResponse): readonly unknown[] => {
-  const data = memberAt(json, 'data')
+  const data = valueAtPath(json, 'data')
   return Array.isArray(data) ? data : []
 }
 const failed = (response: WebhookResponse) =>
-  devices(response).find((device) => !memberIs('code', 200)({ json: device }))
+  devices(response).find((device) => !createMemberCheck('code', 200)({ json: device }))
 
 /**
  * Splits the secret: `<device key>`, or `<user>:<password>@<device key>` for a server with HTTP Basic authentication. A
@@ -78,10 +78,10 @@ export default webhookProviderPlugin(
       const { login } = secretOf(token)
       return { url: endpoint, headers: login === undefined ? {} : authorization(login) }
     },
-    judge: judgement({
-      delivered: (response) => memberIs('code', 200)(response) && failed(response) === undefined,
-      code: (response) => memberAt(failed(response) ?? response.json, 'code'),
-      message: (response) => memberAt(failed(response) ?? response.json, 'message'),
+    judge: createResponseJudge({
+      delivered: (response) => createMemberCheck('code', 200)(response) && failed(response) === undefined,
+      code: (response) => valueAtPath(failed(response) ?? response.json, 'code'),
+      message: (response) => valueAtPath(failed(response) ?? response.json, 'message'),
       texts: {
         'device key is empty': { hint: 'token-invalid' },
         'failed to get device token': { hint: 'token-invalid' },

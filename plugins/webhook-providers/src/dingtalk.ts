@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import {
-  judgement,
-  memberIs,
+  createMemberCheck,
+  createResponseJudge,
   type WebhookMessage,
   webhookProviderPlugin,
   withQuery,
 } from '@plinth/notification-channels/webhook'
-import { joined, markdownWithHtml, titleOf } from './plain-texts.ts'
+import { joinSubjectAndContent, markdownWithHtml, titleFromMessage } from './plain-texts.ts'
 
 /**
  * Returns the signature for a time in milliseconds, in Base64. The secret is the key and also part of the signed text.
@@ -49,16 +49,20 @@ export default webhookProviderPlugin(
       text: {
         body: (message) => ({
           msgtype: 'text',
-          text: { content: joined(message.subject, message.content) },
+          text: { content: joinSubjectAndContent(message.subject, message.content) },
           ...mentions(message),
         }),
         limit,
       },
       markdown: {
         body: (message) => {
-          const title = titleOf(message, 64)
+          const title = titleFromMessage(message, 64)
           const heading = message.subject === '' ? '' : `### ${message.subject}`
-          const text = joined(joined(heading, message.content), mentioned(message), '\n\n')
+          const text = joinSubjectAndContent(
+            joinSubjectAndContent(heading, message.content),
+            mentioned(message),
+            '\n\n',
+          )
           return { msgtype: 'markdown', markdown: { title, text }, ...mentions(message) }
         },
         plain: markdownWithHtml,
@@ -70,8 +74,8 @@ export default webhookProviderPlugin(
       ...request,
       url: withQuery(request.url, { timestamp: String(nowMs), sign: dingtalkSignature(secret, nowMs) }),
     }),
-    judge: judgement({
-      delivered: memberIs('errcode', 0),
+    judge: createResponseJudge({
+      delivered: createMemberCheck('errcode', 0),
       code: 'errcode',
       message: 'errmsg',
       // Error texts of problems that all have the code 310000. The language of the text depends on the group.

@@ -1,5 +1,5 @@
-import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { joined, discord as plain } from './plain-texts.ts'
+import { createResponseJudge, valueAtPath, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { joinSubjectAndContent, discord as plain } from './plain-texts.ts'
 
 /** Flag SUPPRESS_EMBEDS: Discord shows no previews of URLs, because users may have written them. */
 const withoutPreviews = 4
@@ -20,7 +20,7 @@ export default webhookProviderPlugin(
     messageTypes: {
       text: {
         body: ({ subject, content }) => ({
-          content: joined(subject === '' ? '' : `**${subject}**`, content),
+          content: joinSubjectAndContent(subject === '' ? '' : `**${subject}**`, content),
           allowed_mentions: { parse: [] },
           flags: withoutPreviews,
         }),
@@ -49,9 +49,9 @@ export default webhookProviderPlugin(
         endpoint.search = ''
         return { url: endpoint, headers: {} }
       },
-      accepts: ({ status, json }) => status === 200 && memberAt(json, 'token') !== undefined,
+      accepts: ({ status, json }) => status === 200 && valueAtPath(json, 'token') !== undefined,
     },
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: ({ status }) => status === 204,
       code: 'code',
       message: 'message',

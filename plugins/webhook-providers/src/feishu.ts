@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import {
-  isMembers,
-  judgement,
-  memberAt,
+  createResponseJudge,
+  isJsonObject,
+  valueAtPath,
   WebhookInputError,
   type WebhookRequest,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { feishu, feishuCard, joined, titleOf } from './plain-texts.ts'
+import { feishu, feishuCard, joinSubjectAndContent, titleFromMessage } from './plain-texts.ts'
 
 /** Returns the signature for a time in seconds, in Base64. Time and secret form the key; the signed text is empty. */
 export const feishuSignature = (secret: string, timestampSeconds: number): string =>
@@ -21,7 +21,7 @@ function membersOf({ body }: WebhookRequest): object {
   } catch {
     // The text is not JSON. It is rejected below.
   }
-  if (isMembers(value)) return value
+  if (isJsonObject(value)) return value
   throw new WebhookInputError('webhook.payload', 'be a JSON object, because the signature goes into it')
 }
 
@@ -32,7 +32,7 @@ const language = (locale = 'zh'): string =>
 /** Feishu allows 20 KB. Time and signature, which are added later, need 80 bytes. */
 const limit = { max: 20_400, unit: 'bytes' } as const
 /** Returns the result code of a response. Old robots send it only as `StatusCode`. */
-const resultOf = (json: unknown) => memberAt(json, 'code') ?? memberAt(json, 'StatusCode')
+const resultOf = (json: unknown) => valueAtPath(json, 'code') ?? valueAtPath(json, 'StatusCode')
 
 /** Custom bot of Feishu and Lark. */
 export default webhookProviderPlugin(
@@ -45,7 +45,10 @@ export default webhookProviderPlugin(
     secret: { use: 'signature' },
     messageTypes: {
       text: {
-        body: ({ subject, content }) => ({ msg_type: 'text', content: { text: joined(subject, content) } }),
+        body: ({ subject, content }) => ({
+          msg_type: 'text',
+          content: { text: joinSubjectAndContent(subject, content) },
+        }),
         plain: feishu,
         limit,
       },
@@ -69,7 +72,7 @@ export default webhookProviderPlugin(
           content: {
             post: {
               [language(message.locale)]: {
-                title: titleOf(message, 128),
+                title: titleFromMessage(message, 128),
                 content: message.content.split('\n').map((line) => [{ tag: 'text', text: line }]),
               },
             },
@@ -88,7 +91,7 @@ export default webhookProviderPlugin(
       const signed = { timestamp: String(timestamp), sign: feishuSignature(secret, timestamp) }
       return { ...request, body: { ...signed, ...membersOf(request), ...signed } }
     },
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: ({ json }) => String(resultOf(json)) === '0',
       code: ({ json }) => resultOf(json),
       message: ['msg', 'StatusMessage'],

@@ -1,7 +1,7 @@
 import { createHash, createHmac, createPrivateKey, createSecretKey, sign } from 'node:crypto'
 import {
   bodyText,
-  judgement,
+  createResponseJudge,
   WebhookInputError,
   type WebhookMessage,
   webhookProviderPlugin,
@@ -124,6 +124,10 @@ export default webhookProviderPlugin(
       const headers = { 'webhook-timestamp': String(timestampSeconds), 'webhook-signature': signature }
       return { ...request, headers: { ...request.headers, ...headers }, body }
     },
-    judge: judgement({ delivered: () => true, code: ['code', 'error.code'], message: ['message', 'error.message'] }),
+    judge: createResponseJudge({
+      delivered: () => true,
+      code: ['code', 'error.code'],
+      message: ['message', 'error.message'],
+    }),
   },
 )

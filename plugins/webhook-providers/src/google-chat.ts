@@ -1,9 +1,14 @@
-import { judgement, type WebhookMessage, webhookProviderPlugin, withQuery } from '@plinth/notification-channels/webhook'
-import { googleChat, joined } from './plain-texts.ts'
+import {
+  createResponseJudge,
+  type WebhookMessage,
+  webhookProviderPlugin,
+  withQuery,
+} from '@plinth/notification-channels/webhook'
+import { googleChat, joinSubjectAndContent } from './plain-texts.ts'
 
 const body = ({ subject, content, attributes }: WebhookMessage) => {
   const threadKey = attributes['thread-key']
-  const text = joined(subject === '' ? '' : `*${subject}*`, content)
+  const text = joinSubjectAndContent(subject === '' ? '' : `*${subject}*`, content)
   return { text, ...(threadKey === undefined ? {} : { thread: { threadKey } }) }
 }
 const shown = { body, plain: googleChat, limit: { max: 4096, unit: 'characters', member: 'text' } } as const
@@ -24,7 +29,7 @@ export default webhookProviderPlugin(
       const url = attributes['thread-key'] === undefined ? endpoint : withQuery(endpoint, inThread)
       return { url, headers: {} }
     },
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: () => true,
       code: ['error.status', 'error.code'],
       message: 'error.message',

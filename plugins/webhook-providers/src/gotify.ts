@@ -1,15 +1,20 @@
-import { isMembers, judgement, type Members, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import {
+  createResponseJudge,
+  isJsonObject,
+  type JsonObject,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
 /** Enables Markdown, unless the sender has set other display options. */
-function withMarkdown(extras: unknown): Members {
-  const given = isMembers(extras) ? extras : {}
+function withMarkdown(extras: unknown): JsonObject {
+  const given = isJsonObject(extras) ? extras : {}
   const display = given['client::display']
-  return { ...given, 'client::display': { contentType: 'text/markdown', ...(isMembers(display) ? display : {}) } }
+  return { ...given, 'client::display': { contentType: 'text/markdown', ...(isJsonObject(display) ? display : {}) } }
 }
 
-const contentTypeOf = ({ 'client::display': display }: Members) =>
-  isMembers(display) ? display['contentType'] : undefined
+const contentTypeOf = ({ 'client::display': display }: JsonObject) =>
+  isJsonObject(display) ? display['contentType'] : undefined
 
 const title = (subject: string) => (subject === '' ? {} : { title: subject })
 
@@ -49,7 +54,7 @@ export default webhookProviderPlugin(
       },
     },
     messageTypeOf: (chosen, { extras }) => {
-      const contentType = isMembers(extras) ? contentTypeOf(extras) : undefined
+      const contentType = isJsonObject(extras) ? contentTypeOf(extras) : undefined
       return contentType === undefined ? chosen : contentType === 'text/markdown' ? 'markdown' : 'text'
     },
     // Moves a token from the URL to a header, because errors and logs contain URLs.
@@ -60,7 +65,7 @@ export default webhookProviderPlugin(
       url.pathname = path.endsWith('/message') ? path : `${path}/message`
       return { url, headers: token === null ? {} : { 'x-gotify-key': token } }
     },
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: () => true,
       code: 'errorCode',
       message: ['errorDescription', 'error'],

@@ -1,8 +1,10 @@
-import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { joined, mattermost as plain } from './plain-texts.ts'
+import { createResponseJudge, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { joinSubjectAndContent, mattermost as plain } from './plain-texts.ts'
 
 const shown = {
-  body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `#### ${subject}`, content) }),
+  body: ({ subject, content }: WebhookMessage) => ({
+    text: joinSubjectAndContent(subject === '' ? '' : `#### ${subject}`, content),
+  }),
   plain,
   limit: { max: 16_383, unit: 'characters', member: 'text' },
 } as const
@@ -16,7 +18,7 @@ export default webhookProviderPlugin(
     knownHosts: [],
     secret: { use: 'token', into: 'path' },
     messageTypes: { text: shown, markdown: shown },
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: ({ body }) => ['', 'ok'].includes(body.trim()),
       code: 'id',
       message: 'message',

@@ -1,5 +1,5 @@
 import {
-  judgement,
+  createResponseJudge,
   WebhookInputError,
   type WebhookMessage,
   webhookProviderPlugin,
@@ -73,7 +73,7 @@ export default webhookProviderPlugin(
       if (token !== undefined) return { url, headers: { authorization: authorization(token) } }
       return { url, headers: auth === null ? {} : { authorization: Buffer.from(auth, 'base64url').toString() } }
     },
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: () => true,
       code: 'code',
       message: 'error',

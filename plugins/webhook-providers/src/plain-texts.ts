@@ -1,4 +1,9 @@
-import { cutToFit, measure, type WebhookMessage, type WebhookPlainText } from '@plinth/notification-channels/webhook'
+import {
+  measureText,
+  truncateToFit,
+  type WebhookMessage,
+  type WebhookPlainText,
+} from '@plinth/notification-channels/webhook'
 
 /**
  * Rules to show plain text literally in each service. Tokens are parts of a text that the service would interpret as a
@@ -185,15 +190,15 @@ export const adaptiveCard: WebhookPlainText = {
 }
 
 /** Joins subject and content. An empty text adds no line. */
-export const joined = (subject: string, content: string, between = '\n'): string =>
+export const joinSubjectAndContent = (subject: string, content: string, between = '\n'): string =>
   [subject, content].filter((text) => text !== '').join(between)
 
 /**
  * Returns a title, for services that show it literally. Without a subject, the title is the first line of the content.
  */
-export function titleOf({ written: { subject, content } }: WebhookMessage, max: number): string {
+export function titleFromMessage({ written: { subject, content } }: WebhookMessage, max: number): string {
   const [line = ''] = (subject.trim() || content.trim()).split(/\r?\n/, 1)
-  return cutToFit(line, 2 * max, (text) => measure(text, 'characters') <= max) || 'Notification'
+  return truncateToFit(line, 2 * max, (text) => measureText(text, 'characters') <= max) || 'Notification'
 }
 
 /** Turns each line break into a Markdown paragraph. */

@@ -1,14 +1,14 @@
 import { omitUndefined } from '@plinth/kernel'
 import {
-  judgement,
-  memberIs,
+  createMemberCheck,
+  createResponseJudge,
   WebhookInputError,
   type WebhookMessage,
   type WebhookMessageType,
   type WebhookPlainText,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { html, markdownWithHtml, titleOf } from './plain-texts.ts'
+import { html, markdownWithHtml, titleFromMessage } from './plain-texts.ts'
 
 const typed = (template: string, plain?: WebhookPlainText) =>
   omitUndefined<WebhookMessageType>({
@@ -19,7 +19,7 @@ const typed = (template: string, plain?: WebhookPlainText) =>
       }
       const { option } = attributes
       // Older servers call the option `webhook`.
-      return { title: titleOf(message, 100), content: content || subject, template, option, webhook: option }
+      return { title: titleFromMessage(message, 100), content: content || subject, template, option, webhook: option }
     },
     plain,
     limit: { max: 20_000, unit: 'characters', member: 'content' },
@@ -52,8 +52,8 @@ export default webhookProviderPlugin(
     messageTypes: { text: typed('txt'), markdown: typed('markdown', markdownWithHtml), html: typed('html', html) },
     messageTypeOf: (chosen, { template }) =>
       template === undefined ? chosen : template === 'html' || template === 'markdown' ? template : 'text',
-    judge: judgement({
-      delivered: memberIs('code', 200),
+    judge: createResponseJudge({
+      delivered: createMemberCheck('code', 200),
       code: 'code',
       message: 'msg',
       id: 'data',

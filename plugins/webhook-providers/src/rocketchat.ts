@@ -1,12 +1,19 @@
-import { judgement, memberAt, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { joined, rocketchat as plain } from './plain-texts.ts'
+import {
+  createResponseJudge,
+  valueAtPath,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+import { joinSubjectAndContent, rocketchat as plain } from './plain-texts.ts'
 
 /**
  * Maximum length of a text. A Rocket.Chat server rejects longer texts, depending on its setting "Maximum Allowed
  * Characters Per Message", which is 5,000 by default.
  */
 const shown = {
-  body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `*${subject}*`, content) }),
+  body: ({ subject, content }: WebhookMessage) => ({
+    text: joinSubjectAndContent(subject === '' ? '' : `*${subject}*`, content),
+  }),
   plain,
   limit: { max: 5000, unit: 'utf16', member: 'text' },
 } as const
@@ -20,8 +27,8 @@ export default webhookProviderPlugin(
     knownHosts: [],
     secret: { use: 'token', into: 'path' },
     messageTypes: { text: shown, markdown: shown },
-    judge: judgement({
-      delivered: ({ json }) => memberAt(json, 'success') === true,
+    judge: createResponseJudge({
+      delivered: ({ json }) => valueAtPath(json, 'success') === true,
       message: 'error',
       texts: { 'invalid integration': { hint: 'token-invalid' } },
     }),

@@ -1,9 +1,14 @@
-import { judgement, memberIs, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { doubleMarkdownLineBreaks, markdownWithHtml, titleOf } from './plain-texts.ts'
+import {
+  createMemberCheck,
+  createResponseJudge,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+import { doubleMarkdownLineBreaks, markdownWithHtml, titleFromMessage } from './plain-texts.ts'
 
 const turboHost = 'sctapi.ftqq.com'
 const typed = (text: (content: string) => string) => ({
-  body: (message: WebhookMessage) => ({ title: titleOf(message, 32), desp: text(message.content) }),
+  body: (message: WebhookMessage) => ({ title: titleFromMessage(message, 32), desp: text(message.content) }),
   plain: markdownWithHtml,
   limit: { max: 32_768, unit: 'bytes', member: 'desp' } as const,
 })
@@ -33,8 +38,8 @@ export default webhookProviderPlugin(
       url.pathname = `${number === undefined ? '' : '/send'}/${encodeURIComponent(token)}.send`
       return { url, headers: {} }
     },
-    judge: judgement({
-      delivered: memberIs('code', 0),
+    judge: createResponseJudge({
+      delivered: createMemberCheck('code', 0),
       code: 'code',
       message: 'message',
       id: 'data.pushid',

@@ -1,18 +1,19 @@
 import {
   asPlainText,
+  createResponseJudge,
   graphemeStarts,
-  judgement,
   type WebhookMessage,
   type WebhookResponse,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { joined, slack, slackMrkdwn, titleOf } from './plain-texts.ts'
+import { joinSubjectAndContent, slack, slackMrkdwn, titleFromMessage } from './plain-texts.ts'
 
 /** Maximum characters of one section, and of all sections together. */
 const [maxSectionLength, maxTextLength] = [3000, 40_000]
 
 /** Returns the text for places that do not show blocks, such as a locked phone. */
-const fallback = ({ written: { subject, content } }: WebhookMessage) => asPlainText(joined(subject, content), slack)
+const fallback = ({ written: { subject, content } }: WebhookMessage) =>
+  asPlainText(joinSubjectAndContent(subject, content), slack)
 
 /** Matches an entity that was cut in half at the end of a text. */
 const cutEntity = /&[a-z]{0,3}$/
@@ -48,7 +49,7 @@ export default webhookProviderPlugin(
     messageTypes: {
       text: {
         body: ({ subject, content }) => ({
-          text: joined(subject, content),
+          text: joinSubjectAndContent(subject, content),
           mrkdwn: false,
           unfurl_links: false,
           unfurl_media: false,
@@ -58,7 +59,7 @@ export default webhookProviderPlugin(
       },
       markdown: {
         body: (message) => {
-          const header = { type: 'header', text: { type: 'plain_text', text: titleOf(message, 150) } }
+          const header = { type: 'header', text: { type: 'plain_text', text: titleFromMessage(message, 150) } }
           // With `verbatim`, names of channels and users in a text do not become links.
           const mrkdwn = { type: 'mrkdwn', verbatim: true }
           const texts = sections(message.content).map((text) => ({ type: 'section', text: { ...mrkdwn, text } }))
@@ -69,7 +70,7 @@ export default webhookProviderPlugin(
       },
     },
     rateLimits: [{ max: 1, windowMs: 1000 }],
-    judge: judgement({
+    judge: createResponseJudge({
       delivered: (response) => ['', 'ok'].includes(said(response)),
       code: word,
       message: word,

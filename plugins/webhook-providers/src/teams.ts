@@ -1,4 +1,4 @@
-import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { createResponseJudge, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { adaptiveCard, doubleMarkdownLineBreaks } from './plain-texts.ts'
 
 const block = (text: string) => ({ type: 'TextBlock', text: doubleMarkdownLineBreaks(text), wrap: true })
@@ -36,6 +36,6 @@ export default webhookProviderPlugin(
     secret: { use: 'token', into: { query: 'sig' } },
     messageTypes: { text: shown, markdown: shown },
     rateLimits: [{ max: 4, windowMs: 1000 }],
-    judge: judgement({ delivered: () => true, code: 'error.code', message: 'error.message' }),
+    judge: createResponseJudge({ delivered: () => true, code: 'error.code', message: 'error.message' }),
   },
 )

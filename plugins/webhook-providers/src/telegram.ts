@@ -1,14 +1,14 @@
 import {
   asPlainText,
-  isMembers,
-  judgement,
-  memberAt,
+  createResponseJudge,
+  isJsonObject,
+  valueAtPath,
   WebhookInputError,
   type WebhookMessage,
   type WebhookPlainText,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { joined, telegram, telegramHtml, telegramMarkdown, telegramMarkdownV2 } from './plain-texts.ts'
+import { joinSubjectAndContent, telegram, telegramHtml, telegramMarkdown, telegramMarkdownV2 } from './plain-texts.ts'
 
 /** A markup of Telegram. `bold` formats a title; `plain` returns the readable text. */
 interface Markup {
@@ -68,7 +68,7 @@ const typed = (plain: WebhookPlainText, mode?: 'HTML' | 'Markdown' | 'MarkdownV2
     // The subject is written as plain text in each markup, because Telegram rejects a message with an unpaired mark.
     const title = subject === '' ? '' : (markup?.bold(written.subject) ?? subject)
     return {
-      text: joined(title, content),
+      text: joinSubjectAndContent(title, content),
       ...(mode === undefined ? {} : { parse_mode: mode }),
       link_preview_options: { is_disabled: true },
     }
@@ -124,15 +124,15 @@ export default webhookProviderPlugin(
         url.pathname = `${botPath(url, token).replace(/(\/bot[^/]+)\/\w+$/, '$1')}/getMe`
         return { url, headers: {} }
       },
-      accepts: ({ json }) => memberAt(json, 'result.is_bot') === true,
+      accepts: ({ json }) => valueAtPath(json, 'result.is_bot') === true,
     },
     address: ({ endpoint: url, token }) => {
       const bot = botPath(url, token)
       url.pathname = /\/bot[^/]+\/\w+$/.test(bot) ? bot : `${bot}/sendMessage`
       return { url, headers: {} }
     },
-    judge: judgement({
-      delivered: ({ json }) => memberAt(json, 'ok') === true,
+    judge: createResponseJudge({
+      delivered: ({ json }) => valueAtPath(json, 'ok') === true,
       code: 'error_code',
       message: 'description',
       id: 'result.message_id',
@@ -154,14 +154,14 @@ export default webhookProviderPlugin(
     }),
     corrected({ json }, request) {
       const { body } = request
-      if (!isMembers(body)) return undefined
-      const moved = memberAt(json, 'parameters.migrate_to_chat_id')
+      if (!isJsonObject(body)) return undefined
+      const moved = valueAtPath(json, 'parameters.migrate_to_chat_id')
       if (typeof moved === 'number' || typeof moved === 'string') {
         return { request: { ...request, body: { ...body, chat_id: moved } }, hint: 'recipient-moved' }
       }
       // Sends the message again without markup if Telegram cannot parse it. A message without markup is better than
       // none.
-      const said = String(memberAt(json, 'description'))
+      const said = String(valueAtPath(json, 'description'))
       if (!said.includes("can't parse entities") || body['parse_mode'] === undefined) return undefined
       const { parse_mode: mode, ...plain } = body
       const { text } = plain

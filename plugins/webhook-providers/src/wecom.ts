@@ -1,11 +1,11 @@
 import {
-  judgement,
-  memberIs,
+  createMemberCheck,
+  createResponseJudge,
   WebhookInputError,
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { joined, wecom, wecomMarkdown } from './plain-texts.ts'
+import { joinSubjectAndContent, wecom, wecomMarkdown } from './plain-texts.ts'
 
 /** Returns the mentions for the text, because Markdown messages have no field for them. Only user ids are possible. */
 function mentioned({ attributes }: WebhookMessage): string {
@@ -41,7 +41,7 @@ export default webhookProviderPlugin(
         body: ({ subject, content, attributes }) => ({
           msgtype: 'text',
           text: {
-            content: joined(subject, content),
+            content: joinSubjectAndContent(subject, content),
             mentioned_list: attributes['mentioned-list'],
             mentioned_mobile_list: attributes['mentioned-mobile-list'],
           },
@@ -53,15 +53,18 @@ export default webhookProviderPlugin(
         body: (message) => {
           const { subject, content } = message
           const heading = subject === '' ? '' : `## ${subject}`
-          return { msgtype: 'markdown', markdown: { content: joined(joined(heading, content), mentioned(message)) } }
+          return {
+            msgtype: 'markdown',
+            markdown: { content: joinSubjectAndContent(joinSubjectAndContent(heading, content), mentioned(message)) },
+          }
         },
         plain: wecomMarkdown,
         limit: { max: 4096, unit: 'bytes', member: 'markdown.content' },
       },
     },
     rateLimits: [{ max: 20, windowMs: 60_000 }],
-    judge: judgement({
-      delivered: memberIs('errcode', 0),
+    judge: createResponseJudge({
+      delivered: createMemberCheck('errcode', 0),
       code: 'errcode',
       message: 'errmsg',
       codes: {

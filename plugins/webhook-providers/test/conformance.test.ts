@@ -1,15 +1,15 @@
 import { webhookProviderCases } from '@plinth/notification-channels/webhook-conformance'
 import t from 'tap'
-import { rows, written } from './fixtures/plain-text-rows.ts'
+import { plainTextRows, textByKind } from './fixtures/plain-text-rows.ts'
 import { samples } from './fixtures/samples.ts'
 
-/** Returns the texts of the table `rows` that the service would interpret as markup, by message type. */
+/** Returns the texts of the table `plainTextRows` that the service would interpret as markup, by message type. */
 function markupOf(code: string): Record<string, readonly string[]> {
-  const types = Object.entries(rows).flatMap(([name, row]) => {
+  const types = Object.entries(plainTextRows).flatMap(([name, row]) => {
     const [provider, type = ''] = name.split(' ')
     const changed = (['mention', 'link', 'markup'] as const).flatMap((kind) => {
       const sent = row[kind]?.split(/\s/) ?? []
-      return written[kind].split(/\s/).filter((word, at) => word.length > 1 && at < sent.length && sent[at] !== word)
+      return textByKind[kind].split(/\s/).filter((word, at) => word.length > 1 && at < sent.length && sent[at] !== word)
     })
     return provider === code ? [[type, changed] as const] : []
   })

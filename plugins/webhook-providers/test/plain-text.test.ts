@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs'
 import { type NotificationMessage, notificationChannel } from '@plinth/kernel'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import t, { type Test } from 'tap'
-import { type Kind, plainTextPage, rows, written } from './fixtures/plain-text-rows.ts'
+import { type Kind, plainTextPage, plainTextRows, textByKind } from './fixtures/plain-text-rows.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
 /** Marks around a sample. They are on separate lines, so that the sample begins and ends a line. */
 const [opened, closed] = ['⟦\n', '\n⟧']
 const gap = '\u200b'
-const kinds = Object.keys(written) as Kind[]
+const kinds = Object.keys(textByKind) as Kind[]
 
 /** Returns the texts of a payload without the names of its tags. */
 const texts = (value: unknown): readonly string[] => {
@@ -54,14 +54,18 @@ async function start(t: Test) {
 t.test('N-011 each provider and message type sends user text as listed in the table', async (t) => {
   const { providers, sent } = await start(t)
   const all = providers.flatMap(({ code, messageTypes }) => Object.keys(messageTypes).map((type) => `${code} ${type}`))
-  t.same(Object.keys(rows).sort(), all.sort(), 'the table has every provider and every type')
-  for (const [name, row] of Object.entries(rows)) {
+  t.same(Object.keys(plainTextRows).sort(), all.sort(), 'the table has every provider and every type')
+  for (const [name, row] of Object.entries(plainTextRows)) {
     const isText = name.endsWith(' text')
     for (const kind of kinds) {
-      const expected = (row[kind] ?? written[kind]).replaceAll('·', gap)
-      t.equal(await sent(name, written[kind], !isText), expected, `${name}: ${kind}`)
+      const expected = (row[kind] ?? textByKind[kind]).replaceAll('·', gap)
+      t.equal(await sent(name, textByKind[kind], !isText), expected, `${name}: ${kind}`)
       if (!isText && row[kind] !== undefined && !name.startsWith('feishu post')) {
-        t.equal(await sent(name, written[kind], false), written[kind], `${name}: ${kind} by the author of a template`)
+        t.equal(
+          await sent(name, textByKind[kind], false),
+          textByKind[kind],
+          `${name}: ${kind} by the author of a template`,
+        )
       }
     }
     const control = await sent(name, `a\u0007b\u009b1mc\u0000`, !isText)
@@ -74,7 +78,7 @@ t.test('no limit cuts an escaped token', async (t) => {
   for (const { code, messageTypes } of providers) {
     for (const [type, { limit }] of Object.entries(messageTypes)) {
       const shown = limit === undefined ? '' : `${limit.max} ${limit.unit}${limit.member ? '' : ' of the payload'}`
-      t.equal(rows[`${code} ${type}`]?.longest, shown, `${code} ${type}: ${shown}`)
+      t.equal(plainTextRows[`${code} ${type}`]?.longest, shown, `${code} ${type}: ${shown}`)
       if (limit === undefined) continue
       for (const [token, whole, last] of [
         ['*', /\\?\*|＊|&#42;/g, /^…?$/],

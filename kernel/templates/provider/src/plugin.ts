@@ -1,4 +1,4 @@
-import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { createResponseJudge, valueAtPath, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 
 /**
  * Sends messages to the service "Sample name". The service accepts a title and a text. It responds with `accepted`, or
@@ -26,8 +26,8 @@ export default webhookProviderPlugin(
       },
     },
     rateLimits: [{ max: 10, windowMs: 1000 }],
-    judge: judgement({
-      delivered: ({ json }) => memberAt(json, 'state') === 'accepted',
+    judge: createResponseJudge({
+      delivered: ({ json }) => valueAtPath(json, 'state') === 'accepted',
       code: 'error.code',
       message: 'error.message',
       id: 'alert',

@@ -4,7 +4,7 @@ import { defineChangeSet } from '@plinth/migrations'
 const ownerGates = 64
 
 /** Adds turns for owners, rows to lock during submissions, and indexes for filters and the purge. */
-export const takeTurns = defineChangeSet({
+export const addTurnTables = defineChangeSet({
   id: '0002-take-turns',
   up: ({ schema, type }) => [
     schema.alterTable('async_task').addColumn('turn', type.bigint, (c) => c.notNull().defaultTo(0)),

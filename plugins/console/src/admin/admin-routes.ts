@@ -31,7 +31,7 @@ import {
   viewOfHealth,
 } from './health-facts.ts'
 import type { HintStreams } from './hint-streams.ts'
-import { type JoinedHistory, summed } from './joined-history.ts'
+import { addUpSteps, type MetricHistoryOfAllInstances } from './joined-history.ts'
 import type { ListExport } from './list-export.ts'
 import { spans } from './metric-history.ts'
 import { metricChartOperation } from './overview.ts'
@@ -42,7 +42,7 @@ interface AdminRouteDependencies {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageRegistry
   readonly exports: ListExport
-  readonly history: Pick<JoinedHistory, 'instance' | 'steps'>
+  readonly history: Pick<MetricHistoryOfAllInstances, 'instance' | 'steps'>
   readonly streams: HintStreams
   readonly page: BrowserPage
   readonly site: Site
@@ -304,7 +304,7 @@ const apiRoutes = [
           ...silent.map((name) => ({ instance: name, since: null, answered: false })),
         ],
         stepSeconds: spans[span].stepMs / 1000,
-        items: summed(expected, span).map(({ at, ...step }) => ({ ...step, at: momentOf(at) })),
+        items: addUpSteps(expected, span).map(({ at, ...step }) => ({ ...step, at: momentOf(at) })),
       }
     },
   }),

@@ -1,10 +1,10 @@
 import { bilingual as text } from '@plinth/kernel'
-import type { OwnPage } from './own-pages.ts'
+import type { BuiltInPage } from './own-pages.ts'
 
 const channel = { labels: 'notification.channel' }
 
 /** The page on which operators write, preview, send and schedule a message. */
-export const composePage: OwnPage = {
+export const composePage: BuiltInPage = {
   kind: 'own',
   id: 'notification.compose',
   title: text('New message', '写消息'),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { MeasuredChart } from '@plinth/admin'
+import type { MetricChart } from '@plinth/admin'
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { type CountedStep, type MetricHistory, type Span, spans } from './metric-history.ts'
@@ -60,7 +60,7 @@ interface JoinedHistoryDependencies {
   /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
   /** Returns the chart with this id; `undefined` if it does not exist. */
-  readonly chartOf: (id: string) => MeasuredChart | undefined
+  readonly chartOf: (id: string) => MetricChart | undefined
   readonly clock: Clock
   readonly log: Logger
 }
@@ -75,7 +75,7 @@ interface Asked {
  * the others through the shared store, adds up the responses that arrive in time, and lists the processes that did not
  * respond. If no page is open, nothing is sent.
  */
-export class JoinedHistory {
+export class MetricHistoryOfAllInstances {
   readonly #parts: JoinedHistoryDependencies
   readonly #own = randomUUID()
   readonly #failures: RepeatedFailureLog
@@ -119,7 +119,7 @@ export class JoinedHistory {
   }
 
   /** Returns the counts of this process and of the other processes. */
-  steps(chart: MeasuredChart, span: Span): Promise<JoinedSteps> {
+  steps(chart: MetricChart, span: Span): Promise<JoinedSteps> {
     const key = `${chart.id} ${span}`
     const now = this.#parts.clock.monotonic()
     const known = this.#recent.get(key)
@@ -129,7 +129,7 @@ export class JoinedHistory {
     return joined
   }
 
-  async #ask(chart: MeasuredChart, span: Span): Promise<JoinedSteps> {
+  async #ask(chart: MetricChart, span: Span): Promise<JoinedSteps> {
     const { clock } = this.#parts
     const own = this.#ownSteps(chart, span)
     if (this.#stop === undefined) return { answers: [own], silent: [] }
@@ -156,7 +156,7 @@ export class JoinedHistory {
     return { answers: [own, ...answers.values()], silent }
   }
 
-  #ownSteps(chart: MeasuredChart, span: Span): InstanceSteps {
+  #ownSteps(chart: MetricChart, span: Span): InstanceSteps {
     const { history } = this.#parts
     return { instance: history.instance, since: history.since ?? null, steps: history.steps(chart, span) }
   }
@@ -188,7 +188,7 @@ export class JoinedHistory {
   }
 }
 
-function sentSteps({ lines }: MeasuredChart, steps: readonly CountedStep[]): SentSteps {
+function sentSteps({ lines }: MetricChart, steps: readonly CountedStep[]): SentSteps {
   const names = lines.map(({ name }) => name)
   return { names, rows: steps.map(({ at, of, counts }) => [at, of, ...names.map((name) => counts[name] ?? 0)]) }
 }
@@ -204,7 +204,7 @@ const stepsOf = ({ names, rows }: SentSteps): readonly CountedStep[] =>
  * Adds up the counts of several processes. Their steps start at different times, so the steps are aligned to a common
  * grid. The result ends with the last step that all processes have completed.
  */
-export function summed(answers: readonly InstanceSteps[], span: Span): readonly CountedStep[] {
+export function addUpSteps(answers: readonly InstanceSteps[], span: Span): readonly CountedStep[] {
   const [first, ...others] = answers.filter(({ steps }) => steps.length > 0)
   if (first === undefined || others.length === 0) return first?.steps ?? []
   const { stepMs } = spans[span]

@@ -1,4 +1,4 @@
-import type { ChartDeclaration, MeasuredChart } from '@plinth/admin'
+import type { ChartDeclaration, MetricChart } from '@plinth/admin'
 import { type Clock, instanceName, type Logger, RepeatedFailureLog, withinDeadline } from '@plinth/kernel'
 
 /** Time spans for which a process stores counts. The step of the day is a multiple of the step of the hour. */
@@ -116,7 +116,7 @@ export class MetricHistory {
   }
 
   /** Returns the completed steps, oldest first. The result is empty if the metric of the chart does not exist. */
-  steps({ id, by }: Pick<MeasuredChart, 'id' | 'by'>, span: Span): readonly CountedStep[] {
+  steps({ id, by }: Pick<MetricChart, 'id' | 'by'>, span: Span): readonly CountedStep[] {
     const columns = [...(this.#countsOfCharts.get(id) ?? [])]
     const { steps } = spans[span]
     const ended = this.#ended[span]
@@ -158,7 +158,7 @@ export class MetricHistory {
     else this.#failures.failed(failure)
   }
 
-  #count(chart: MeasuredChart, counters: readonly CounterValue[]): void {
+  #count(chart: MetricChart, counters: readonly CounterValue[]): void {
     const columns: ChartCounts = this.#countsOfCharts.get(chart.id) ?? new Map()
     this.#countsOfCharts.set(chart.id, columns)
     for (const [value, sums] of sumsOf(chart, counters, columns)) {
@@ -187,7 +187,7 @@ export class MetricHistory {
  * there is no counter yet.
  */
 function sumsOf(
-  { by, lines }: MeasuredChart,
+  { by, lines }: MetricChart,
   counters: readonly CounterValue[],
   known: { readonly has: (value: string) => boolean; readonly size: number },
 ): ReadonlyMap<string, ReadonlyMap<string, number>> {

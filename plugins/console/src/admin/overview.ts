@@ -1,7 +1,7 @@
 import {
   type AttentionDeclaration,
   type ChartDeclaration,
-  type MeasuredChart,
+  type MetricChart,
   maxChartLines,
   type OperationChart,
   type PageDeclaration,
@@ -22,7 +22,8 @@ const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
 }
 
 /** Returns the id of the operation of a chart. */
-export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' ? metricChartOperation : chart.source)
+export const chartOperationOf = (chart: ChartDeclaration) =>
+  chart.kind === 'measured' ? metricChartOperation : chart.source
 
 /**
  * Returns a chart for the browser: the operation and parameters that return its numbers, and the titles. Both kinds of
@@ -46,7 +47,7 @@ export function chartView(chart: ChartDeclaration, operation: Operation, locale:
 }
 
 const measuredView = (
-  { id, by, lines }: MeasuredChart,
+  { id, by, lines }: MetricChart,
   { path }: Operation,
   translate: (text: LocalizedText) => string,
 ) => ({
@@ -89,7 +90,7 @@ interface ChartSurroundings {
 }
 
 /** Returns the problems of the declared charts. Each problem is one sentence. */
-export function chartProblems(
+export function findChartProblems(
   declared: Iterable<ChartDeclaration>,
   { operations, pages, hasMetric }: ChartSurroundings,
 ): readonly string[] {
@@ -104,7 +105,7 @@ export function chartProblems(
   })
 }
 
-function measuredProblems({ metric, lines }: MeasuredChart, hasMetric: (name: string) => boolean): readonly string[] {
+function measuredProblems({ metric, lines }: MetricChart, hasMetric: (name: string) => boolean): readonly string[] {
   const names = new Set(lines.map(({ name }) => name))
   return [
     ...(hasMetric(metric) ? [] : [`no loaded plugin provides the metric "${metric}"`]),
@@ -138,7 +139,7 @@ function operationProblems(
 type Operations = ReadonlyMap<string, Operation>
 
 /** Returns the problems of the declared attention conditions. Each problem is one sentence. */
-export function attentionProblems(
+export function findAttentionProblems(
   declared: Iterable<AttentionDeclaration>,
   operations: Operations,
   pages: ReadonlyMap<string, PageDeclaration>,

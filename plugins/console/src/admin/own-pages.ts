@@ -1,15 +1,15 @@
-import type { PageForm, PagePlace } from '@plinth/admin'
+import type { PageForm, PageNavigationPlace } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/kernel'
 import { composePage } from './compose-page.ts'
 import { memberAt, type Operation } from './operations.ts'
 
 /** A custom page of the console. It shows content that cannot be declared as data. */
-export interface OwnPage {
+export interface BuiltInPage {
   readonly kind: 'own'
   /** Id of the page. The browser finds the view by this id in `web/admin/own/own-pages.tsx`. */
   readonly id: string
   readonly title: LocalizedText
-  readonly place: PagePlace
+  readonly place: PageNavigationPlace
   /**
    * Id of the operation that the page requires. Users who may call it see the page. If the product has no such
    * operation, it does not have the page.
@@ -31,7 +31,7 @@ export interface OwnPage {
 }
 
 /** All custom pages. */
-export const ownPages: readonly OwnPage[] = [
+export const builtInPages: readonly BuiltInPage[] = [
   {
     kind: 'own',
     id: 'system-config.centre',
@@ -82,11 +82,11 @@ export const ownPages: readonly OwnPage[] = [
 /**
  * Returns the problems of the custom pages. Each problem is one sentence. Pages whose plugin is not loaded are skipped.
  */
-export function customPageProblems(
+export function findCustomPageProblems(
   operations: ReadonlyMap<string, Operation>,
   declared: { has(id: string): boolean },
 ): readonly string[] {
-  return ownPages.flatMap(({ id, source, operations: others, form }) => {
+  return builtInPages.flatMap(({ id, source, operations: others, form }) => {
     if (!operations.has(source)) return []
     const missing = others.filter((name) => !operations.has(name))
     const body = form === undefined ? undefined : operations.get(form.operation)?.body

@@ -1,10 +1,10 @@
 import type {
   PageAction,
-  PageBulk,
-  PageChoice,
+  PageBulkAction,
   PageColumn,
   PageDeclaration,
   PageForm,
+  PageLabelPicker,
   PageLivePreview,
   PagePreview,
   PageValue,
@@ -12,7 +12,7 @@ import type {
 import type { Schema } from '@plinth/http'
 import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
-import { ownPages } from './own-pages.ts'
+import { builtInPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
@@ -25,7 +25,7 @@ export const missingTitleMessage = (field: string) => {
   return `"${field}" has no title: add "${name}" below "fields" to the messages of its plugin, in both languages`
 }
 
-const opensAnId = (page: string) => ownPages.some(({ id, opens }) => id === page && opens !== undefined)
+const opensAnId = (page: string) => builtInPages.some(({ id, opens }) => id === page && opens !== undefined)
 
 /** For each renderer: returns whether it can show values of this schema. */
 const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
@@ -49,7 +49,7 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
  * Each problem is one sentence. The compiler finds most of these problems. This function also checks plugins that were
  * compiled separately.
  */
-export function pageProblems(
+export function findPageProblems(
   pages: Iterable<PageDeclaration>,
   operations: Operations,
   kinds: { readonly has: (kind: string) => boolean },
@@ -111,7 +111,7 @@ class PageLook {
     for (const action of page.actions ?? []) this.#action(action, item)
     for (const bulk of page.bulk ?? []) this.#bulk(bulk)
     for (const { page: id } of page.links ?? [])
-      if (!this.#pages.has(id) && !ownPages.some((own) => own.id === id))
+      if (!this.#pages.has(id) && !builtInPages.some((own) => own.id === id))
         this.faults.push(`"links" lists the page "${id}", which does not exist`)
     for (const form of [...(page.create === undefined ? [] : [page.create]), ...(page.forms ?? [])])
       this.#form(form, undefined)
@@ -180,7 +180,7 @@ class PageLook {
     }
   }
 
-  #bulk(bulk: PageBulk): void {
+  #bulk(bulk: PageBulkAction): void {
     const { operation, ids, ask = [], body = {} } = bulk
     const found = this.#operation(operation)
     if (found === undefined) return
@@ -193,7 +193,7 @@ class PageLook {
 
   /** Checks the columns that are shown before a write (preview) and after it (response). */
   #shown(
-    { preview, answer = [] }: PageForm | PageAction | PageBulk,
+    { preview, answer = [] }: PageForm | PageAction | PageBulkAction,
     operation: Operation,
     item: Schema | undefined,
   ): void {
@@ -291,7 +291,7 @@ class PageLook {
   }
 
   /** Checks the placeholders in a confirmation text. Members of the row replace them. */
-  #confirm({ confirm = '' }: PageAction | PageBulk, item: Schema | undefined): void {
+  #confirm({ confirm = '' }: PageAction | PageBulkAction, item: Schema | undefined): void {
     for (const text of typeof confirm === 'string' ? [confirm] : Object.values(confirm)) {
       for (const [, name = ''] of text.matchAll(/(?<!\{)\{([\w.]+)\}(?!\})/g))
         this.faults.push(`"confirm" contains {${name}}: placeholders have two braces, {{${name}}}`)
@@ -305,7 +305,7 @@ class PageLook {
       this.faults.push(`no loaded plugin provides labels of kind "${kind}"`)
   }
 
-  #choice(choice: PageChoice | undefined): void {
+  #choice(choice: PageLabelPicker | undefined): void {
     if (choice?.optional !== true) this.#kind(choice?.labels)
   }
 

@@ -3,7 +3,7 @@ import {
   type ChartDeclaration,
   type Label,
   type LabelSource,
-  type MeasuredChart,
+  type MetricChart,
   type PageDeclaration,
   type PageGroup,
   pageGroups,
@@ -11,17 +11,17 @@ import {
   type TileDeclaration,
 } from '@plinth/admin'
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
-import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
+import { assertPermitted, hasAccess, type Principal, requirePrincipal } from '@plinth/iam'
 import { type LocalizedText, localize, type Plugin } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
 import { frameView } from './frames/frame-view.ts'
 import { type Operation, operationsOf } from './operations.ts'
-import { attentionProblems, chartProblems, chartView, sourceOf } from './overview.ts'
-import { customPageProblems, type OwnPage, ownPages } from './own-pages.ts'
-import { pageProblems } from './page-faults.ts'
-import { lookupView, pageView, type Reader } from './page-views.ts'
-import { signInProblems, signInViews } from './sign-in-ways.ts'
+import { chartOperationOf, chartView, findAttentionProblems, findChartProblems } from './overview.ts'
+import { type BuiltInPage, builtInPages, findCustomPageProblems } from './own-pages.ts'
+import { findPageProblems } from './page-faults.ts'
+import { lookupView, type PageViewer, pageView } from './page-views.ts'
+import { findSignInProblems, signInViews } from './sign-in-ways.ts'
 import { hasRange, tileProblems, tileView } from './tiles.ts'
 
 const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
@@ -47,7 +47,7 @@ interface PageEntry {
 }
 
 /** A page that a plugin declares, or a custom page of the console. */
-type AnyPage = PageDeclaration | OwnPage
+type AnyPage = PageDeclaration | BuiltInPage
 
 /** A navigation group with the pages that the user may see. */
 interface PageGroupView {
@@ -88,7 +88,7 @@ export class PageRegistry {
    */
   async groups(principal: Principal, locale: string): Promise<readonly PageGroupView[]> {
     const operations = await this.#known()
-    const seen = [...this.#parts.pages.values(), ...ownPages].filter(({ source }) =>
+    const seen = [...this.#parts.pages.values(), ...builtInPages].filter(({ source }) =>
       mayCall(principal, operations.get(source)),
     )
     const entry = (page: AnyPage) => ({
@@ -141,7 +141,7 @@ export class PageRegistry {
     const reader = this.#readerOf(principal, locale, operations)
     const canName = (kind: string) => {
       const source = this.#parts.labels.get(kind)
-      return source !== undefined && isAdmitted(principal, accessOf(source))
+      return source !== undefined && hasAccess(principal, accessOf(source))
     }
     return [...this.#parts.pages.values()]
       .sort((a, b) => rankOf(a) - rankOf(b) || orderOf(a) - orderOf(b))
@@ -159,7 +159,7 @@ export class PageRegistry {
       .filter((chart) => chart.page === page)
       .sort((a, b) => a.order - b.order)
       .flatMap((chart) => {
-        const operation = operations.get(sourceOf(chart))
+        const operation = operations.get(chartOperationOf(chart))
         if (operation === undefined || !mayCall(principal, operation)) return []
         return [chartView(chart, operation, locale)]
       })
@@ -186,7 +186,7 @@ export class PageRegistry {
    * Returns the declaration of a measured chart.
    * @throws BusinessError "404" `console.chart-unknown` if no measured chart has this id
    */
-  measuredChart(id: string): MeasuredChart {
+  measuredChart(id: string): MetricChart {
     const chart = this.#parts.charts.get(id)
     if (chart?.kind !== 'measured') throw businessError('chart-unknown', { params: { id } })
     return chart
@@ -232,7 +232,7 @@ export class PageRegistry {
     const names = new Map<string, string>()
     for (const [kind, labels] of Map.groupBy(found, ({ owner }) => owner?.labels)) {
       const source = this.#parts.labels.get(kind ?? '')
-      if (source === undefined || !isAdmitted(requirePrincipal(request), accessOf(source))) continue
+      if (source === undefined || !hasAccess(requirePrincipal(request), accessOf(source))) continue
       const ids = new Set(labels.flatMap(({ owner }) => owner?.id ?? []))
       for (const { id, name } of await source.byIds([...ids], request)) names.set(`${kind} ${id}`, name)
     }
@@ -256,7 +256,7 @@ export class PageRegistry {
       (page) => [page.source, page.kind === 'frame' ? undefined : page.live] as const,
     )
     const counted = [...this.#parts.attention.values()].map(({ source, live }) => [source, live] as const)
-    const own = ownPages.flatMap(({ live = {} }) => Object.entries(live))
+    const own = builtInPages.flatMap(({ live = {} }) => Object.entries(live))
     const readers = new Map<string, Set<string>>()
     for (const [operation, tables] of [...lives, ...counted, ...own]) {
       if (typeof tables !== 'object') continue
@@ -276,12 +276,12 @@ export class PageRegistry {
     const { pages, attention, charts, tiles, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
     return [
-      ...pageProblems(pages.values(), operations, labels),
-      ...attentionProblems(attention.values(), operations, pages),
-      ...chartProblems(charts.values(), { operations, pages, hasMetric }),
+      ...findPageProblems(pages.values(), operations, labels),
+      ...findAttentionProblems(attention.values(), operations, pages),
+      ...findChartProblems(charts.values(), { operations, pages, hasMetric }),
       ...tileProblems(tiles.values(), operations, pages),
-      ...customPageProblems(operations, pages),
-      ...signInProblems(signInWays.values(), operations),
+      ...findCustomPageProblems(operations, pages),
+      ...findSignInProblems(signInWays.values(), operations),
     ]
   }
 
@@ -294,7 +294,7 @@ export class PageRegistry {
     }
   }
 
-  #readerOf(principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): Reader {
+  #readerOf(principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): PageViewer {
     return {
       locale,
       can: (operation) => mayCall(principal, operation),
@@ -305,7 +305,7 @@ export class PageRegistry {
   }
 
   #pageOf(id: string): AnyPage | undefined {
-    return this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
+    return this.#parts.pages.get(id) ?? builtInPages.find((page) => page.id === id)
   }
 
   /** The operations are cached, because routes do not change after the start. */
@@ -322,7 +322,7 @@ const orderOf = ({ place }: AnyPage) => place?.order ?? 0
 
 function mayCall(principal: Principal, operation: Operation | undefined): boolean {
   if (operation === undefined) return false
-  return isAdmitted(principal, operation.access)
+  return hasAccess(principal, operation.access)
 }
 
 const accessOf = ({ permission, scope }: LabelSource): Access =>

@@ -2,50 +2,50 @@ import type {
   DetailPageDeclaration,
   ListPageDeclaration,
   PageAction,
-  PageBulk,
-  PageChoice,
+  PageBulkAction,
   PageColumn,
   PageForm,
-  PageLife,
+  PageLabelPicker,
   PagePreview,
+  PageRefresh,
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { type HelpTexts, helpOf } from './help-texts.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
-import { type OwnPage, ownPages } from './own-pages.ts'
+import { type BuiltInPage, builtInPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
 /** Language and permissions of the user who opens the page. */
-export interface Reader {
+export interface PageViewer {
   readonly locale: string
   can(operation: Operation): boolean
   /** Returns true if the product has this page and the user may open it. */
-  sees(page: Pick<OwnPage, 'source'>): boolean
+  sees(page: Pick<BuiltInPage, 'source'>): boolean
   /** Returns a page of the product. */
-  page(id: string): Pick<OwnPage, 'source'> | undefined
+  page(id: string): Pick<BuiltInPage, 'source'> | undefined
   /** Returns whether a loaded plugin provides labels of a kind. */
   hasLabels(kind: string): boolean
 }
 
-const translate = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
+const translate = (text: LocalizedText, { locale }: PageViewer) => localize(text, locale)
 /**
  * Returns how the browser keeps the page up to date: `hinted` (the server reports changes, and the page also polls) or
  * `polled`.
  */
-const lifeOf = (live: PageLife | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
+const lifeOf = (live: PageRefresh | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
 
 const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
   value === undefined ? {} : { [name]: view(value) }
 
 /** Returns the title of a schema member in the user's language. */
-export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
+export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<PageViewer, 'locale'>): string {
   const titles = schema?.['x-title']
   return titles?.[locale] ?? schema?.title ?? name
 }
 
-const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
+const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: PageViewer) =>
   Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text, reader)]))
 
 /** Texts for the values of members, by member name. */
@@ -59,7 +59,7 @@ const labelsIn = (columns: readonly PageColumn[]): Labels =>
   new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
 
 /** Returns the help text of a field in the language of the user. */
-const helpView = (helps: HelpTexts, name: string, reader: Reader) =>
+const helpView = (helps: HelpTexts, name: string, reader: PageViewer) =>
   given(helpOf(helps, name), 'description', (text) => translate(text, reader))
 
 /** Where columns come from: the schema of a row, and the help texts of its plugin. */
@@ -71,7 +71,7 @@ interface ColumnSource {
 function columnView(
   { title, labels, columns, of, ...column }: PageColumn,
   { item, helps }: ColumnSource,
-  reader: Reader,
+  reader: PageViewer,
 ): Readonly<Record<string, unknown>> {
   const schema = memberAt(item, column.field)
   return {
@@ -86,7 +86,7 @@ function columnView(
 }
 
 /** Returns the titles of the members of a structured value by name, including those of nested structures. */
-function titlesIn(schema: Schema | undefined, reader: Reader): Readonly<Record<string, string>> {
+function titlesIn(schema: Schema | undefined, reader: PageViewer): Readonly<Record<string, string>> {
   const { properties = {}, items } = withoutNull(schema) ?? {}
   const inner = [...Object.values(properties), ...(items === undefined ? [] : [items])]
   const own = Object.entries(properties).map(([name, part]) => [name, titleOf(part, name, reader)] as const)
@@ -97,17 +97,23 @@ function titlesIn(schema: Schema | undefined, reader: Reader): Readonly<Record<s
  * Returns the link of a column to another object. A custom page receives the id in its URL. If the user may not see
  * that page, there is no link.
  */
-function referenceView({ labels: kind, page }: NonNullable<PageColumn['of']>, reader: Reader) {
+function referenceView({ labels: kind, page }: NonNullable<PageColumn['of']>, reader: PageViewer) {
   const labels = reader.hasLabels(kind) ? kind : ''
-  const own = ownPages.find(({ id }) => id === page)
+  const own = builtInPages.find(({ id }) => id === page)
   if (own === undefined) return { labels, ...given(page, 'page', (id) => id) }
   return reader.sees(own) ? { labels, page: own.id, opens: own.opens ?? [] } : { labels }
 }
 
-export const columnViews = (columns: readonly PageColumn[], source: ColumnSource, reader: Reader) =>
+export const columnViews = (columns: readonly PageColumn[], source: ColumnSource, reader: PageViewer) =>
   columns.map((column) => columnView(column, source, reader))
 
-function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, helps: HelpTexts, reader: Reader) {
+function fieldView(
+  name: string,
+  schema: Schema | undefined,
+  isRequired: boolean,
+  helps: HelpTexts,
+  reader: PageViewer,
+) {
   const { description: _, ...rules } = wordedSchema(withoutNull(schema) ?? {}, name, helps, reader)
   const choices = schema?.anyOf
   return {
@@ -121,7 +127,7 @@ function fieldView(name: string, schema: Schema | undefined, isRequired: boolean
 }
 
 /** Returns a schema whose members have their title and help text in the language of the user. */
-function wordedSchema(schema: Schema, name: string, helps: HelpTexts, reader: Reader): Schema {
+function wordedSchema(schema: Schema, name: string, helps: HelpTexts, reader: PageViewer): Schema {
   const { 'x-title': _, title: __, description: ___, items, properties, ...rules } = schema
   const member = ([own, part]: readonly [string, Schema]) => {
     const worded = wordedSchema(withoutNull(part) ?? {}, `${name}.${own}`, helps, reader)
@@ -135,7 +141,7 @@ function wordedSchema(schema: Schema, name: string, helps: HelpTexts, reader: Re
   }
 }
 
-function choiceView(choice: PageChoice | undefined, reader: Reader) {
+function choiceView(choice: PageLabelPicker | undefined, reader: PageViewer) {
   if (choice === undefined) return {}
   const { labels, title, more, free } = choice
   const own = given(title, 'title', (text) => translate(text, reader))
@@ -147,9 +153,9 @@ function choiceView(choice: PageChoice | undefined, reader: Reader) {
 function bodyFields(
   names: readonly string[],
   { body, helps }: Operation,
-  reader: Reader,
+  reader: PageViewer,
   known: Labels,
-  choices: Readonly<Record<string, PageChoice>> = {},
+  choices: Readonly<Record<string, PageLabelPicker>> = {},
 ) {
   return names.map((name) => ({
     ...fieldView(name, memberAt(body, name), isRequired(body, name), helps, reader),
@@ -160,7 +166,7 @@ function bodyFields(
 }
 
 /** Returns the title of a member. The title of a nested member includes the title of its parent. */
-function titleWithin(schema: Schema | undefined, name: string, reader: Reader): string {
+function titleWithin(schema: Schema | undefined, name: string, reader: PageViewer): string {
   const [first = '', ...rest] = name.split('.')
   const member = membersOf(schema)[first]
   const title = titleOf(member, first, reader)
@@ -175,7 +181,7 @@ function isRequired(schema: Schema | undefined, name: string): boolean {
 }
 
 /** Describes how the browser calls an operation, and whether this user may call it. */
-export function callOf(operation: Operation, reader: Reader) {
+export function callOf(operation: Operation, reader: PageViewer) {
   const { id, method, path, takesReason, access, body } = operation
   return {
     operation: id,
@@ -189,10 +195,10 @@ export function callOf(operation: Operation, reader: Reader) {
 }
 
 /** Returns the columns of a response. For a list these are the columns of its items, otherwise those of the object. */
-const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: Reader) =>
+const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: PageViewer) =>
   columnViews(columns, { item: itemOf(operation) ?? operation.data, helps: operation.helps }, reader)
 
-function previewView(preview: string | PagePreview, operations: Operations, reader: Reader) {
+function previewView(preview: string | PagePreview, operations: Operations, reader: PageViewer) {
   if (typeof preview === 'string') return preview
   const operation = operationOf(preview.operation, operations)
   return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
@@ -204,14 +210,14 @@ function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | 
   return names.length === 0 ? undefined : names
 }
 
-const titlesOf = (names: readonly string[], { body }: Operation, reader: Reader) =>
+const titlesOf = (names: readonly string[], { body }: Operation, reader: PageViewer) =>
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
 function writeView(
   { preview, answer, body = {}, version }: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version'>,
   operation: Operation,
   operations: Operations,
-  reader: Reader,
+  reader: PageViewer,
 ) {
   return {
     ...callOf(operation, reader),
@@ -224,7 +230,7 @@ function writeView(
 function actionView(
   { label, confirm, ask, options, ...action }: PageAction,
   operations: Operations,
-  reader: Reader,
+  reader: PageViewer,
   known: Labels,
 ) {
   const operation = operationOf(action.operation, operations)
@@ -240,7 +246,7 @@ function actionView(
 function formView(
   { title, lead, submit, fields, sections, showWhen = {}, options, livePreview, ...form }: PageForm,
   operations: Operations,
-  reader: Reader,
+  reader: PageViewer,
   known: Labels,
 ) {
   const operation = operationOf(form.operation, operations)
@@ -261,7 +267,12 @@ function formView(
   }
 }
 
-function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operations, reader: Reader, known: Labels) {
+function bulkView(
+  { label, confirm, ask, ...bulk }: PageBulkAction,
+  operations: Operations,
+  reader: PageViewer,
+  known: Labels,
+) {
   const operation = operationOf(bulk.operation, operations)
   return {
     ...bulk,
@@ -273,7 +284,7 @@ function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operat
   }
 }
 
-function listView(page: ListPageDeclaration, operations: Operations, reader: Reader) {
+function listView(page: ListPageDeclaration, operations: Operations, reader: PageViewer) {
   const operation = operationOf(page.source, operations)
   const {
     lead,
@@ -331,7 +342,7 @@ const maxFacts = 2
 export function lookupView(
   page: ListPageDeclaration,
   operation: Operation,
-  reader: Reader,
+  reader: PageViewer,
   canName: (kind: string) => boolean,
 ) {
   const { id, title, key, detail, search, find = search === undefined ? [] : [search], filters = [], columns } = page
@@ -362,7 +373,7 @@ export function lookupView(
 const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
 
 /** Returns the title of the time range filter of a list. It is the title of the column with the filtered time. */
-function rangeView(field: string, { columns }: ListPageDeclaration, operation: Operation, reader: Reader) {
+function rangeView(field: string, { columns }: ListPageDeclaration, operation: Operation, reader: PageViewer) {
   const title = columns.find((column) => column.field === field)?.title
   const shown =
     title === undefined ? titleOf(memberAt(itemOf(operation), field), field, reader) : translate(title, reader)
@@ -371,7 +382,7 @@ function rangeView(field: string, { columns }: ListPageDeclaration, operation: O
 
 const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
 
-function detailView(page: DetailPageDeclaration, operations: Operations, reader: Reader) {
+function detailView(page: DetailPageDeclaration, operations: Operations, reader: PageViewer) {
   const operation = operationOf(page.source, operations)
   const { sections, related = [], form, actions = [], live, ...rest } = page
   const known = labelsIn(sections.flatMap(({ columns }) => columns))
@@ -392,9 +403,9 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
 
 /** Describes a custom page: the operations that the product has, and for each whether the user may call it. */
 const ownView = (
-  { id, kind, title, source, operations: others, form, labels = {} }: OwnPage,
+  { id, kind, title, source, operations: others, form, labels = {} }: BuiltInPage,
   operations: Operations,
-  reader: Reader,
+  reader: PageViewer,
 ) => ({
   id,
   kind,
@@ -416,9 +427,9 @@ function operationOf(id: string, operations: Operations): Operation {
 
 /** Describes a page for one user, with its texts and the operations that it calls. */
 export function pageView(
-  page: ListPageDeclaration | DetailPageDeclaration | OwnPage,
+  page: ListPageDeclaration | DetailPageDeclaration | BuiltInPage,
   operations: Operations,
-  reader: Reader,
+  reader: PageViewer,
 ) {
   if (page.kind === 'own') return ownView(page, operations, reader)
   return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)

@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/admin'
+import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { type HttpServer, nullable, type RateLimited, type RouteInfo, rateLimitedAnnotation, Type } from '@plinth/http'
 import {
   auditTrail,
@@ -167,7 +167,7 @@ function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, translate: 
 
 /** Labels of all configuration keys. */
 export const keyLabels = ({ plugins }: Pick<Kernel, 'plugins'>): LabelSource =>
-  listedLabels(
+  createStaticLabelSource(
     (locale) =>
       plugins.flatMap(({ config = {} }) =>
         Object.entries(config).map(([id, { title }]) => ({ id, name: localize(title, locale) })),

@@ -14,7 +14,7 @@ import { assertAmountUnits } from './amount-units.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { viewDatabase, viewHealth } from './health-facts.ts'
 import { HintStreams } from './hint-streams.ts'
-import { JoinedHistory } from './joined-history.ts'
+import { MetricHistoryOfAllInstances } from './joined-history.ts'
 import { ListExport } from './list-export.ts'
 import { MetricHistory } from './metric-history.ts'
 import { PageRegistry } from './page-registry.ts'
@@ -65,7 +65,7 @@ export default definePlugin({
       const chart = declared.get(id)
       return chart?.kind === 'measured' ? chart : undefined
     }
-    const joined = new JoinedHistory({ history, store, chartOf: measured, clock, log })
+    const joined = new MetricHistoryOfAllInstances({ history, store, chartOf: measured, clock, log })
     const feed = new ChangeFeed({ db, store, tell: (tables) => void streams.tell(tables), clock, log })
     const streams = new HintStreams({ book, identity, wanted: () => feed.wanted(), clock, log })
     http.addRoutes(adminRoutes, {

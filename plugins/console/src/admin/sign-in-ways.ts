@@ -14,7 +14,7 @@ const expected = {
 const names = ['challenge', 'login'] as const
 
 /** Returns the problems of the declared sign-in methods. Each problem is one sentence. */
-export function signInProblems(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
+export function findSignInProblems(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
   return [...declared].flatMap((way) => {
     const problems = names.flatMap((name) => {
       const operation = operations.get(way[name])

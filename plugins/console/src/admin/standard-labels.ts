@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels } from '@plinth/admin'
+import { createStaticLabelSource, type Label, type LabelSource } from '@plinth/admin'
 
 /** Languages with the most speakers on the web, as BCP 47 tags. A form may accept other languages as text. */
 const languages = [
@@ -14,9 +14,11 @@ const named = (ids: readonly string[], type: 'language' | 'currency', locale: st
 
 /** Sources of names that belong to no plugin: time zones (IANA), languages (BCP 47) and currencies (ISO 4217). */
 export const standardLabels: Readonly<Record<string, LabelSource>> = {
-  'console.time-zone': listedLabels(() =>
+  'console.time-zone': createStaticLabelSource(() =>
     ['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => ({ id: zone, name: zone.replaceAll('_', ' ') })),
   ),
-  'console.language': listedLabels((locale) => named(languages, 'language', locale)),
-  'console.currency': listedLabels((locale) => named(Intl.supportedValuesOf('currency'), 'currency', locale)),
+  'console.language': createStaticLabelSource((locale) => named(languages, 'language', locale)),
+  'console.currency': createStaticLabelSource((locale) =>
+    named(Intl.supportedValuesOf('currency'), 'currency', locale),
+  ),
 }

@@ -1,7 +1,7 @@
 import type { PageDeclaration, TileDeclaration } from '@plinth/admin'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
-import { ownPages } from './own-pages.ts'
+import { builtInPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 type Pages = ReadonlyMap<string, PageDeclaration>
@@ -98,7 +98,7 @@ export function placeProblems(id: string, operations: Operations, pages: Pages):
 
 /** Checks that the page of a link exists and has the filters that the link sets. */
 export function linkProblems(link: PageLink | undefined, operations: Operations, pages: Pages): readonly string[] {
-  if (link === undefined || (link.filter === undefined && ownPages.some(({ id }) => id === link.id))) return []
+  if (link === undefined || (link.filter === undefined && builtInPages.some(({ id }) => id === link.id))) return []
   const target = pages.get(link.id)
   if (target === undefined) return [`there is no page "${link.id}"`]
   const filters = target.kind === 'list' ? (target.filters ?? []).map(({ name }) => name) : []

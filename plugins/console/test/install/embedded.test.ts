@@ -1,5 +1,12 @@
 import t from 'tap'
-import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fixtures/browser.ts'
+import {
+  findAccessibilityProblems,
+  onlySession,
+  openPage,
+  readBrowserStorage,
+  saveScreenshot,
+  skip,
+} from '../fixtures/browser.ts'
 import { assertSignsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
@@ -36,8 +43,8 @@ t.test(
           await wizard.colours(index as 0 | 1)
           await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor()
           await page.waitForLoadState('networkidle')
-          t.same(await barriers(page), [], `${name}, ${heading}, ${scheme}`)
-          await picture(page, `${name}-${language === 'EN' ? 'en' : 'zh'}-${scheme}`)
+          t.same(await findAccessibilityProblems(page), [], `${name}, ${heading}, ${scheme}`)
+          await saveScreenshot(page, `${name}-${language === 'EN' ? 'en' : 'zh'}-${scheme}`)
         }
       }
       await wizard.language('EN')
@@ -50,7 +57,7 @@ t.test(
     await page.getByLabel('Token', { exact: true }).fill('wrong')
     await page.keyboard.press('Enter')
     await page.getByText('Wrong token.').waitFor()
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
     await page.getByLabel('Token', { exact: true }).fill(token)
     await page.keyboard.press('Enter')
     await wizard.heading('Environment check').waitFor()
@@ -105,8 +112,8 @@ t.test(
     await wizard.next.click()
     await wizard.dialog.waitFor()
     t.notMatch(await wizard.dialog.innerText(), administrator.password)
-    t.same(await barriers(page), [], 'plan')
-    await picture(page, 'plan-en-light')
+    t.same(await findAccessibilityProblems(page), [], 'plan')
+    await saveScreenshot(page, 'plan-en-light')
     await page.keyboard.press('Escape')
     await wizard.dialog.waitFor({ state: 'hidden' })
     t.equal(await wizard.field('administrator.password').inputValue(), administrator.password, 'nothing is lost')
@@ -120,7 +127,7 @@ t.test(
     const targets = await Promise.all(links.map((link) => link.getAttribute('href')))
     t.same(targets, ['../admin/', '../docs/', '/admin/'], 'to what there is, and nowhere else')
 
-    t.match(await leftovers(page), onlySession)
+    t.match(await readBrowserStorage(page), onlySession)
     t.same(complaints, [], 'no error, no warning, no violation of the policy')
     t.same(elsewhere, [], 'nothing is fetched from elsewhere')
     t.equal(page.url(), `${product.url}/install/`)

@@ -1,7 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fixtures/browser.ts'
+import {
+  findAccessibilityProblems,
+  onlySession,
+  openPage,
+  readBrowserStorage,
+  saveScreenshot,
+  skip,
+} from '../fixtures/browser.ts'
 import { assertSignsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
@@ -30,8 +37,8 @@ t.test(
     t.equal(await wizard.field('database.host').inputValue(), '127.0.0.1')
     await page.getByText('The database does not respond.').waitFor()
     t.equal(await wizard.field('database.host').getAttribute('aria-invalid'), 'true')
-    t.same(await barriers(page), [], 'the fault at the field')
-    await picture(page, 'fallback-field')
+    t.same(await findAccessibilityProblems(page), [], 'the fault at the field')
+    await saveScreenshot(page, 'fallback-field')
 
     await page.getByText('Embedded (no server)').click()
     await wizard.fill(minimalForm)
@@ -40,6 +47,6 @@ t.test(
     await wizard.heading('The product is installed').waitFor({ timeout: 300_000 })
     t.equal(await assertSignsIn(product.url, administrator), '200')
     await wizard.signedIn.waitFor()
-    t.match(await leftovers(page), onlySession)
+    t.match(await readBrowserStorage(page), onlySession)
   },
 )

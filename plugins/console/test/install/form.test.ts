@@ -1,13 +1,13 @@
 import t from 'tap'
 import { brokenRule } from '../../web/install/field-rules.ts'
 import {
-  changed,
   type Field,
   formOf,
   groupsOf,
   hintOf,
   initialValues,
   isVisible,
+  withChangedValue,
 } from '../../web/install/install-form.ts'
 import type { FieldDefinition, FormSchema } from '../../web/install/wire.ts'
 import { bestLanguage } from '../../web/text/language.ts'
@@ -113,12 +113,17 @@ t.test(
     let values = initialValues(groups, defaults, proposals)
     t.notOk(isVisible(named('database.host'), values))
     t.same(formOf(groups, values)['database'], { type: 'h2' })
-    values = changed(groups, values, 'database.type', 'postgresql')
+    values = withChangedValue(groups, values, 'database.type', 'postgresql')
     t.ok(isVisible(named('database.host'), values))
     t.equal(values['database.port'], '5432')
-    values = changed(groups, values, 'database.type', 'mysql')
+    values = withChangedValue(groups, values, 'database.type', 'mysql')
     t.equal(values['database.port'], '3306')
-    values = changed(groups, changed(groups, values, 'database.port', '3307'), 'database.type', 'postgresql')
+    values = withChangedValue(
+      groups,
+      withChangedValue(groups, values, 'database.port', '3307'),
+      'database.type',
+      'postgresql',
+    )
     t.equal(values['database.port'], '3307', 'what somebody typed stays')
     t.same(formOf(groups, values)['database'], { type: 'postgresql', host: '', port: 3307 })
     t.same(formOf(groups, { ...values, 'database.port': '' })['database'], { type: 'postgresql', host: '', port: null })

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { barriers, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
+import {
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  saveScreenshot,
+  skip,
+} from '../fixtures/browser.ts'
 import { assertSignsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
@@ -26,9 +32,9 @@ t.test(
       throw new Error(`the keyboard does not reach ${selector}`)
     }
     const fits = async (name: string) => {
-      t.equal(await overhang(page), 0, `${name} fits`)
-      t.same(await barriers(page), [], name)
-      await picture(page, `phone-${name}`)
+      t.equal(await findHorizontalOverflow(page), 0, `${name} fits`)
+      t.same(await findAccessibilityProblems(page), [], name)
+      await saveScreenshot(page, `phone-${name}`)
     }
 
     await wizard.heading('环境检查').waitFor()

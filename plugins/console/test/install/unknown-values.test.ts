@@ -1,14 +1,14 @@
 /** Tests values of a newer server that these pages do not know. */
 import t from 'tap'
-import { known } from '../../web/app/answer.ts'
+import { knownValueOr } from '../../web/app/answer.ts'
 import { brokenRule } from '../../web/install/field-rules.ts'
 import { formOf, groupsOf, hintOf, initialValues } from '../../web/install/install-form.ts'
 import { progressOf } from '../../web/install/steps/step-progress.ts'
 import { type FormSchema, outcomeOf, outcomes } from '../../web/install/wire.ts'
 
 t.test('C-034 an unknown enum value becomes the fallback', async (t) => {
-  t.equal(known(['on', 'off'], 'off', 'on'), 'off')
-  t.equal(known(['on', 'off'], 'dimmed', 'on'), 'on')
+  t.equal(knownValueOr(['on', 'off'], 'off', 'on'), 'off')
+  t.equal(knownValueOr(['on', 'off'], 'dimmed', 'on'), 'on')
   for (const outcome of outcomes) t.equal(outcomeOf(outcome), outcome)
   t.equal(outcomeOf('deferred'), 'warning', "worth a look, and in nobody's way")
 })

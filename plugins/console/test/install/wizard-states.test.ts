@@ -5,7 +5,15 @@ import t, { type Test } from 'tap'
 import { builtPage } from '../../src/built-page.ts'
 import { PageBuild } from '../../src/page-build.ts'
 import { pagePathsOf } from '../../src/page-source.ts'
-import { barriers, leftovers, nothingLeft, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
+import {
+  emptyBrowserStorage,
+  findAccessibilityProblems,
+  findHorizontalOverflow,
+  openPage,
+  readBrowserStorage,
+  saveScreenshot,
+  skip,
+} from '../fixtures/browser.ts'
 import { type Answer, type Script, serveScript } from '../fixtures/scripted-server.ts'
 import { minimalForm, Wizard } from '../fixtures/wizard.ts'
 
@@ -118,12 +126,12 @@ t.test(
     })
     await wizard.heading('The installer is locked').waitFor()
     await page.getByText('require-https').waitFor()
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
     isInstalled = true
     await page.getByRole('button', { name: 'Try again' }).click()
     await wizard.heading('Already installed').waitFor()
     t.equal(await page.getByRole('link', { name: 'Open the product' }).getAttribute('href'), '../')
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
     isAllowed = true
     await page.getByRole('button', { name: 'Try again' }).click()
     await wizard.heading('Environment check').waitFor()
@@ -155,7 +163,7 @@ t.test('I-201 E6 all errors are also shown in Chinese, without text keys', { ski
     const { page, wizard } = await open(t, script, '', 'zh-CN')
     await wizard.heading(heading).waitFor()
     await page.getByText(text).first().waitFor()
-    t.same(await barriers(page), [], heading)
+    t.same(await findAccessibilityProblems(page), [], heading)
   }
 })
 
@@ -182,7 +190,7 @@ t.test(
     await page.getByText(/You can try again in (?:10|\d) s/).waitFor()
     const button = page.getByRole('button', { name: 'Continue' })
     t.ok(await button.isDisabled())
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
     await input.fill('right')
     await page.locator('button[type="submit"]:not([disabled])').click()
     await page.getByText(/^Show all \d+ checks?$/).waitFor()
@@ -268,8 +276,8 @@ t.test(
     await page.getByText('Make room.').first().waitFor()
     await page.getByText('Fix the errors first').waitFor()
     t.ok(await wizard.next.isDisabled())
-    t.same(await barriers(page), [])
-    await picture(page, 'state-environment-failed')
+    t.same(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'state-environment-failed')
     turn = 'broken'
     await wizard.back.click()
     await page.getByRole('alert').getByText('refused').waitFor()
@@ -304,9 +312,9 @@ t.test(
     await page.getByText('2 of 3 steps').waitFor()
     await page.getByText('work warning').waitFor()
     await page.getByText('1.0 s').waitFor()
-    t.same(await barriers(page), [], 'progress')
-    t.equal(await overhang(page), 0)
-    await picture(page, 'state-running')
+    t.same(await findAccessibilityProblems(page), [], 'progress')
+    t.equal(await findHorizontalOverflow(page), 0)
+    await saveScreenshot(page, 'state-running')
     const question = page.waitForEvent('dialog')
     await page.close({ runBeforeUnload: true })
     const dialog = await question
@@ -314,7 +322,7 @@ t.test(
     await dialog.dismiss()
     resolve(finished)
     await wizard.heading('The product is installed').waitFor()
-    t.same(await leftovers(page), nothingLeft)
+    t.same(await readBrowserStorage(page), emptyBrowserStorage)
     t.same(complaints, [])
     t.equal(server.calls.filter((call) => call === 'execute').length, 1)
   },
@@ -335,7 +343,7 @@ t.test(
     await begin(wizard)
     await wizard.heading('The product is installed').waitFor()
     await page.getByText('The product reports that it is installed').waitFor()
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
   },
 )
 
@@ -349,7 +357,10 @@ t.test('I-140 a new attempt after a failure continues the failed session', { ski
     sessionId: 'session-1',
     records: [record(1, 'entry'), record(2, 'work', 'failed')],
   })
-  const { page, wizard, server } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
+  const { page, wizard, server } = await open(t, {
+    execute: () => failed,
+    'sessions/session-1/retry': () => finished,
+  })
   await begin(wizard)
   await page.getByText('It stopped at: Step work').waitFor()
   await page.getByText('session-1').waitFor()
@@ -461,7 +472,7 @@ t.test(
     await wizard.next.click()
     await wizard.dialog.getByText('blackboard').waitFor()
     await wizard.dialog.getByText('Orbit.').first().waitFor()
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
     await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
     await wizard.heading('The product is installed').waitFor()
     await page.getByText('warp deferred').waitFor()
@@ -493,7 +504,7 @@ t.test(
     await page.getByText(rejection).waitFor()
     await wizard.field('administrator.password').and(page.locator(':focus')).waitFor()
     t.equal(await wizard.field('administrator.password').getAttribute('aria-invalid'), 'true')
-    t.same(await barriers(page), [])
+    t.same(await findAccessibilityProblems(page), [])
     await wizard.fill({ 'administrator.password': 'Better-2026', 'administrator.confirmPassword': 'Better-2026' })
     t.equal(await page.getByText(rejection).count(), 0, 'what is corrected is not wrong any more')
     await wizard.next.click()

@@ -8,7 +8,7 @@ import { Api, Connection } from './api/call.ts'
 import { ApiProvider } from './api/context.tsx'
 import { ConnectionLine } from './shell/connection-line.tsx'
 import { startDrafts } from './shell/drafts.ts'
-import { keptColours, keptLanguages } from './shell/kept-context.ts'
+import { createStoredColourScheme, createStoredLanguageChoice } from './shell/kept-context.ts'
 import { SessionState } from './shell/session/session-state.ts'
 import { Shell } from './shell/shell.tsx'
 import { base } from './shell/site-context.ts'
@@ -20,13 +20,13 @@ addTexts({ en, 'zh-CN': zhCN })
 setNonce(styleNonce())
 
 startDrafts()
-const languages = keptLanguages(base)
+const languages = createStoredLanguageChoice(base)
 const session = new SessionState()
 const connection = new Connection()
 const api = new Api(languages.current, () => session.end(), connection)
 
 createRoot(document.getElementById('page') as HTMLElement).render(
-  <App languages={languages} colours={keptColours(base)}>
+  <App languages={languages} colours={createStoredColourScheme(base)}>
     <ApiProvider api={api}>
       <ConnectionLine connection={connection} />
       <Boundary>

@@ -23,7 +23,7 @@ export async function envelopeOf(response: Response): Promise<Envelope | undefin
  * Returns a value of an enum, or the fallback if this page does not know the value. A newer server may send values that
  * did not exist when this page was built.
  */
-export function known<const Value extends string>(
+export function knownValueOr<const Value extends string>(
   values: readonly Value[],
   value: string,
   fallback: NoInfer<Value>,

@@ -7,7 +7,7 @@ import {
 } from '@mantine/core'
 import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from 'react'
 import type { Language, LanguageChoice } from '../text/language.ts'
-import { sayIn, type Translate } from '../text/texts.ts'
+import { createTranslate, type Translate } from '../text/texts.ts'
 
 const { gray } = DEFAULT_THEME.colors
 /** Dark shades: bluish greys that match the rest of the page. */
@@ -71,7 +71,7 @@ interface Speech {
 const SpeechContext = createContext<Speech | undefined>(undefined)
 
 /** Returns the language of the page and the function that translates texts. */
-export function useSpeech(): Speech {
+export function useLanguage(): Speech {
   const speech = useContext(SpeechContext)
   if (speech === undefined) throw new Error('useSpeech needs an App around it')
   return speech
@@ -105,7 +105,7 @@ export function App({ languages, colours = inMemory, children }: AppProps) {
   useEffect(() => {
     document.documentElement.lang = language
   }, [language])
-  const speech = { language, translate: sayIn(language), choose: (next: Language) => languages.choose(next) }
+  const speech = { language, translate: createTranslate(language), choose: (next: Language) => languages.choose(next) }
   return (
     <MantineProvider
       theme={theme}

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconRefresh } from '@tabler/icons-react'
 import { Component, type ReactNode } from 'react'
-import { useSpeech } from './app.tsx'
+import { useLanguage } from './app.tsx'
 import { FailureNotice, Notice } from './notice.tsx'
 
 interface BoundaryProps {
@@ -51,7 +51,7 @@ const isScriptFailure = (error: unknown) =>
  * and after an upgrade the server may no longer have the script.
  */
 function NotLoaded() {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Notice tone="bad" title={translate('app.part.not-loaded')}>
       <p>{translate('app.part.others-work')}</p>
@@ -69,6 +69,6 @@ function NotLoaded() {
 }
 
 function Broken({ onRetry }: { onRetry(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return <FailureNotice message={translate('app.part.broken')} traceId="" onRetry={onRetry} />
 }

@@ -2,7 +2,7 @@ import { SegmentedControl, useMantineColorScheme } from '@mantine/core'
 import { IconDeviceDesktop, IconMoon, IconSun } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { languages } from '../text/language.ts'
-import { siteName, useSpeech } from './app.tsx'
+import { siteName, useLanguage } from './app.tsx'
 import classes from './frame.module.css'
 
 export function Brand() {
@@ -22,7 +22,7 @@ const schemes = { light: IconSun, dark: IconMoon, auto: IconDeviceDesktop } as c
 
 /** Shows the controls for language and colour scheme, which are on every page. */
 export function Switches() {
-  const { translate, language, choose } = useSpeech()
+  const { translate, language, choose } = useLanguage()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   return (
     <div className={classes.switches}>

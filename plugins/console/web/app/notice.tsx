@@ -1,7 +1,7 @@
 import { Alert, Button } from '@mantine/core'
 import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconInfoCircle, IconRefresh } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
-import { useSpeech } from './app.tsx'
+import { useLanguage } from './app.tsx'
 import classes from './notice.module.css'
 
 interface FailureNoticeProps {
@@ -14,7 +14,7 @@ interface FailureNoticeProps {
 
 /** Shows a failed request: the error, its id in the log, and a retry button. */
 export function FailureNotice({ message, traceId, onRetry }: FailureNoticeProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Notice tone="bad" title={translate('app.failure.title')}>
       <p>{message === '' ? translate('app.failure.unreachable') : message}</p>

@@ -1,7 +1,7 @@
 import { InputDescription, InputError, NativeSelect, PasswordInput, Switch, TextInput } from '@mantine/core'
 import { useId } from 'react'
-import { known } from '../app/answer.ts'
-import { useSpeech } from '../app/app.tsx'
+import { knownValueOr } from '../app/answer.ts'
+import { useLanguage } from '../app/app.tsx'
 import classes from './schema-field.module.css'
 
 interface ChoiceCardsProps {
@@ -84,7 +84,7 @@ const shownChoices = 4
 
 /** Shows the field for a value. The kind of input determines the control. */
 export function SchemaField({ id, input, value, error, beside, onChange, onLeave, ...look }: SchemaFieldProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const listId = useId()
   const { label, description, isRequired, candidates, placeholder, autocomplete } = look
   if (input === 'switch') {
@@ -138,7 +138,7 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
     <>
       <TextInput
         {...shared}
-        type={known(textTypes, input, 'text')}
+        type={knownValueOr(textTypes, input, 'text')}
         inputMode={input === 'number' ? 'numeric' : undefined}
         list={input === 'combobox' ? listId : undefined}
         spellCheck={false}

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Checkbox, Textarea, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useId, useState } from 'react'
-import { useSpeech } from '../app/app.tsx'
+import { useLanguage } from '../app/app.tsx'
 import { formText } from './rule-text.ts'
 import { SchemaField } from './schema-field.tsx'
 import {
@@ -60,7 +60,7 @@ function editorOf(schema: Schema, isSecret = false): Editor {
 
 /** Returns the properties of the control of a part: the rules that the part and its own parts break. */
 function usePart({ rules = [] }: ValueFieldProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (part: string) => {
     const own = rulesWithin(rules, part)
     const [first] = own.filter(({ path }) => path === '')
@@ -81,7 +81,7 @@ const timeZones = () => Intl.supportedValuesOf('timeZone').map((value) => ({ val
 
 function OneField(props: ValueFieldProps) {
   const { schema, value, error, isSecret, describedBy, placeholder, labels, rules: _, ...field } = props
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const values = schema['enum'] as readonly unknown[] | undefined
   const isZone = schema['format'] === 'time-zone'
   const isNumber = schema['type'] === 'integer' || schema['type'] === 'number'
@@ -138,7 +138,7 @@ const typed = (next: string | boolean, values: readonly unknown[] | undefined) =
 
 /** Shows the value of a duration or a size in words. */
 function AmountHint({ format, text }: { readonly format: unknown; readonly text: string }) {
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const milliseconds = format === 'duration' ? millisecondsOf(text) : undefined
   const bytes = format === 'bytes' ? parseByteSize(text) : undefined
   if (milliseconds !== undefined)
@@ -213,7 +213,7 @@ const Fault = ({ error }: { readonly error: string | undefined }) =>
 /** Editor for a list: a field for each item, and one for a new item. */
 function ListEditor(props: ValueFieldProps) {
   const { id, label, describedBy, schema, value, error, onChange } = props
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const partOf = usePart(props)
   const items: readonly unknown[] = Array.isArray(value) ? value : []
   const schemaOfItems = itemSchema(schema)
@@ -292,7 +292,7 @@ type Entry = readonly [name: string, value: unknown]
 function EntriesEditor(props: ValueFieldProps) {
   const { id, label, describedBy, schema, value, error, onChange } = props
   const partOf = usePart(props)
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const own = useId()
   // An object cannot store two entries with one name, which exist while the user types a longer name.
   const [typed, setTyped] = useState<readonly Entry[]>([])
@@ -356,7 +356,7 @@ interface RemoveButtonProps {
 }
 
 function RemoveButton({ label, position, onClick }: RemoveButtonProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <ActionIcon
       variant="subtle"
@@ -377,7 +377,7 @@ interface AddButtonProps {
 }
 
 function AddButton({ id, label, disabled = false, onClick }: AddButtonProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Button
       id={id}

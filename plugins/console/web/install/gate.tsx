@@ -1,7 +1,7 @@
 import { Button, PasswordInput } from '@mantine/core'
 import { IconArrowRight } from '@tabler/icons-react'
 import { type FormEvent, useEffect, useState } from 'react'
-import { useSpeech } from '../app/app.tsx'
+import { useLanguage } from '../app/app.tsx'
 import { Frame } from '../app/frame.tsx'
 import classes from './gate.module.css'
 import { StepNavigation } from './step-navigation.tsx'
@@ -16,7 +16,7 @@ interface GateProps {
 
 /** Asks for the install token. The token is kept only in the memory of the page. */
 export function Gate({ refusal, onEnter }: GateProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [token, setToken] = useState('')
   const [isBusy, setBusy] = useState(false)
   const seconds = useCountdown(refusal)

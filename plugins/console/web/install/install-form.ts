@@ -60,7 +60,7 @@ const hasCandidate = (candidates: FieldDefinition['candidates'], value: Value | 
 /**
  * Returns the values after a change. Dependent values change too, for example the port when the database type changes.
  */
-export function changed(groups: readonly Group[], values: Values, path: string, value: Value): Values {
+export function withChangedValue(groups: readonly Group[], values: Values, path: string, value: Value): Values {
   const next: Record<string, Value> = { ...values, [path]: value }
   for (const { path: follower, hints } of groups.flatMap(({ fields }) => fields)) {
     if (hints.follows?.field !== path) continue

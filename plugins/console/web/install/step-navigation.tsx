@@ -1,5 +1,5 @@
 import { IconCheck } from '@tabler/icons-react'
-import { useSpeech } from '../app/app.tsx'
+import { useLanguage } from '../app/app.tsx'
 import classes from './step-navigation.module.css'
 
 const wizardSteps = ['environment', 'configuration', 'process', 'done'] as const
@@ -7,7 +7,7 @@ export type WizardStep = (typeof wizardSteps)[number]
 
 /** Shows the four steps and marks the current one. `undefined` means that the first step has not begun. */
 export function StepNavigation({ current }: { readonly current: WizardStep | undefined }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const position = current === undefined ? -1 : wizardSteps.indexOf(current)
   const isOver = current === 'done'
   return (

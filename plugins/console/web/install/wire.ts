@@ -2,7 +2,7 @@
  * Types of the requests and responses of the install operations. Enums of the server are plain texts here. A newer
  * server may send more values, so every reader has a fallback.
  */
-import { known } from '../app/answer.ts'
+import { knownValueOr } from '../app/answer.ts'
 
 export interface InstallStatus {
   readonly installed: boolean
@@ -28,7 +28,7 @@ export type Outcome = (typeof outcomes)[number]
  * Returns an outcome. An unknown outcome is treated as a warning. It blocks nothing, because the member `passed`
  * decides.
  */
-export const outcomeOf = (status: string): Outcome => known(outcomes, status, 'warning')
+export const outcomeOf = (status: string): Outcome => knownValueOr(outcomes, status, 'warning')
 
 export interface Check {
   readonly code: string

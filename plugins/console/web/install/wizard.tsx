@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconExternalLink, IconRefresh } from '@tabler/icons-react'
 import { useCallback, useEffect, useMemo, useState } from 'react'
-import { useSpeech } from '../app/app.tsx'
+import { useLanguage } from '../app/app.tsx'
 import { Frame } from '../app/frame.tsx'
 import { Notice } from '../app/notice.tsx'
 import { useLoaded } from '../app/use-loaded.ts'
@@ -47,7 +47,7 @@ interface ClosedProps {
 
 /** Shows why the installer cannot start, and what the user can do. */
 function Closed({ reason, hint, onRetry }: ClosedProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const advice = reason === 'not-allowed' && hint === '' ? (['production', 'network', 'https', 'off'] as const) : []
   return (
     <Frame

@@ -49,7 +49,7 @@ export function addTexts<T extends Tree>(texts: Readonly<Record<Language, T>>): 
 }
 
 /** Returns the translation function of a language. The same language always returns the same function. */
-export function sayIn(language: Language): Translate {
+export function createTranslate(language: Language): Translate {
   const known = voices.get(language)
   if (known !== undefined) return known
   const texts = catalogues[language]

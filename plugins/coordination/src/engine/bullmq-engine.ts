@@ -3,7 +3,7 @@ import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Job, Queue, Worker } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
 import type { Engine } from './engine.ts'
-import { Offers } from './offers.ts'
+import { QueueOfferLog } from './offers.ts'
 
 /** The Redis server of the shared store. */
 export interface QueueServer {
@@ -58,7 +58,7 @@ const minRestMs = 100
 export class BullmqEngine implements Engine {
   readonly #options: BullmqOptions
   readonly #answerMs: number
-  readonly #offers: Offers
+  readonly #offers: QueueOfferLog
   readonly #failures: RepeatedFailureLog
   /** All open connections, including those that BullMQ opens. */
   readonly #clients: Redis[] = []
@@ -71,7 +71,7 @@ export class BullmqEngine implements Engine {
     const { server, clock, log } = options
     this.#options = options
     this.#answerMs = Math.max(server.commandTimeoutMs, minAnswerMs)
-    this.#offers = new Offers(clock, patienceMs)
+    this.#offers = new QueueOfferLog(clock, patienceMs)
     this.#failures = new RepeatedFailureLog(log, {
       failing: 'Redis takes no due runs: this instance begins them itself',
       over: 'Redis takes due runs again',

@@ -1,5 +1,5 @@
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
-import { type LeaseRenewal, type LeaseTimes, startLeaseRenewal } from '../leases/keep-lease.ts'
+import { type LeaseRenewal, type LeaseTimeLimits, startLeaseRenewal } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
 const reasons = {
@@ -46,7 +46,7 @@ export interface LeasedRunsOptions<K, R extends LeasedRun> {
    */
   readonly attempt: (key: K, run: R) => Promise<boolean>
   readonly concurrency: number
-  readonly times: LeaseTimes
+  readonly times: LeaseTimeLimits
   readonly clock: Clock
   readonly log: Logger
   readonly onEnded: () => void

@@ -13,7 +13,7 @@ interface Offer {
  * Stores when each turn (one due run) was first offered to the queue, and which offers still wait for a response of the
  * queue.
  */
-export class Offers {
+export class QueueOfferLog {
   readonly #clock: Clock
   readonly #patienceMs: number
   /** Offers by turn, in the order of their last check, oldest first. */

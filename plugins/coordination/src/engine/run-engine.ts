@@ -1,7 +1,7 @@
 import type { Clock, Logger, PluginContext } from '@plinth/kernel'
-import type { LeaseTimes } from '../leases/keep-lease.ts'
+import type { LeaseTimeLimits } from '../leases/keep-lease.ts'
 import { PollLoop, type PollOptions } from '../poll-loop.ts'
-import type { WakeUp } from '../wake-up.ts'
+import type { WakeUpSignal } from '../wake-up.ts'
 import { BullmqEngine, type QueueServer } from './bullmq-engine.ts'
 import { createEmbeddedEngine, type Engine } from './engine.ts'
 import { coordinationError, type EngineName } from './run-keys.ts'
@@ -25,7 +25,7 @@ export interface EngineSettings {
  *
  * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
  */
-export function engineOf({ engine, server, ...settings }: EngineSettings): Engine {
+export function createEngine({ engine, server, ...settings }: EngineSettings): Engine {
   if (engine === 'embedded') return createEmbeddedEngine()
   return new BullmqEngine({ ...settings, server: requireServer(settings.queueName, server) })
 }
@@ -52,9 +52,9 @@ export interface RunEngineOptions {
   readonly look: PollOptions['look']
   /** Maximum pause in milliseconds between two polls during activity. */
   readonly pollIntervalMs: () => number
-  readonly times: LeaseTimes
+  readonly times: LeaseTimeLimits
   readonly runs: { drain(signal: AbortSignal): Promise<void>; stop(): void }
-  readonly wakeUp: WakeUp
+  readonly wakeUp: WakeUpSignal
   /** Name of the polled work in log messages, for example `scheduled tasks`. */
   readonly subject: string
   readonly clock: Clock

@@ -1,7 +1,7 @@
 import type { Clock, RepeatedFailureLog } from '@plinth/kernel'
 
 /** Time limits of a lease in milliseconds. */
-export interface LeaseTimes {
+export interface LeaseTimeLimits {
   /** Interval of the heartbeats of the holder. */
   readonly beatMs: number
   /** After this time without a confirmed heartbeat, the holder stops its task. */
@@ -23,7 +23,7 @@ const idleMs = 5000
  * it gives up earlier. A fifth of the lease remains for its task to stop. The rest is enough for another instance to
  * notice the expiry and take over.
  */
-export const leaseTimes = (leaseMs: number): LeaseTimes => ({
+export const leaseTimeLimits = (leaseMs: number): LeaseTimeLimits => ({
   beatMs: leaseMs * 0.15,
   giveUpMs: leaseMs * 0.5,
   lapseMs: leaseMs * 0.7,

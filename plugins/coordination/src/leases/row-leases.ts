@@ -4,14 +4,14 @@ import { databaseNow } from '@plinth/migrations'
 import { type ClockReading, readClocks } from './keep-lease.ts'
 
 /** When this instance saw the current state of a row. */
-export interface Sight {
+export interface RowSighting {
   /** When the row was first seen in its current state. */
   readonly since: ClockReading
   /** Monotonic time of the last read that found an earlier state; minus infinity if there was none. */
   readonly changedAfter: number
 }
 
-interface Observation extends Sight, LeaseState {
+interface Observation extends RowSighting, LeaseState {
   lastAsked: number
 }
 
@@ -19,7 +19,7 @@ interface Observation extends Sight, LeaseState {
  * Measures how long a row has not changed, by the monotonic clock of this instance. So the clocks of different machines
  * need not agree.
  */
-export class LeaseWatch<K> {
+export class UnchangedRowWatch<K> {
   readonly #clock: Clock
   readonly #lapseMs: number
   readonly #seen = new Map<K, Observation>()
@@ -31,7 +31,7 @@ export class LeaseWatch<K> {
   }
 
   /** @param askedAt monotonic time before the row was read */
-  see(key: K, { fence, beat }: LeaseState, askedAt: number): Sight {
+  see(key: K, { fence, beat }: LeaseState, askedAt: number): RowSighting {
     const known = this.#seen.get(key)
     if (known?.fence === fence && known.beat === beat) {
       known.lastAsked = Math.max(known.lastAsked, askedAt)

@@ -79,7 +79,7 @@ export type ProbeTarget =
       Partial<Pick<ServerSettings, 'tls'>>)
 
 /** Returns the location of the database as text for users, without credentials. */
-export function placeOf(settings: ConnectionSettings): string {
+export function databaseLocationText(settings: ConnectionSettings): string {
   return settings.type === 'sqlite' ? settings.file : `${hostAndPort(settings.host, settings.port)}/${settings.name}`
 }
 
@@ -128,7 +128,7 @@ const noServer = /timeout|timed out|^received (?:invalid response|unexpected)/i
 export function connectionErrorOf(settings: ConnectionSettings, error: unknown): PlinthError {
   const details = {
     type: settings.type,
-    place: placeOf(settings),
+    place: databaseLocationText(settings),
     user: settings.type === 'sqlite' ? '' : settings.username,
     connections: settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections,
     reason: errorReason(error),
@@ -143,7 +143,7 @@ export function connectionErrorOf(settings: ConnectionSettings, error: unknown):
 export const statementNotPreparedError = (settings: ConnectionSettings, error: unknown): PlinthError =>
   databaseError(
     'PLINTH_DATABASE_NOT_PREPARED',
-    { type: settings.type, place: placeOf(settings), reason: errorReason(error) },
+    { type: settings.type, place: databaseLocationText(settings), reason: errorReason(error) },
     error,
   )
 
@@ -204,7 +204,7 @@ export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINT
 export function unavailableErrorOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
   const [code, reason] = [errorCodeOf(error), errorReason(error)]
   const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections
-  const details = { type: settings.type, place: placeOf(settings), reason, connections }
+  const details = { type: settings.type, place: databaseLocationText(settings), reason, connections }
   const [outage] = outages.find(([, codes]) => code !== undefined && codes.test(code)) ?? []
   if (outage !== undefined) return databaseError(outage, details, error)
   const isLost = settings.type !== 'sqlite' && (ended.has(code) || endedText.test(reason))

@@ -13,7 +13,7 @@ interface OpenWait {
  * The current waits, each with a time limit. One timer serves all of them and is set to the earliest limit. It uses
  * real time, because the waits are for real servers. It keeps the process alive only while there is a wait.
  */
-export class OpenWaits {
+export class WaitTimeouts {
   readonly #open = new Set<OpenWait>()
   #timer: NodeJS.Timeout | undefined
   #firesAt = Number.POSITIVE_INFINITY
@@ -77,13 +77,13 @@ const expectedShare = 1 / 6
  * Records whether statements in the pool succeed. Reserved statements are not recorded, because they use separate
  * connections and prove nothing about the pool.
  */
-export class OrdinaryStatements {
-  readonly #waits: OpenWaits
+export class PoolStatementLog {
+  readonly #waits: WaitTimeouts
   readonly #expectedMs: number
   #failedAt = Number.NEGATIVE_INFINITY
   #succeededAt = Number.NEGATIVE_INFINITY
 
-  constructor(waits: OpenWaits, statementMs: number) {
+  constructor(waits: WaitTimeouts, statementMs: number) {
     this.#waits = waits
     this.#expectedMs = Math.min(maxExpectedMs, statementMs * expectedShare)
   }
@@ -111,7 +111,7 @@ interface QueueOptions {
   readonly reserved: number
   /** Maximum time in milliseconds that a statement waits for a connection. */
   readonly waitMs: number
-  readonly waits: OpenWaits
+  readonly waits: WaitTimeouts
   readonly tooLate: () => PlinthError
 }
 

@@ -9,11 +9,11 @@ import {
   type TransactionSettings,
 } from 'kysely'
 import { databaseError } from '../errors.ts'
-import { ConnectionQueue, type OpenWaits, type OrdinaryStatements } from './connection-queue.ts'
+import { ConnectionQueue, type PoolStatementLog, type WaitTimeouts } from './connection-queue.ts'
 import type { TableWriteNotifier } from './written-tables.ts'
 
 /** What the calling code requires of its connections. */
-export interface Demand {
+export interface ConnectionOptions {
   /** If true, the statement may use the connections that are reserved for leases and health checks. */
   readonly reserved?: boolean
   /** Statement timeout in milliseconds instead of the default; `Infinity` for none. */
@@ -30,13 +30,13 @@ export interface NativeConnection {
  * The network connection that received the last statement, because Kysely does not show it. Clear this field, start a
  * statement, and read the field in the same tick.
  */
-export const lastUsed: { connection: NativeConnection | undefined } = { connection: undefined }
+export const lastUsedConnection: { connection: NativeConnection | undefined } = { connection: undefined }
 
 /** Runs a statement on a new connection, with the default timeout. */
 type RunOnSession = (sql: string, parameters?: readonly unknown[]) => Promise<{ readonly rows: readonly unknown[] }>
 
 /** Statements that set up a session and change its timeouts. */
-export interface SessionRules {
+export interface SessionStatements {
   /**
    * Sets up the session. Returns true if no other client shares the session, so that its settings remain in effect.
    */
@@ -49,7 +49,7 @@ export interface SessionRules {
   readonly disableTimeoutsInTransaction?: string
 }
 
-export interface LeaseRules {
+export interface ConnectionLeaseOptions {
   /** Maximum number of connections in use. */
   readonly size: number
   /** Number of additional connections for reserved statements. */
@@ -58,15 +58,15 @@ export interface LeaseRules {
   readonly waitMs: number
   /** Statement timeout in milliseconds. `Infinity` for SQLite, which needs none. */
   readonly statementMs: number
-  readonly waits: OpenWaits
-  readonly demand: AsyncLocalStorage<Demand>
+  readonly waits: WaitTimeouts
+  readonly demand: AsyncLocalStorage<ConnectionOptions>
   readonly written: TableWriteNotifier
   /** Rules for sessions; undefined for SQLite, which has no sessions. */
-  readonly session?: SessionRules
+  readonly session?: SessionStatements
   /** Receives successful statements, timeouts and connection failures. */
   readonly log: Pick<RepeatedFailureLog, 'failed' | 'succeeded'>
   /** Receives the successes and failures of statements in the pool. */
-  readonly pooledStatements: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
+  readonly pooledStatements: Pick<PoolStatementLog, 'failed' | 'succeeded'>
   /**
    * Throws if the calling code must not use a connection, for example a second connection inside a transaction on
    * SQLite.
@@ -97,14 +97,14 @@ const closing = { work: 1_500, shutdown: 1_000 }
  */
 export class LeasingDriver implements Driver {
   readonly #inner: Driver
-  readonly #rules: LeaseRules
+  readonly #rules: ConnectionLeaseOptions
   readonly #queue: ConnectionQueue
-  readonly #leases = new Set<Lease>()
+  readonly #leases = new Set<ConnectionLease>()
   /** Connections whose session was set up. The value is true if no other client shares the session. */
   readonly #opened = new WeakMap<DatabaseConnection, boolean>()
   #onIdle: (() => void) | undefined
 
-  constructor(inner: Driver, rules: LeaseRules) {
+  constructor(inner: Driver, rules: ConnectionLeaseOptions) {
     this.#inner = inner
     this.#rules = rules
     const { size, reserved, waitMs, waits } = rules
@@ -134,7 +134,7 @@ export class LeasingDriver implements Driver {
       if (wait !== undefined) this.#rules.waits.close(wait)
     }
     if (!hasNetwork) this.#rules.log.succeeded()
-    const lease = new Lease(connection, this.#rules, demand)
+    const lease = new ConnectionLease(connection, this.#rules, demand)
     this.#leases.add(lease)
     try {
       await this.#openSession(lease)
@@ -145,7 +145,7 @@ export class LeasingDriver implements Driver {
     return lease
   }
 
-  async #openSession(lease: Lease): Promise<void> {
+  async #openSession(lease: ConnectionLease): Promise<void> {
     const { session } = this.#rules
     if (session === undefined) return
     if (!this.#opened.has(lease.connection)) {
@@ -156,7 +156,7 @@ export class LeasingDriver implements Driver {
   }
 
   /** Releases the connection. A second call for the same lease has no effect. */
-  async releaseConnection(lease: Lease) {
+  async releaseConnection(lease: ConnectionLease) {
     if (!this.#leases.delete(lease)) return
     this.#rules.written.rolledBack(lease.connection)
     try {
@@ -170,7 +170,7 @@ export class LeasingDriver implements Driver {
     }
   }
 
-  async #restoreLimits(lease: Lease, session: SessionRules | undefined): Promise<void> {
+  async #restoreLimits(lease: ConnectionLease, session: SessionStatements | undefined): Promise<void> {
     if (session === undefined) return
     try {
       await lease.run(session.restoreTimeouts)
@@ -179,7 +179,7 @@ export class LeasingDriver implements Driver {
     }
   }
 
-  async beginTransaction(lease: Lease, settings: TransactionSettings) {
+  async beginTransaction(lease: ConnectionLease, settings: TransactionSettings) {
     try {
       await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
       lease.isInTransaction = true
@@ -193,7 +193,7 @@ export class LeasingDriver implements Driver {
     }
   }
 
-  async commitTransaction(lease: Lease) {
+  async commitTransaction(lease: ConnectionLease) {
     await lease.bounded(() => this.#inner.commitTransaction(lease.connection))
     lease.committed()
     this.#rules.written.committed(lease.connection)
@@ -203,18 +203,18 @@ export class LeasingDriver implements Driver {
    * Rolls back. If this fails, the connection is broken. Then the server itself rolls back, and the pool drops the
    * connection.
    */
-  async rollbackTransaction(lease: Lease) {
+  async rollbackTransaction(lease: ConnectionLease) {
     this.#rules.written.rolledBack(lease.connection)
     await lease.bounded(() => this.#inner.rollbackTransaction(lease.connection)).catch(() => undefined)
   }
 
-  savepoint(lease: Lease, name: string, compile: QueryCompiler['compileQuery']) {
+  savepoint(lease: ConnectionLease, name: string, compile: QueryCompiler['compileQuery']) {
     return lease.bounded(async () => this.#inner.savepoint?.(lease.connection, name, compile))
   }
-  rollbackToSavepoint(lease: Lease, name: string, compile: QueryCompiler['compileQuery']) {
+  rollbackToSavepoint(lease: ConnectionLease, name: string, compile: QueryCompiler['compileQuery']) {
     return lease.bounded(async () => this.#inner.rollbackToSavepoint?.(lease.connection, name, compile))
   }
-  releaseSavepoint(lease: Lease, name: string, compile: QueryCompiler['compileQuery']) {
+  releaseSavepoint(lease: ConnectionLease, name: string, compile: QueryCompiler['compileQuery']) {
     return lease.bounded(async () => this.#inner.releaseSavepoint?.(lease.connection, name, compile))
   }
 
@@ -238,7 +238,7 @@ export class LeasingDriver implements Driver {
   }
 }
 
-function reported<E>({ log }: LeaseRules, error: E): E {
+function reported<E>({ log }: ConnectionLeaseOptions, error: E): E {
   // While the product stops, a closed database is not a failure.
   if (errorCodeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)
   return error
@@ -248,9 +248,9 @@ function reported<E>({ log }: LeaseRules, error: E): E {
  * A connection from its acquisition to its release. `cancelQuery` and `killSession` of Kysely are not implemented: they
  * use the process number of the session, which behind a pooler may belong to another client.
  */
-export class Lease implements DatabaseConnection {
+export class ConnectionLease implements DatabaseConnection {
   readonly connection: DatabaseConnection
-  readonly #rules: LeaseRules
+  readonly #rules: ConnectionLeaseOptions
   readonly #statementMs: number
   readonly #isOrdinary: boolean
   #native: NativeConnection | undefined
@@ -261,7 +261,7 @@ export class Lease implements DatabaseConnection {
   /** Resolves when the destroyed connection is removed from the pool. */
   gone: Promise<void> | undefined
 
-  constructor(connection: DatabaseConnection, rules: LeaseRules, demand: Demand | undefined) {
+  constructor(connection: DatabaseConnection, rules: ConnectionLeaseOptions, demand: ConnectionOptions | undefined) {
     this.connection = connection
     this.#rules = rules
     this.#statementMs = demand?.statementMs ?? rules.statementMs
@@ -324,9 +324,9 @@ export class Lease implements DatabaseConnection {
     const onEnd = () => this.destroy(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms })))
     const wait = this.#rules.waits.open(ms, onEnd, this.#isOrdinary)
     try {
-      if (this.#native === undefined) lastUsed.connection = undefined
+      if (this.#native === undefined) lastUsedConnection.connection = undefined
       const response = ask()
-      this.#native ??= lastUsed.connection
+      this.#native ??= lastUsedConnection.connection
       const result = await response
       this.#rules.log.succeeded()
       if (this.#isOrdinary) this.#rules.pooledStatements.succeeded()
@@ -351,7 +351,7 @@ export class Lease implements DatabaseConnection {
   }
 }
 
-export const withConnectionLeases = (dialect: Dialect, rules: LeaseRules): Dialect => ({
+export const withConnectionLeases = (dialect: Dialect, rules: ConnectionLeaseOptions): Dialect => ({
   createAdapter: () => dialect.createAdapter(),
   createDriver: () => new LeasingDriver(dialect.createDriver(), rules),
   createIntrospector: (db) => dialect.createIntrospector(db),

@@ -3,7 +3,7 @@ import { errorCodeOf, errorReason } from '@plinth/kernel'
 import { StatementCache } from '../rows/bound-parameters.ts'
 
 /** Maximum number of prepared statements per connection. */
-export const keptStatements = 256
+export const preparedStatementLimit = 256
 
 const texts = {
   pooler:
@@ -34,7 +34,7 @@ const otherParameters = /^bind message supplies /
  * or mixes up prepared statements. When this is detected, none are prepared until the process ends.
  */
 export class PreparedStatements {
-  readonly #names = new StatementCache<string>(keptStatements)
+  readonly #names = new StatementCache<string>(preparedStatementLimit)
   readonly #warn: (message: string) => void
   #warning: string | undefined
   #isUsed: boolean

@@ -1,7 +1,7 @@
 import { connect, Socket } from 'node:net'
 import type { ServerSettings } from './connection-failure.ts'
-import { lastUsed, type NativeConnection, type SessionRules } from './leasing-driver.ts'
-import { keptStatements, type PreparedStatements } from './prepared-statements.ts'
+import { lastUsedConnection, type NativeConnection, type SessionStatements } from './leasing-driver.ts'
+import { type PreparedStatements, preparedStatementLimit } from './prepared-statements.ts'
 
 /**
  * Parameter lists of statements that must be prepared. Kysely passes on the same array, so it can be recognised in the
@@ -100,7 +100,7 @@ export function postgresOptions(
         readonly #native = nativeConnection(() => this.connection.stream)
 
         override query(...query: unknown[]): unknown {
-          lastUsed.connection = this.#native
+          lastUsedConnection.connection = this.#native
           const [text, values] = query
           if (values === ownBackend) return super.query(text, [this.processID])
           const isPrepared = typeof text === 'string' && statements.isUsed && isMarked(values)
@@ -115,7 +115,7 @@ export function mysqlOptions({ host, port, tls, connectTimeoutMs }: ServerSettin
   return {
     connectTimeout: connectTimeoutMs,
     stream: () => sockets.connected(host, port),
-    maxPreparedStatements: keptStatements,
+    maxPreparedStatements: preparedStatementLimit,
     ...(tls === 'off' ? {} : { ssl: { rejectUnauthorized: tls === 'verify' } }),
   }
 }
@@ -132,7 +132,7 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
     const native = nativeConnection(() => connection.stream)
     const query = connection.query.bind(connection)
     connection.query = (...statement) => {
-      lastUsed.connection = native
+      lastUsedConnection.connection = native
       const isPrepared = statements.isUsed && isMarked(statement[1])
       return isPrepared ? connection.execute(...statement) : query(...statement)
     }
@@ -143,7 +143,7 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
  * Returns the statements that set the timeouts of a session. These timeouts end work and release locks if the process
  * has disappeared. Migrations disable the statement timeout.
  */
-export function createSessionStatements(settings: ServerSettings, statements: PreparedStatements): SessionRules {
+export function createSessionStatements(settings: ServerSettings, statements: PreparedStatements): SessionStatements {
   const statementMs = settings.queryTimeoutMs + graceMs
   const idleMs = settings.transactionTimeoutMs + graceMs
   if (settings.type === 'postgresql') return postgresSession(statementMs, idleMs, statements)
@@ -170,7 +170,7 @@ export function createSessionStatements(settings: ServerSettings, statements: Pr
  * Sets timeouts only if the session belongs to one client: its process number equals the number that the client
  * received. A pooler gives sessions with their settings to several clients, and sends an invented number.
  */
-const postgresSession = (statementMs: number, idleMs: number, statements: PreparedStatements): SessionRules => ({
+const postgresSession = (statementMs: number, idleMs: number, statements: PreparedStatements): SessionStatements => ({
   async open(run) {
     if (!statements.isUsed) return false
     const { rows } = await run(

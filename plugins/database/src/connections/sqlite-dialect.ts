@@ -17,7 +17,7 @@ import {
 } from 'kysely'
 import { databaseError } from '../errors.ts'
 import { StatementCache } from '../rows/bound-parameters.ts'
-import { maxLogBytes, WalCheckpoints, type WrittenLog } from './wal-checkpoints.ts'
+import { maxLogBytes, WalCheckpoints, type WriteAheadLog } from './wal-checkpoints.ts'
 
 interface SqliteOptions {
   /** Path of the database file, or `:memory:`. */
@@ -182,7 +182,7 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
  */
 const keptStatements = 256
 
-class SqliteConnection implements DatabaseConnection, WrittenLog {
+class SqliteConnection implements DatabaseConnection, WriteAheadLog {
   readonly #database: Database
   readonly #busyTimeoutMs: number
   readonly #synchronous: SqliteOptions['synchronous']

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import { errorReason } from '@plinth/kernel'
-import { OpenWaits } from './connection-queue.ts'
+import { WaitTimeouts } from './connection-queue.ts'
 
 export interface CheckpointTask {
   readonly file: string
@@ -15,7 +15,7 @@ export interface CheckpointResult {
   readonly isTooLong?: boolean
 }
 
-export interface WrittenLog {
+export interface WriteAheadLog {
   /**
    * Returns the number of pages in the write-ahead log that are not yet in the database file. Call it outside a
    * transaction.
@@ -54,8 +54,8 @@ const closingMs = 30_000
  */
 export class WalCheckpoints {
   readonly #task: CheckpointTask
-  readonly #log: WrittenLog
-  readonly #waits = new OpenWaits()
+  readonly #log: WriteAheadLog
+  readonly #waits = new WaitTimeouts()
   readonly #warn: (message: string) => void
   #worker: Worker | undefined
   /** Resolves when the running checkpoint has ended. Never rejects. */
@@ -66,7 +66,7 @@ export class WalCheckpoints {
   #cutTimer: NodeJS.Timeout | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
 
-  constructor(task: CheckpointTask, log: WrittenLog, warn: (message: string) => void) {
+  constructor(task: CheckpointTask, log: WriteAheadLog, warn: (message: string) => void) {
     this.#task = task
     this.#log = log
     this.#warn = warn

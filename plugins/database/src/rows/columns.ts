@@ -23,7 +23,7 @@ export const column = {
 }
 
 /** Returns the columns of rows that users edit: version, times, and name of the last editor. */
-export const editColumns = () => ({
+export const createEditColumns = () => ({
   version: column.integer(),
   createdAt: column.timestamp(),
   updatedAt: column.timestamp(),
@@ -100,4 +100,4 @@ const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
 ])
 
 /** Returns `undefined` for a property that `column` did not create. */
-export const kindOf = (type: unknown): ColumnKind | undefined => kinds.get(type)
+export const columnKindOf = (type: unknown): ColumnKind | undefined => kinds.get(type)

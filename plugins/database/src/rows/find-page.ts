@@ -6,14 +6,14 @@ import { firstIdAt } from './id-source.ts'
 import {
   conditionOf,
   cursorPositionOf,
-  type Key,
+  type IndexScanPart,
   type KeyValue,
-  keysOf,
-  orderOf,
-  positionOf,
+  orderByOf,
+  parseCursorPosition,
   propertyOf,
-  type SortedBy,
-  type Stretch,
+  type SortKey,
+  type SortProperty,
+  sortKeysOf,
   splitIntoIndexScans,
 } from './keyset.ts'
 import { maxCounted, mustSortCappedCount } from './selection.ts'
@@ -42,7 +42,7 @@ export const foldText = (text: string) =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
 /** Returns true if one of the texts contains `expected`, in any case. Use it for searches in memory. */
-export function holdsText(texts: readonly string[], expected: string): boolean {
+export function containsFoldedText(texts: readonly string[], expected: string): boolean {
   const folded = foldText(expected)
   return texts.some((text) => foldText(text).includes(folded))
 }
@@ -80,7 +80,7 @@ export interface PageWindow {
    * The first rule has the highest precedence. The primary key is added in the direction of the last rule. Null is the
    * smallest value.
    */
-  readonly orderBy: readonly SortedBy[]
+  readonly orderBy: readonly SortProperty[]
   /** Maximum number of rows of the page, at least 1. */
   readonly size: number
   /** Number of rows to skip; 0 if `after` is set. The database reads each skipped row. */
@@ -89,7 +89,7 @@ export interface PageWindow {
   readonly after?: readonly KeyValue[] | undefined
   /** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
   readonly count: 'exact' | 'capped' | 'none'
-  readonly range?: MomentRange | undefined
+  readonly range?: TimeRange | undefined
 }
 
 export interface PageOptions<T> {
@@ -138,9 +138,9 @@ export async function findPage<T extends object>(
 ): Promise<FoundPage<T>> {
   const { size, offset, count } = window
   const list = { em, entity, ...options, search: search?.text === '' ? undefined : search }
-  const keys = keysOf(em, entity, window.orderBy)
-  const after = window.after && positionOf(em.getMetadata().get<T>(entity).className, keys, window.after)
-  const conditions = [where, ...withinRange(em, entity, window.range)]
+  const keys = sortKeysOf(em, entity, window.orderBy)
+  const after = window.after && parseCursorPosition(em.getMetadata().get<T>(entity).className, keys, window.after)
+  const conditions = [where, ...timeRangeConditions(em, entity, window.range)]
   const { found, end } = await walk(
     list,
     splitIntoIndexScans({ where: conditions, keys, after }),
@@ -162,10 +162,10 @@ export async function findPage<T extends object>(
 /** Returns rows after an offset. `end` is set if a search stopped before the end of the list. */
 async function walk<T extends object>(
   list: List<T>,
-  stretches: readonly Stretch[],
+  stretches: readonly IndexScanPart[],
   expected: number,
   offset: number,
-  keys: readonly Key[],
+  keys: readonly SortKey[],
 ): Promise<{ readonly found: readonly T[]; readonly end: readonly KeyValue[] | null }> {
   const { em, entity, exclude, search } = list
   const found: T[] = []
@@ -174,7 +174,7 @@ async function walk<T extends object>(
     const where = search === undefined ? conditionOf(em, stretch) : holdingText(list, search, stretch)
     const rows = (await em.find(entity, where, {
       ...(exclude === undefined ? {} : { exclude: exclude as never }),
-      orderBy: orderOf<T>(em, stretch),
+      orderBy: orderByOf<T>(em, stretch),
       limit: expected - found.length,
       offset: left,
     })) as T[]
@@ -188,10 +188,14 @@ async function walk<T extends object>(
 }
 
 /** Returns the last row that a search examines; `undefined` if no rows follow it. */
-async function lastExamined<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
+async function lastExamined<T extends object>(
+  { em, entity }: List<T>,
+  stretch: IndexScanPart,
+  keys: readonly SortKey[],
+) {
   const [last, another] = await em.find(entity, conditionOf(em, stretch), {
     fields: keys.map(({ property }) => property) as never,
-    orderBy: orderOf<T>(em, stretch),
+    orderBy: orderByOf<T>(em, stretch),
     limit: 2,
     offset: maxSearchedRows - 1,
   })
@@ -199,7 +203,7 @@ async function lastExamined<T extends object>({ em, entity }: List<T>, stretch: 
 }
 
 /** Returns a condition for examined rows that contain the text. */
-function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
+function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: IndexScanPart): object {
   const { primaryKeys } = em.getMetadata().get<T>(entity)
   const id = primaryKeyOf(em, entity)
   const { columns, holds } = searchedText({ em, entity }, search)
@@ -207,7 +211,7 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
     .createQueryBuilder(entity, 'e')
     .select([...new Set<string>([...primaryKeys, ...columns])] as never)
     .where(conditionOf(em, stretch))
-    .orderBy(orderOf<T>(em, stretch))
+    .orderBy(orderByOf<T>(em, stretch))
     .limit(maxSearchedRows)
   const text = (alias: string) =>
     `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
@@ -240,7 +244,7 @@ function primaryKeyOf<T extends object>(em: SqlEntityManager, entity: EntityName
 const bindable = (em: SqlEntityManager, parameters: readonly unknown[]) =>
   parameters.map((value) => (value instanceof Date ? em.getPlatform().processDateProperty(value) : value))
 
-async function counted<T extends object>(list: List<T>, whole: Stretch, count: 'exact' | 'capped') {
+async function counted<T extends object>(list: List<T>, whole: IndexScanPart, count: 'exact' | 'capped') {
   const { em, entity, search } = list
   if (search === undefined && count === 'exact') {
     return { total: await em.count(entity, conditionOf(em, whole)), isCapped: false }
@@ -257,7 +261,11 @@ async function counted<T extends object>(list: List<T>, whole: Stretch, count: '
   return { total: Math.min(total, maxCounted), isCapped: isCapped || total > maxCounted }
 }
 
-async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch, isInOrder: boolean) {
+async function countUpToCap<T extends object>(
+  { em, entity, search }: List<T>,
+  stretch: IndexScanPart,
+  isInOrder: boolean,
+) {
   const all = { columns: raw('1 as one'), holds: { sql: '1 = 1', parameters: [] } }
   const { columns, holds } = search === undefined ? all : searchedText({ em, entity }, search)
   const most = search === undefined ? maxCounted + 1 : maxSearchedRows
@@ -266,14 +274,14 @@ async function countUpToCap<T extends object>({ em, entity, search }: List<T>, s
     .select(columns as never)
     .where(conditionOf(em, stretch))
     .limit(most)
-  if (isInOrder) rows.orderBy(orderOf<T>(em, stretch))
+  if (isInOrder) rows.orderBy(orderByOf<T>(em, stretch))
   const sql = `select count(*) as looked, count(case when ${holds.sql} then 1 end) as total
     from (${rows.getQuery()}) as looked`
   const [row] = await em.execute<{ looked: unknown; total: unknown }[]>(sql, [...holds.parameters, ...rows.getParams()])
   return { total: exactInteger(row?.total), isCapped: exactInteger(row?.looked) === most }
 }
 
-export interface MomentRange {
+export interface TimeRange {
   /** Property that contains the time of a row. */
   readonly property: string
   /** Property with an id of the row. The id must have been created within a day of the time in `property`. */
@@ -296,10 +304,10 @@ const slack = 86_400_000
  *
  * @throws RangeError for a property that the entity does not have
  */
-export function withinRange<T extends object>(
+export function timeRangeConditions<T extends object>(
   em: SqlEntityManager,
   entity: EntityName<T>,
-  range: MomentRange | undefined,
+  range: TimeRange | undefined,
 ): readonly object[] {
   if (range === undefined) return []
   const { property, id, from, to } = range

@@ -34,7 +34,7 @@ export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - ep
 /** Returns the time at which an id was created, in milliseconds since the epoch. */
 export const timeOfId = (id: number): number => Math.floor(id / idUnitsPerMs) + epoch
 
-export type IdTables = {
+export type IdSourceTables = {
   database_id_node: {
     node: number
     /** End of the reservation, in milliseconds since 2025-01-01 UTC like the ids. */
@@ -44,7 +44,7 @@ export type IdTables = {
 }
 
 export class IdSource {
-  readonly #db: () => Kysely<IdTables>
+  readonly #db: () => Kysely<IdSourceTables>
   readonly #clock: Pick<Clock, 'now'>
   readonly #holder: string
   /** Runs a renewal outside the transaction of the caller. A rollback would otherwise undo the renewal. */
@@ -56,7 +56,7 @@ export class IdSource {
   #renewal: Promise<void> | undefined
 
   /** @param holder text that no other process uses */
-  constructor(db: () => Kysely<IdTables>, clock: Pick<Clock, 'now'>, holder: string) {
+  constructor(db: () => Kysely<IdSourceTables>, clock: Pick<Clock, 'now'>, holder: string) {
     this.#db = db
     this.#clock = clock
     this.#holder = holder

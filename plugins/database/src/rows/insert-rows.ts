@@ -48,7 +48,7 @@ interface Versioned {
 }
 
 /** Returns the details of a version conflict for the response, from the newer row in the database. */
-export const conflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
+export const versionConflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
   currentVersion: version,
   updatedBy: updatedBy ?? null,
   updatedAt: updatedAt.toISOString(),
@@ -101,7 +101,7 @@ export async function insertRow<E extends Entity, Given extends WithSqlValues<Ne
  *
  * @throws the errors of `insertRows`
  */
-export async function insertNew<E extends Entity, Given extends NewRow<E>>(
+export async function insertRowsIfAbsent<E extends Entity, Given extends NewRow<E>>(
   db: Target,
   entity: E,
   unique: Unique<E>,
@@ -120,7 +120,7 @@ export async function insertNew<E extends Entity, Given extends NewRow<E>>(
  * @param unique `any`: a conflict in any unique index means that the row exists
  * @throws the errors of `insertRows`
  */
-export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
+export async function insertMissingRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
   entity: E,
   unique: Unique<E> | 'any',
@@ -142,7 +142,7 @@ export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
  * @param change `sums` are added, `sets` are replaced
  * @throws the errors of `insertRows`
  */
-export async function addToRows<E extends Entity, Given extends NewRow<E>>(
+export async function insertOrAddToRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
   entity: E,
   change: {
@@ -161,7 +161,7 @@ export async function addToRows<E extends Entity, Given extends NewRow<E>>(
  * @param change `sets` are replaced
  * @throws the errors of `insertRows`
  */
-export async function putRows<E extends Entity, Given extends NewRow<E>>(
+export async function insertOrReplaceRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
   entity: E,
   change: { readonly key: Unique<E>; readonly sets: readonly PropertyOf<E>[] },

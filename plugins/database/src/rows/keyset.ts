@@ -6,7 +6,7 @@ import { dialectFamilyOf } from './columns.ts'
 /** Value of a sort column. Times are milliseconds since the epoch. */
 export type KeyValue = string | number | boolean | null
 
-export interface SortedBy {
+export interface SortProperty {
   /** Property to sort by. Its values must be short enough for a cursor. */
   readonly property: string
   readonly direction: 'asc' | 'desc'
@@ -14,16 +14,16 @@ export interface SortedBy {
 
 type Position = KeyValue | Date
 
-export interface Key extends SortedBy {
+export interface SortKey extends SortProperty {
   readonly column: EntityProperty
   /** False if each row has a value, or if a condition excludes rows without a value. */
   readonly isNullable: boolean
 }
 
 /** Part of a sorted result that one index scan can return. */
-export interface Stretch {
+export interface IndexScanPart {
   readonly where: readonly object[]
-  readonly keys: readonly Key[]
+  readonly keys: readonly SortKey[]
   /** Position of the row before the first row of the part. */
   readonly after?: readonly Position[] | undefined
 }
@@ -49,16 +49,16 @@ export function propertyOf<T extends object>(
  * Returns the sort columns up to the first unique combination. Further columns are omitted, because MySQL cannot use a
  * unique index to sort by them.
  */
-export function keysOf<T extends object>(
+export function sortKeysOf<T extends object>(
   em: SqlEntityManager,
   entity: EntityName<T>,
-  orderBy: readonly SortedBy[],
-): readonly Key[] {
+  orderBy: readonly SortProperty[],
+): readonly SortKey[] {
   const { primaryKeys, uniques } = em.getMetadata().get<T>(entity)
   const unique = uniques.map(({ properties }) => [properties ?? []].flat().map(String))
   const direction = orderBy.at(-1)?.direction ?? 'asc'
   const ties = primaryKeys.map((property) => ({ property: String(property), direction }))
-  const keys = new Map<string, Key>()
+  const keys = new Map<string, SortKey>()
   for (const rule of [...orderBy, ...ties]) {
     const column = propertyOf(em, entity, rule.property)
     if (ties.every(({ property }) => keys.has(property))) break
@@ -75,7 +75,11 @@ export function keysOf<T extends object>(
  *
  * @throws PlinthError `PLINTH_DATABASE_POSITION` if it does not match the columns
  */
-export function positionOf(entity: string, keys: readonly Key[], after: readonly KeyValue[]): readonly Position[] {
+export function parseCursorPosition(
+  entity: string,
+  keys: readonly SortKey[],
+  after: readonly KeyValue[],
+): readonly Position[] {
   const reject = (reason: string): never => {
     throw databaseError('PLINTH_DATABASE_POSITION', { entity, reason })
   }
@@ -87,7 +91,7 @@ export function positionOf(entity: string, keys: readonly Key[], after: readonly
   })
 }
 
-export function cursorPositionOf(row: object, keys: readonly Key[]): readonly KeyValue[] {
+export function cursorPositionOf(row: object, keys: readonly SortKey[]): readonly KeyValue[] {
   return keys.map(({ property }) => {
     const value: Position | undefined = Object(row)[property]
     return value instanceof Date ? value.getTime() : (value ?? null)
@@ -98,7 +102,7 @@ export function cursorPositionOf(row: object, keys: readonly Key[]): readonly Ke
  * Splits a sorted result into parts that one index scan can return. Rows with null in the first column are a separate
  * part, because databases sort null differently, and an index scan from a value does not include null.
  */
-export function splitIntoIndexScans(whole: Stretch): readonly Stretch[] {
+export function splitIntoIndexScans(whole: IndexScanPart): readonly IndexScanPart[] {
   const { where, keys, after } = whole
   const [key, ...later] = keys
   if (key?.isNullable !== true) return [whole]
@@ -110,7 +114,7 @@ export function splitIntoIndexScans(whole: Stretch): readonly Stretch[] {
     keys: later,
     after: isAtNull ? after.slice(1) : undefined,
   })
-  const withValue: Stretch = {
+  const withValue: IndexScanPart = {
     where: [...where, { [key.property]: { $ne: null } }],
     keys: [{ ...key, isNullable: false }, ...later],
     after: isAtValue ? after : undefined,
@@ -119,16 +123,16 @@ export function splitIntoIndexScans(whole: Stretch): readonly Stretch[] {
   return isAtNull ? without : [withValue, ...without]
 }
 
-export const orderOf = <T>(em: SqlEntityManager, { keys }: Stretch) =>
+export const orderByOf = <T>(em: SqlEntityManager, { keys }: IndexScanPart) =>
   keys.map((key) => ({ [key.property]: directionOf(em, key) })) as QueryOrderMap<T>[]
 
 /** Sorts null before all other values. Only PostgreSQL treats null as the largest value. */
-function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
+function directionOf(em: SqlEntityManager, { direction, isNullable }: SortKey): string {
   if (!isNullable || dialectFamilyOf(em.getPlatform()) !== 'postgresql') return direction
   return direction === 'asc' ? 'asc nulls first' : 'desc nulls last'
 }
 
-export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
+export function conditionOf(em: SqlEntityManager, { where, keys, after }: IndexScanPart): object {
   const [key] = keys
   const [start] = after ?? []
   if (after === undefined || key === undefined || start === undefined) return { $and: where }
@@ -142,11 +146,11 @@ export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretc
  * Returns true if `(a, b) > (?, ?)` can express the position. It is false on MySQL, which would read the whole index
  * for such a condition.
  */
-const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
+const isOneSeek = (em: SqlEntityManager, keys: readonly SortKey[]) =>
   dialectFamilyOf(em.getPlatform()) !== 'mysql' &&
   keys.every(({ direction, isNullable }) => direction === keys[0]?.direction && !isNullable)
 
-function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly Position[]): object {
+function rowBehind(em: SqlEntityManager, keys: readonly SortKey[], values: readonly Position[]): object {
   const platform = em.getPlatform()
   const names = keys.map(({ column }) => platform.quoteIdentifier(String(column.fieldNames[0])))
   const operator = keys[0]?.direction === 'desc' ? '<' : '>'
@@ -160,12 +164,12 @@ function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly 
  * Returns a simple condition at which databases start their index scan. With the exact condition of `stepsBehind`
  * alone, they would read the whole index.
  */
-function bound({ property, direction }: Key, value: Position): object {
+function bound({ property, direction }: SortKey, value: Position): object {
   return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
 }
 
 /** Returns `a > ? or (a = ? and (b > ? or ...))`. Null comes before all values. */
-function stepsBehind(keys: readonly Key[], values: readonly Position[]): object {
+function stepsBehind(keys: readonly SortKey[], values: readonly Position[]): object {
   const [key, ...laterKeys] = keys
   const [value, ...laterValues] = values
   if (key === undefined || value === undefined) return {}

@@ -2,7 +2,7 @@ import type { LocalizedText, PersonalDataSubject, PersonalTable } from '@plinth/
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 import { updateRows } from './insert-rows.ts'
-import { type OldRows, purgeOldRows } from './purge.ts'
+import { type ExpiredRows, purgeOldRows } from './purge.ts'
 import {
   type Column,
   columnOf,
@@ -48,7 +48,7 @@ export function rowsOfUser(alias: string, owner: RowOwner, userId: number, depth
   if ('user' in owner) return rowsOfUser(alias, owner.user, userId)
   const linked = `owner_${depth}`
   const { sql, parameters } = rowsOfUser(linked, owner.owner, userId, depth + 1)
-  return { sql: rowsThrough(alias, owner, linked, sql), parameters }
+  return { sql: rowsThroughSql(alias, owner, linked, sql), parameters }
 }
 
 /**
@@ -57,7 +57,7 @@ export function rowsOfUser(alias: string, owner: RowOwner, userId: number, depth
  * @param linked name of the other table in `sql`
  * @param sql condition for the row of the other table
  */
-export const rowsThrough = (
+export const rowsThroughSql = (
   alias: string,
   { column, through, key }: Extract<RowOwner, { readonly through: string }>,
   linked: string,
@@ -84,10 +84,10 @@ export interface PersonalCondition {
 
 interface Removed {
   readonly erasure: 'removed'
-  /** See the same member of `OldRows`. */
-  readonly dependents?: OldRows['dependents']
-  /** See the same member of `OldRows`. */
-  readonly tally?: OldRows['tally']
+  /** See the same member of `ExpiredRows`. */
+  readonly dependents?: ExpiredRows['dependents']
+  /** See the same member of `ExpiredRows`. */
+  readonly tally?: ExpiredRows['tally']
 }
 
 interface Anonymised<E extends Entity> {
@@ -194,7 +194,7 @@ export function personalTable<E extends Entity>(db: Database, entity: E, rows: P
 }
 
 /** @throws the reason of the signal if it aborts */
-export async function removeRows(db: Database, rows: OldRows, signal: AbortSignal): Promise<number> {
+export async function removeRows(db: Database, rows: ExpiredRows, signal: AbortSignal): Promise<number> {
   let removed = 0
   for (;;) {
     const step = await purgeOldRows(db, rows, { signal })

@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 
-export interface OldRows {
+export interface ExpiredRows {
   /** Table name in snake_case. Its primary key must be `id`. */
   readonly table: string
   /** Condition on one column. An index must support it. While the purge runs, no further row may start to match. */
@@ -74,7 +74,7 @@ const defaultBudgetMs = 600_000
  * @returns rows removed from `table`
  * @throws the errors of `Database.execute`; earlier steps stay committed
  */
-export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOptions): Promise<number> {
+export async function purgeOldRows(db: Database, old: ExpiredRows, options: PurgeOptions): Promise<number> {
   const { table, where, parameters, orderBy, dependents = [], tally } = old
   const pace = db.dialect === 'sqlite' ? paces.sqlite : paces.server
   const end = performance.now() + (options.budgetMs ?? defaultBudgetMs)
@@ -112,7 +112,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
 /** Counts the rows of a step by group, and locks them until the step ends. */
 async function groupsOf(
   db: Database,
-  { table, where, orderBy }: OldRows,
+  { table, where, orderBy }: ExpiredRows,
   columns: readonly string[],
   bound: readonly Parameter[],
 ): Promise<readonly RemovedRows[]> {

@@ -1,7 +1,7 @@
 import { type EntitySchemaWithMeta, types, UnderscoreNamingStrategy } from '@mikro-orm/core'
 import type { InferKyselyTable } from '@mikro-orm/sql'
 import type { Insertable, Selectable, Updateable } from 'kysely'
-import { type ColumnKind, kindOf } from './columns.ts'
+import { type ColumnKind, columnKindOf } from './columns.ts'
 
 /** An entity that MikroORM's `defineEntity` has created. */
 export type Entity = EntitySchemaWithMeta
@@ -51,7 +51,7 @@ export function tableOf(entity: Entity): Table {
   const known = tables.get(entity)
   if (known !== undefined) return known
   const columns = Object.entries(entity.properties).map(([property, options]): Column => {
-    const kind = kindOf(options.type)
+    const kind = columnKindOf(options.type)
     if (kind === undefined) throw new TypeError(`${entity.tableName}: ${property} is not a property of \`column\`.`)
     const { fieldName = naming.propertyToColumnName(property), nullable = false, primary = false, type } = options
     return {

@@ -15,7 +15,7 @@ export class SqlValue<T> {
 }
 
 /** Returns a value for `updateRows` that adds to the stored number. */
-export const plus = (by: number): SqlValue<number> => new SqlValue((column) => `${column} + ?`, [by])
+export const incrementBy = (by: number): SqlValue<number> => new SqlValue((column) => `${column} + ?`, [by])
 
 /** Returns an SQL expression as a value, for example the time of the database. */
 export const sqlValue = <T>(term: { readonly sql: string; readonly parameters: readonly Parameter[] }): SqlValue<T> =>
@@ -69,7 +69,7 @@ export function appendRow(parameters: Parameter[], { columns }: Table, row: Read
  * @throws TypeError for a column that was not selected, or for null in a required column
  * @throws RangeError for an integer outside 2^53 - 1
  */
-export function valueFrom({ name, kind, isNullable }: Column, value: unknown): unknown {
+export function fromDriverValue({ name, kind, isNullable }: Column, value: unknown): unknown {
   if (value === null && isNullable) return null
   if (value == null) throw new TypeError(`${name} is ${value === null ? 'null' : 'not selected'}.`)
   switch (kind) {

@@ -1,7 +1,7 @@
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 import { type Column, columnOf, type Entity, type RowOf, type Table, tableOf } from './row-table.ts'
-import { valueFrom } from './row-values.ts'
+import { fromDriverValue } from './row-values.ts'
 
 /**
  * Returns true if a capped count must sort the rows. Without an order, PostgreSQL may scan the whole table. With an
@@ -12,7 +12,7 @@ export const mustSortCappedCount = (dialect: string) => dialect === 'postgresql'
 /** Default limit of counts. Users do not need larger exact numbers. */
 export const maxCounted = 10_000
 
-export interface WantedRows {
+export interface CountedRowsQuery {
   /** Name of the table in snake_case. */
   readonly table: string
   /** SQL condition with a `?` for each parameter. */
@@ -35,7 +35,7 @@ export interface RowCount {
  * @param most at least 1
  * @throws the errors of `Database.query`
  */
-export async function countRows(db: Database, rows: WantedRows, most = maxCounted): Promise<RowCount> {
+export async function countRows(db: Database, rows: CountedRowsQuery, most = maxCounted): Promise<RowCount> {
   const { table, where, parameters, orderBy } = rows
   const order = mustSortCappedCount(db.dialect) ? ` order by ${orderBy}` : ''
   const [row] = await db.query<{ total: unknown }>(
@@ -110,7 +110,7 @@ export class Selection<Row extends object> {
   read(row: object): Row {
     const values = row as Readonly<Record<string, unknown>>
     const read: Record<string, unknown> = {}
-    for (const column of this.columns) read[column.property] = valueFrom(column, values[column.name])
+    for (const column of this.columns) read[column.property] = fromDriverValue(column, values[column.name])
     return read as Row
   }
 

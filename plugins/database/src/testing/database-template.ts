@@ -16,7 +16,7 @@ import { CompiledQuery, type Kysely } from 'kysely'
 import type { ServerSettings } from '../connections/connection-failure.ts'
 import { changeSetsOf } from '../migrations/index.ts'
 import { openOrm } from '../open-orm.ts'
-import { IdSource, type IdTables } from '../rows/id-source.ts'
+import { IdSource, type IdSourceTables } from '../rows/id-source.ts'
 import { serverSettings } from './test-database.ts'
 
 /**
@@ -81,7 +81,7 @@ async function connected(settings: ServerSettings, work: (db: Kysely<unknown>) =
 
 async function migrate(db: Kysely<unknown>, dialect: Dialect, plugins: readonly PluginChangeSets[]): Promise<void> {
   const clock = manualClock(migratedAt)
-  const ids = new IdSource(() => db.withTables<IdTables>(), clock, randomUUID())
+  const ids = new IdSource(() => db.withTables<IdSourceTables>(), clock, randomUUID())
   await new Migrator({ db, dialect, plugins, clock, newId: () => ids.next(), beforeData: () => ids.claim() }).migrate()
   await ids.release()
 }

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { freePort, skipWithoutServer, until } from '@plinth/kernel/testing'
 import { dialectsUnderTest } from './test-database.ts'
 
-export interface OwnServer {
+export interface StartedServer {
   readonly port: number
   /** Ends the process and removes its files. */
   drop(): Promise<void>
@@ -49,7 +49,7 @@ interface ServerProcess {
 }
 
 /** Starts a server and waits until it accepts connections. */
-async function run({ program, words, directory, account, port }: ServerProcess): Promise<OwnServer> {
+async function run({ program, words, directory, account, port }: ServerProcess): Promise<StartedServer> {
   const child: ChildProcess = spawn(program, words, spawnOptions(directory, account))
   let output = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -103,7 +103,7 @@ export interface PgbouncerOptions {
 }
 
 /** Starts a pgbouncer in front of the local PostgreSQL server, for all databases. */
-export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnServer> {
+export async function startPgbouncer(options: PgbouncerOptions = {}): Promise<StartedServer> {
   const { serverPort = 5432, poolMode = 'transaction', poolSize = 8 } = options
   if (pgbouncer === undefined) throw new Error('no pgbouncer program')
   const account = accountOf('postgres')
@@ -147,7 +147,7 @@ function postgresPrograms(): string | undefined {
 const programs = postgresPrograms()
 
 /** Reason to skip tests that start their own PostgreSQL server; `false` if they can run. */
-export const skipOwnPostgres: false | string =
+export const skipWithoutPostgresPrograms: false | string =
   programs === undefined ? 'no postgresql programs below /usr/lib/postgresql' : false
 
 /**
@@ -155,8 +155,8 @@ export const skipOwnPostgres: false | string =
  *
  * @param settings names and values as in `postgresql.conf`
  */
-export async function ownPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<OwnServer> {
-  if (programs === undefined) throw new Error(String(skipOwnPostgres))
+export async function startPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<StartedServer> {
+  if (programs === undefined) throw new Error(String(skipWithoutPostgresPrograms))
   const account = accountOf('postgres')
   const directory = serverDirectory('postgresql', account)
   const data = join(directory, 'data')
@@ -176,7 +176,7 @@ export async function ownPostgres(settings: Readonly<Record<string, string | num
 const [mariadbd, installMariadb] = [findProgram('mariadbd'), findProgram('mariadb-install-db')]
 
 /** Reason to skip tests that start their own MariaDB server; `false` if they can run. */
-export const skipOwnMariadb: false | string =
+export const skipWithoutMariadbPrograms: false | string =
   mariadbd === undefined || installMariadb === undefined ? 'no mariadbd program' : false
 
 /**
@@ -184,8 +184,8 @@ export const skipOwnMariadb: false | string =
  *
  * @param settings names and values as on the command line
  */
-export async function ownMariadb(settings: Readonly<Record<string, string | number>> = {}): Promise<OwnServer> {
-  if (mariadbd === undefined || installMariadb === undefined) throw new Error(String(skipOwnMariadb))
+export async function startMariadb(settings: Readonly<Record<string, string | number>> = {}): Promise<StartedServer> {
+  if (mariadbd === undefined || installMariadb === undefined) throw new Error(String(skipWithoutMariadbPrograms))
   const account = accountOf('mysql')
   const directory = serverDirectory('mariadb', account)
   const data = `--datadir=${join(directory, 'data')}`

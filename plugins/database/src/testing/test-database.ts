@@ -68,7 +68,7 @@ export function serverSettings(config: Readonly<Record<string, JsonValue>>): Ser
 }
 
 /** Runs statements on a server, outside the databases of tests. */
-export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {
+export async function runOnServer(server: TestServer, ...statements: string[]): Promise<void> {
   await runOnServerAs(server, servers[server].username, statements)
 }
 
@@ -155,7 +155,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
   const name = `plinth_test_${randomBytes(6).toString('hex')}`
   await administer(dialect, servers[dialect].username, (administration) => makeDatabase(dialect, name, administration))
   const drop = async () => {
-    await onServer(dialect, `drop database ${servers[dialect].drop(name)}`)
+    await runOnServer(dialect, `drop database ${servers[dialect].drop(name)}`)
     removeDirectory()
   }
   return { dialect, config: configOn(dialect, name), directory, drop }
@@ -207,7 +207,7 @@ const hostClocks = new WeakSet<Clock>()
  * Marks a clock so that a test database does not follow it. Then a server uses its real time, and SQLite its stored
  * time. Without the mark, the database follows the injected clock of the test.
  */
-export function hostClock<C extends Clock>(clock: C): C {
+export function keepHostTime<C extends Clock>(clock: C): C {
   hostClocks.add(clock)
   return clock
 }
@@ -218,13 +218,13 @@ export interface ShiftedClock extends Clock {
 }
 
 /** @param shiftMs milliseconds by which the wall clock is ahead; negative if it is behind */
-export function shiftedHost(shiftMs = 0): ShiftedClock {
+export function createShiftedClock(shiftMs = 0): ShiftedClock {
   const clock = { ...systemClock, shiftMs, now: () => systemClock.now() + clock.shiftMs }
-  return hostClock(clock)
+  return keepHostTime(clock)
 }
 
 /** Returns a plugin that makes the time of the database follow a clock. */
-export const followsClock = (clock: Clock): Plugin =>
+export const createFollowedClockPlugin = (clock: Clock): Plugin =>
   definePlugin({
     id: 'followed-clock',
     version: '1.0.0',
@@ -235,5 +235,5 @@ export const followsClock = (clock: Clock): Plugin =>
 
 addTestPlugins(({ plugins }, { clock = systemClock }) => {
   const isOwnTime = clock === systemClock || hostClocks.has(clock)
-  return isOwnTime || !plugins.some(({ id }) => id === 'database') ? [] : [followsClock(clock)]
+  return isOwnTime || !plugins.some(({ id }) => id === 'database') ? [] : [createFollowedClockPlugin(clock)]
 })

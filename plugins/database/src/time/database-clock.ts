@@ -130,7 +130,7 @@ export interface FollowedClock {
   now(): number
 }
 
-/** Provided only in tests, by `followsClock` of `@plinth/database/testing`. */
+/** Provided only in tests, by `createFollowedClockPlugin` of `@plinth/database/testing`. */
 export const followedClock = service<FollowedClock>('database.followed-clock')
 
 export class FollowingClock implements DatabaseClock {

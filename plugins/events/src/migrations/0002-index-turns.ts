@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-export const indexTurns = defineChangeSet({
+export const indexEventOrder = defineChangeSet({
   id: '0002-index-turns',
   up: ({ schema }) => [
     schema.createIndex('outbox_event_status_next_at_id_index').on('outbox_event').columns(['status', 'next_at', 'id']),

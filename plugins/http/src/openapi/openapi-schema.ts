@@ -33,7 +33,7 @@ export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[])
 }
 
 /** Returns the titles for the API description: `title` is in English, `x-title` in all languages. */
-export const titleMembers = (title: FieldTitle | undefined) =>
+export const titleProperties = (title: FieldTitle | undefined) =>
   title === undefined ? {} : { ...(title['en'] === undefined ? {} : { title: title['en'] }), 'x-title': title }
 
 type Json = Record<string, unknown>
@@ -87,7 +87,7 @@ export class SchemaWriter {
     const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
     // Converts a member. A title in its schema has priority over the general title for its name.
     const member = (name: string, node: unknown) => {
-      const title = titleMembers(titleOf(name))
+      const title = titleProperties(titleOf(name))
       if (!isJson(node)) return title
       return { ...('title' in node ? {} : title), ...this.#convert(node, use, titleOf, names) }
     }

@@ -6,7 +6,7 @@ import type { RouteInfo } from '../routes/declaration.ts'
 import type { RegisteredRoute, RouteRegistry } from '../routes/route-registry.ts'
 import { rejectUndeclaredMembers } from '../schemas/input-schema.ts'
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
-import { type FieldTitle, fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
+import { type FieldTitle, fieldTitles, SchemaWriter, titleProperties } from './openapi-schema.ts'
 import { type OperationReasons, reasonsByRoute, reasonsOf } from './operation-reasons.ts'
 
 const jsonType = envelopeType.replace(/;.*/, '')
@@ -250,7 +250,7 @@ function describedApart({ description, ...schema }: Schema): Pick<DescribedParam
 
 function pathParameters(path: string, declared: Members, { titleOf }: Writer): DescribedParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
-    const schema = declared.get(name)?.schema ?? { ...titleMembers(titleOf(name)), type: 'string' }
+    const schema = declared.get(name)?.schema ?? { ...titleProperties(titleOf(name)), type: 'string' }
     return { name, in: 'path', required: true, ...describedApart(schema) }
   })
 }
@@ -270,7 +270,7 @@ function headerParameters(
     in: 'header',
     required: false,
     description,
-    schema: { ...titleMembers(titleOf(name)), ...schema },
+    schema: { ...titleProperties(titleOf(name)), ...schema },
   }))
 }
 

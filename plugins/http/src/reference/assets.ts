@@ -1,4 +1,4 @@
-export const style = `
+export const referenceCss = `
 :root {
   color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
   --text: light-dark(#1b1f24, #e4e7eb); --page: light-dark(#fff, #15181c); --soft: light-dark(#f1f3f5, #22272d);
@@ -34,7 +34,7 @@ button { margin: .75rem 0; padding: .5rem 1rem; font: inherit; color: var(--page
 /**
  * Browser script of the reference: search, loading of details, test calls. Without it, each operation still has a page.
  */
-export const script = `
+export const referenceScript = `
 const root = new URL('.', document.querySelector('script[src]').src)
 const failed = document.body.dataset.failed
 

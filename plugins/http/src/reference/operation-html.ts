@@ -15,7 +15,7 @@ export const operationsOf = ({ paths }: ApiDocument): ListedOperation[] =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
 
-export const headHtml = ({ path, method, operation }: ListedOperation, { text }: PageTexts): string =>
+export const operationHeadHtml = ({ path, method, operation }: ListedOperation, { text }: PageTexts): string =>
   `<span class="method">${method}</span> <code>${htmlText(path).replaceAll('/', '/<wbr>')}</code> ` +
   `<span lang="en">${htmlText(operation.summary)}</span>` +
   `${operation.deprecated === true ? ` <strong>${text('deprecated')}</strong>` : ''}`

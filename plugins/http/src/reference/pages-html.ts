@@ -1,7 +1,7 @@
 import type { ApiDocument } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
 import { type PageTexts, textWithCodeToHtml } from '../texts.ts'
-import { headHtml, type ListedOperation, operationHtml, operationsOf } from './operation-html.ts'
+import { type ListedOperation, operationHeadHtml, operationHtml, operationsOf } from './operation-html.ts'
 import { schemaHtml } from './schema-html.ts'
 
 const languages = { en: 'English', 'zh-CN': '中文' }
@@ -33,7 +33,7 @@ const tokenHtml = ({ text }: PageTexts) =>
 const rowHtml = (listed: ListedOperation, texts: PageTexts) => {
   const { text, link } = texts
   const address = link(`operations/${encodeURIComponent(listed.operation.operationId)}`)
-  return `<details><summary>${headHtml(listed, texts)}</summary><p><a href="${address}">${text('open')}</a></p></details>`
+  return `<details><summary>${operationHeadHtml(listed, texts)}</summary><p><a href="${address}">${text('open')}</a></p></details>`
 }
 
 /** Returns all operations by tag. The browser loads details when the user opens them. */
@@ -62,7 +62,7 @@ export function startPage(document: ApiDocument, texts: PageTexts): string {
 export function operationPage(document: ApiDocument, texts: PageTexts, id: string, server: string): string | undefined {
   const listed = operationsOf(document).find(({ operation }) => operation.operationId === id)
   if (listed === undefined) return undefined
-  const content = `${tokenHtml(texts)}<h2 class="head">${headHtml(listed, texts)}</h2>${operationHtml(listed, server, texts)}`
+  const content = `${tokenHtml(texts)}<h2 class="head">${operationHeadHtml(listed, texts)}</h2>${operationHtml(listed, server, texts)}`
   return page(document, texts, '../', listed.operation.summary, content)
 }
 

@@ -8,10 +8,10 @@ import { publishedApi } from '../openapi/published.ts'
 import type { RegisteredFastifyPlugin } from '../routes/route-registry.ts'
 import type { Translate } from '../texts.ts'
 import { type PageTexts, pageTexts } from '../texts.ts'
-import { script, style } from './assets.ts'
+import { referenceCss, referenceScript } from './assets.ts'
 import { operationPage, schemaPage, startPage } from './pages-html.ts'
 
-export interface Description {
+export interface ReferenceContent {
   readonly document: ApiDocument
   readonly site: Pick<Site, 'title' | 'url'>
   readonly contextPath: string
@@ -23,11 +23,11 @@ const docsPath = '/docs'
 
 /** Creates the document again when the title or address of the site has changed. */
 class PublishedDocument {
-  readonly #description: Description
+  readonly #description: ReferenceContent
   #version: string | undefined
   #document: ApiDocument | undefined
 
-  constructor(description: Description) {
+  constructor(description: ReferenceContent) {
     this.#description = description
   }
 
@@ -70,7 +70,7 @@ const calledAt = ({
   `${isHttps ? 'https' : 'http'}://${calledHost}${contextPath}`
 
 /** Returns the routes of the API reference: HTML pages and the OpenAPI document. */
-export const reference = (description: Description): RegisteredFastifyPlugin => ({
+export const reference = (description: ReferenceContent): RegisteredFastifyPlugin => ({
   plugin: 'http',
   access: 'public',
   annotations: [],
@@ -96,8 +96,8 @@ export const reference = (description: Description): RegisteredFastifyPlugin => 
     // The target is relative, because a proxy may serve the product under a path.
     docs.get(docsPath, async (_, reply) => reply.redirect('docs/'))
     const files = {
-      'reference.css': ['text/css; charset=utf-8', Buffer.from(style)],
-      'reference.js': ['text/javascript; charset=utf-8', Buffer.from(script)],
+      'reference.css': ['text/css; charset=utf-8', Buffer.from(referenceCss)],
+      'reference.js': ['text/javascript; charset=utf-8', Buffer.from(referenceScript)],
     } as const
     for (const [name, [type, body]] of Object.entries(files)) {
       docs.get(`${docsPath}/${name}`, async (request, reply) => sendTagged(request, reply, type, body))

@@ -11,9 +11,9 @@ import type {
 } from 'fastify'
 import { provideRawBody } from '../caller/message-checks.ts'
 import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
-import { noSniff, success, successCode, successSchema } from '../envelope.ts'
+import { noSniff, successCode, successEnvelope, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
-import { type Description, reference } from '../reference/routes.ts'
+import { type ReferenceContent, reference } from '../reference/routes.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runGuardsInOrder } from './guards.ts'
 import { checkedSuccessEnvelope } from './response-check.ts'
@@ -41,7 +41,7 @@ export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry,
             checkedSuccessEnvelope(data, reply, { ...registered.info, schema: response }),
           )
         }
-        return isThenable(result) ? new EnvelopeLater(result) : success(result)
+        return isThenable(result) ? new EnvelopeLater(result) : successEnvelope(result)
       },
     })
   }
@@ -60,7 +60,7 @@ class EnvelopeLater {
 
   // biome-ignore lint/suspicious/noThenProperty: Fastify calls `then`
   then(resolve: (envelope: unknown) => void, reject: (error: unknown) => void): void {
-    this.#data.then((data) => resolve(success(data)), reject)
+    this.#data.then((data) => resolve(successEnvelope(data)), reject)
   }
 }
 
@@ -208,7 +208,7 @@ const transportSecurity = { name: 'strict-transport-security', value: 'max-age=3
 export async function addPages(
   app: FastifyInstance,
   registry: RouteRegistry,
-  description: Description | undefined,
+  description: ReferenceContent | undefined,
 ): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })

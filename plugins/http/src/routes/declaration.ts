@@ -236,7 +236,7 @@ export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
  * Limit for exports and batch operations, which read or change many rows (document 1 of the specification, "Usage
  * rules" 6).
  */
-export const bulkLimited = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
+export const bulkRateLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
-/** Limit for previews. It is higher than `bulkLimited`, because a preview changes nothing. */
-export const previewLimited = rateLimited({ maxAttempts: 30, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
+/** Limit for previews. It is higher than `bulkRateLimit`, because a preview changes nothing. */
+export const previewRateLimit = rateLimited({ maxAttempts: 30, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })

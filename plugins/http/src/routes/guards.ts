@@ -16,7 +16,7 @@ export interface Viewer {
  *
  * @param operator user name or user id
  */
-export function visibleOperator<T extends string | number>(
+export function operatorVisibleTo<T extends string | number>(
   request: { readonly principal?: Viewer | undefined },
   operator: T | null | undefined,
 ): T | null {
@@ -61,7 +61,7 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
 const stages = ['gate', 'access', 'signature', 'quota'] as const
 
 /** Returns guards and wrappers in the order in which a request passes them. */
-export function stepsOf(
+export function guardsAndWrappersOf(
   route: RouteInfo,
   { guards, wrappers }: { readonly guards: readonly RouteGuard[]; readonly wrappers: readonly RouteWrapper[] },
 ): readonly RouteGuardOrWrapper[] {

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { BusinessError } from '@plinth/kernel'
 import type { FastifyReply } from 'fastify'
 import type { TSchema } from 'typebox'
-import { success, successCode } from '../envelope.ts'
+import { successCode, successEnvelope } from '../envelope.ts'
 import type { RouteInfo } from './declaration.ts'
 
 interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
@@ -21,7 +21,7 @@ export function checkedSuccessEnvelope(
   reply: FastifyReply,
   route: CheckedRoute,
 ): Record<string, unknown> {
-  const envelope = success(data)
+  const envelope = successEnvelope(data)
   const text = JSON.stringify(envelope, (_, value) => (typeof value === 'bigint' ? Number(value) : value))
   const given: { readonly data: unknown } = JSON.parse(text)
   const sent = serialized(envelope, reply)
@@ -73,8 +73,8 @@ function brokenRules(schema: TSchema, data: unknown): readonly { readonly member
 }
 
 /** Returns the payload as the caller receives it, without members that the schema does not declare. */
-export function sentData(data: unknown, reply: FastifyReply): unknown {
-  return sentEnvelope(success(data), reply).data
+export function serializedDataOf(data: unknown, reply: FastifyReply): unknown {
+  return sentEnvelope(successEnvelope(data), reply).data
 }
 
 function sentEnvelope(envelope: Record<string, unknown>, reply: FastifyReply): { readonly data?: unknown } {

@@ -5,7 +5,7 @@ import Negotiator from 'negotiator'
 import { envelopeType, failureText, noSniff, transportFailure } from '../envelope.ts'
 import { htmlText } from '../pages/browser-page.ts'
 import { METHODS } from '../server/door-server.ts'
-import { ownText, type Translate } from '../texts.ts'
+import { englishText, type Translate } from '../texts.ts'
 
 const style =
   ':root{color-scheme:light dark;font:1rem/1.6 system-ui,sans-serif}main{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}h1{font-size:1.5rem}'
@@ -26,7 +26,7 @@ const pagePolicy = [
  */
 function notFoundPage(translate: Translate, locale: string, home: string): string {
   const text = (name: string) =>
-    htmlText(translate(locale, `messages.http.${name}`, {}, ownText(`messages.http.${name}`)))
+    htmlText(translate(locale, `messages.http.${name}`, {}, englishText(`messages.http.${name}`)))
   const title = text('route-unknown')
   return `<!doctype html>
 <html lang="${htmlText(locale)}">

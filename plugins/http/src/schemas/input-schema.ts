@@ -39,7 +39,7 @@ const neverEffective: Readonly<Record<string, readonly string[]>> = {
  *
  * @example query: ignoring(Type.Object({ kind }), ['userId'])
  */
-export const ignoring = <S extends TSchema>(schema: S, names: readonly string[]): S => ({
+export const ignoreMembers = <S extends TSchema>(schema: S, names: readonly string[]): S => ({
   ...schema,
   'x-ignored': names,
 })

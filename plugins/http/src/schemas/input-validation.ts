@@ -3,7 +3,7 @@ import { nearestName } from '@plinth/kernel'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import { ignoredNames, rejectUndeclaredMembers, rejectUnsafeNumbers } from './input-schema.ts'
-import { isWorded } from './schema-builders.ts'
+import { isNonBlankLine } from './schema-builders.ts'
 
 interface Fault {
   /**
@@ -113,7 +113,7 @@ function createAjv(options: Options) {
   // These keywords are only for the API description.
   ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-range', 'x-ignored'])
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
-  ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isWorded(text) })
+  ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isNonBlankLine(text) })
   require('ajv-formats')(ajv)
   return ajv
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { errorCodeOf, omitUndefined } from '@plinth/kernel'
 import type { TArray, TOptional, TSchema, TString } from 'typebox'
-import type { ListKey, ListOrder, ListPage, ListQuery, ListRows, ListTimeRange, ListWindow } from '../contract.ts'
+import type { ListKey, ListOrder, ListPage, ListQuery, ListQueryWindow, ListRows, ListTimeRange } from '../contract.ts'
 import { InvalidInput } from './input-validation.ts'
 import { Type } from './schema-builders.ts'
 
@@ -222,7 +222,7 @@ export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
 export async function listResponse<T>(
   query: ListQuery,
   orderBy: ListOrder,
-  find: (window: ListWindow) => Promise<ListRows<T>>,
+  find: (window: ListQueryWindow) => Promise<ListRows<T>>,
   range?: RangeQuery,
 ): Promise<Omit<ListPage<T>, 'items'> & { items: T[] }> {
   const { page, size, cursor } = query

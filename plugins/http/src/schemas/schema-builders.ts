@@ -74,7 +74,7 @@ export const line = (maxLength: number, options: { readonly minLength?: number; 
 /** Maximum length of the reason for an action, in characters. */
 export const maxReasonLength = 200
 /** Returns true for a single line that is not blank. */
-export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
+export const isNonBlankLine = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
 /** Schema of the reason for an action. The header `X-Reason` follows the same rule. */
 export const reason = (description: string) =>
   Type.String({
@@ -97,18 +97,18 @@ export const currentVersion = Type.Integer({
 })
 export const versionQuery = Type.Object({ version: Type.Optional(version) })
 
-export const affected = Type.Object({ affected: count })
+export const affectedCount = Type.Object({ affected: count })
 export const nothing = Type.Null()
 
-/** Template variable in the response of a live preview; see `SampleUse` of `@plinth/admin`. */
-export const sampleUse = Type.Object({
+/** Template variable in the response of a live preview; see `PreviewVariable` of `@plinth/admin`. */
+export const previewVariable = Type.Object({
   name: Type.String({ description: 'Name of the variable, in dotted form: `user.name` is a member of `user`.' }),
   usedIn: Type.Array(text, { description: 'Members of the request that use the variable.' }),
   needed: Type.Boolean({ description: 'False if the variable is optional.' }),
   given: Type.Boolean({ description: 'True if the request contains a value for the variable.' }),
 })
 
-/** A value, and how a page shows it. `described` of `@plinth/admin` creates the column. */
+/** A value, and how a page shows it. `withDescription` of `@plinth/admin` creates the column. */
 export const describedValue = Type.Object({
   value: Type.Union([text, Type.Array(text)]),
   name: Type.Union([text, Type.Null()], { description: 'Text that is shown instead of the value.' }),
@@ -119,5 +119,5 @@ export const describedValue = Type.Object({
   }),
 })
 
-export const described = <T extends TSchema>(schema: T, description: string): T =>
+export const withDescription = <T extends TSchema>(schema: T, description: string): T =>
   Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T, { description })

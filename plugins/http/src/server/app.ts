@@ -28,15 +28,15 @@ import { UnmatchedResponses } from '../routes/unmatched.ts'
 import type { Translate } from '../texts.ts'
 import { compressResponses } from './compression.ts'
 import {
-  type ConnectionBounds,
-  DoorServer,
+  type ConnectionLimits,
+  GracefulServer,
   limitConnections,
   registerRequest,
   unregisterRequest,
   validateHeaderName,
   validateHeaderValue,
 } from './door-server.ts'
-import { LoadShedder, type OverloadBounds } from './overload.ts'
+import { LoadShedder, type OverloadLimits } from './overload.ts'
 import { RequestLog } from './request-log.ts'
 
 declare module 'fastify' {
@@ -53,10 +53,10 @@ declare module 'fastify' {
 }
 
 /** Settings and functions that the Fastify application uses. */
-export interface AppSettings extends ConnectionBounds {
+export interface AppSettings extends ConnectionLimits {
   readonly bodyLimit: number
   readonly requestTimeoutMs: number
-  readonly overload: OverloadBounds
+  readonly overload: OverloadLimits
   /** Paths that are served even during an overload. */
   readonly alwaysServed: readonly string[]
   readonly isAccessLogged: () => boolean
@@ -107,7 +107,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     requestTimeout: requestTimeoutMs,
     serverFactory(serve, { keepAliveTimeout }) {
       loadShedder ??= createLoadShedder(serve, settings)
-      const server = new DoorServer({
+      const server = new GracefulServer({
         keepAliveTimeout: Number(keepAliveTimeout),
         requestTimeout: requestTimeoutMs,
         connectionsCheckingInterval: Math.min(requestTimeoutMs, maxTimeoutCheckMs),
@@ -219,7 +219,7 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
 }
 
 /** Connects the server with the application. Each request first passes the connection limits and the load shedder. */
-function guardServer(server: DoorServer, serve: Serve, loadShedder: LoadShedder, settings: AppSettings): void {
+function guardServer(server: GracefulServer, serve: Serve, loadShedder: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, translate } = settings
   limitConnections(server, settings)
   server.on('connection', () => loadShedder.connectionCame())

@@ -30,7 +30,7 @@ const maxTicks = 5_000
  * HTTP server that stops without interrupting requests. `close()` of Node.js resets connections that have not been
  * accepted, and closes connections on which a request is just arriving.
  */
-export class DoorServer extends Server {
+export class GracefulServer extends Server {
   #held: Socket[] | undefined
 
   /** Holds new connections back while `closeDoor` runs. */
@@ -71,7 +71,7 @@ export class DoorServer extends Server {
  */
 const maxPending = 16
 
-export interface ConnectionBounds {
+export interface ConnectionLimits {
   /** Maximum number of open connections. Further connections are closed immediately. */
   readonly maxConnections: number
   /** Milliseconds after which a connection is closed if its peer accepts no data. */
@@ -109,7 +109,7 @@ export const hasOpenRequest = (socket: Socket): boolean => (socket[unanswered] ?
  * One timer checks all connections. A timer per connection would be recreated for each request. The limit counts
  * checks, so a suspension of the process closes no connection by mistake.
  */
-export function limitConnections(server: NetServer, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
+export function limitConnections(server: NetServer, { maxConnections, sendTimeoutMs }: ConnectionLimits): void {
   server.maxConnections = maxConnections
   const pauseMs = Math.min(sendTimeoutMs / minChecks, maxPauseMs)
   const open = openConnections(server)

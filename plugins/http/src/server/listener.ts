@@ -5,7 +5,7 @@ import { setImmediate as afterReading, setTimeout as realTime } from 'node:timer
 import { errorCodeOf, hostAndPort, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
-import { type DoorServer, hasOpenRequest, openConnections } from './door-server.ts'
+import { type GracefulServer, hasOpenRequest, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
@@ -61,8 +61,8 @@ export class Listener {
    * Connections without a request are closed after one second. When the signal aborts, all connections are destroyed.
    */
   async close(signal: AbortSignal): Promise<void> {
-    // All applications come from `createApp`, which uses only `DoorServer`.
-    const server = this.#app.server as DoorServer
+    // All applications come from `createApp`, which uses only `GracefulServer`.
+    const server = this.#app.server as GracefulServer
     if (!server.listening) return
     this.#url = undefined
     await realTime(graceMs, undefined, { signal }).catch(() => undefined)

@@ -102,7 +102,7 @@ declare module 'node:http' {
   }
 }
 
-export interface OverloadBounds {
+export interface OverloadLimits {
   /** Maximum number of requests that are handled at the same time. */
   readonly maxRequests: number
   /** Maximum number of requests that wait for a slot. */
@@ -149,7 +149,7 @@ const shortQueue = 1 / 4
  * together. Rejections are also distributed over several ticks. Probes and running requests continue in between.
  */
 export class LoadShedder {
-  readonly #bounds: OverloadBounds
+  readonly #bounds: OverloadLimits
   readonly #clock: Clock
   readonly #log: Logger
   readonly #serve: Serve
@@ -179,7 +179,7 @@ export class LoadShedder {
    * @param reject must be fast, because it takes time from other requests
    */
   constructor(parts: {
-    readonly bounds: OverloadBounds
+    readonly bounds: OverloadLimits
     readonly clock: Clock
     readonly log: Logger
     readonly serve: Serve

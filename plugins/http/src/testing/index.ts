@@ -7,7 +7,7 @@ import { http } from '../contract.ts'
  *
  * @example await server.inject({ url: '/api/v1/admin/shop/orders', headers: { 'x-grants': 'shop:order:view' } })
  */
-export const namedPermissions = definePlugin({
+export const headerPermissionGuard = definePlugin({
   id: 'http.named-permissions',
   version: '1.0.0',
   kernel: '^1.0.0',

@@ -101,7 +101,7 @@ function admit(request: GuardedRequest, access: GuardedAccess, principal: Princi
 }
 
 /** Returns whether the access guard lets a user call a route with this access rule. */
-export const isAdmitted = (principal: Principal, access: Access): boolean =>
+export const hasAccess = (principal: Principal, access: Access): boolean =>
   typeof access === 'string' ||
   (principal.can(access.permission) && (access.scope !== 'all' || principal.dataScope === 'all'))
 

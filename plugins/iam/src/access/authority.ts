@@ -24,7 +24,7 @@ interface Reading {
  * until a change concerns its user or all users. The epoch is only read when a request needs it and the last read is
  * older than `maxEpochAgeMs`, so an idle product sends no queries.
  */
-export class Authority {
+export class PermissionEpoch {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   #changes = 0

@@ -1,6 +1,6 @@
 import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { rowsOfUser, rowsThrough } from '@plinth/database'
+import { rowsOfUser, rowsThroughSql } from '@plinth/database'
 import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
 import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -77,7 +77,7 @@ function condition(
   if ('through' in owner) {
     const linked = `owner_${depth}`
     const { sql, parameters } = condition(linked, owner.owner, reach, depth + 1)
-    return { sql: rowsThrough(alias, owner, linked, sql), parameters }
+    return { sql: rowsThroughSql(alias, owner, linked, sql), parameters }
   }
   if ('type' in owner) {
     return {
@@ -92,7 +92,7 @@ function condition(
 /**
  * Returns a query condition for the users that an actor may access. An actor that is not a user may access all users.
  */
-export const scopeOf = (actor: Actor) => ('principal' in actor ? usersInScope(actor.principal) : {})
+export const accessibleUsersCondition = (actor: Actor) => ('principal' in actor ? usersInScope(actor.principal) : {})
 
 /**
  * Returns the user.
@@ -100,7 +100,7 @@ export const scopeOf = (actor: Actor) => ('principal' in actor ? usersInScope(ac
  * @throws BusinessError "404" `iam.user-unknown` if the user does not exist or the actor may not access it
  */
 export async function userInScope(em: SqlEntityManager, id: number, actor: Actor): Promise<User> {
-  const user = await em.findOne(User, { $and: [{ id }, scopeOf(actor)] })
+  const user = await em.findOne(User, { $and: [{ id }, accessibleUsersCondition(actor)] })
   if (user === null) throw businessError('user-unknown')
   return user
 }

@@ -8,7 +8,7 @@ import {
   pluginTitle,
 } from '@plinth/kernel'
 import { Permission, RolePermission } from '../entities.ts'
-import type { Authority } from './authority.ts'
+import type { PermissionEpoch } from './authority.ts'
 
 interface DeclaredPermission extends PermissionDeclaration {
   readonly plugin: string
@@ -70,7 +70,7 @@ export class PermissionCatalogue {
 export const englishText = (text: LocalizedText) => (typeof text === 'string' ? text : text.en)
 
 /** Finds and removes the permissions of a plugin and their grants to roles, for the removal of the plugin. */
-export function permissionData(db: Database, authority: Authority): PluginDataStore {
+export function permissionData(db: Database, authority: PermissionEpoch): PluginDataStore {
   const codesOf = async (plugin: string) => {
     const rows = await db.fork().find(Permission, { plugin }, { orderBy: { code: 'asc' } })
     return rows.map(({ code }) => code)

@@ -40,7 +40,7 @@ export function resolveGrants(roles: readonly RoleGrant[]): Grants {
  * Returns whether `holder` has everything that `other` grants. Actors may neither grant nor change more than they have
  * themselves.
  */
-export function covers(holder: Grants, other: Grants): boolean {
+export function hasAllGrantsOf(holder: Grants, other: Grants): boolean {
   if (holder.isSuperAdmin) return true
   if (other.isSuperAdmin || width[other.dataScope] > width[holder.dataScope]) return false
   return [...other.permissions].every((permission) => holder.permissions.has(permission))
@@ -50,7 +50,7 @@ export function covers(holder: Grants, other: Grants): boolean {
  * Checks whether an actor may change a user or role. The checks read several rows, so call them under the lock of
  * `Authority`.
  */
-export class UserRules {
+export class UserChangeGuard {
   readonly #roles: RoleGrants
 
   constructor(roles: RoleGrants) {
@@ -107,7 +107,7 @@ export class UserRules {
 }
 
 export function assertHasAllGrantsOf(principal: Principal, grants: Grants): void {
-  if (!covers(principal, grants)) throw businessError('beyond-own-authority')
+  if (!hasAllGrantsOf(principal, grants)) throw businessError('beyond-own-authority')
 }
 
 const keptRoles = 1_000

@@ -2,14 +2,14 @@ import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { countRows, type Database, type RowCount } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { touch } from '../accounts/users.ts'
+import { incrementRowVersion } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { Actor, DataScope } from '../contract.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import type { Authority } from './authority.ts'
+import type { PermissionEpoch } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
-import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
+import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserChangeGuard } from './role-grants.ts'
 
 interface Holders {
   readonly condition: object
@@ -38,14 +38,14 @@ interface RoleContent {
 interface RoleDependencies {
   readonly db: Database
   readonly clock: Clock
-  readonly authority: Authority
+  readonly authority: PermissionEpoch
   readonly grants: RoleGrants
-  readonly rules: UserRules
+  readonly rules: UserChangeGuard
   readonly catalogue: PermissionCatalogue
   readonly audit: AuditTrail
 }
 
-/** Creates, changes and deletes roles. Every change runs under the lock of `Authority`. */
+/** Creates, changes and deletes roles. Every change runs under the lock of `PermissionEpoch`. */
 export class Roles {
   readonly #parts: RoleDependencies
 
@@ -105,7 +105,7 @@ export class Roles {
       this.#addPermissions(em, id, added)
       const before = { nameBefore: role.name, dataScopeBefore: role.dataScope, permissionsBefore: held }
       Object.assign(role, fields)
-      touch(role, this.#parts.clock)
+      incrementRowVersion(role, this.#parts.clock)
       await em.flush()
       await this.#parts.audit.record(actor, 'role.update', id, {
         ...summaryOf(role.code, content),

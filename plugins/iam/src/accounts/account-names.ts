@@ -114,7 +114,7 @@ const fold = (text: string) => text.normalize('NFKC').toLowerCase()
  *
  * @throws BusinessError "400" `iam.username-invalid`, `iam.username-mixed-script`
  */
-export function usernameForms(text: string): { readonly username: string; readonly usernameKey: string } {
+export function normalizeUsername(text: string): { readonly username: string; readonly usernameKey: string } {
   const username = text.trim().normalize('NFKC')
   if (!usernamePattern.test(username)) throw businessError('username-invalid', { data: { field: 'username' } })
   if (!isOfOneScript(username)) throw businessError('username-mixed-script', { data: { field: 'username' } })
@@ -135,7 +135,10 @@ export function normalizeEmail(text: string): { readonly email: string; readonly
  *
  * @throws BusinessError "400" `iam.email-invalid`
  */
-export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
+export function normalizeOptionalEmail(text: string | null): {
+  readonly email: string | null
+  readonly emailKey: string | null
+} {
   if (text === null || text.trim() === '') return { email: null, emailKey: null }
   const forms = normalizeEmail(text)
   if (forms === undefined) throw businessError('email-invalid', { data: { field: 'email' } })
@@ -188,7 +191,7 @@ export function foldIdentifier(identifier: string): string {
  * Returns only the first character. This character is enough to recognise a typing error, but does not reveal a
  * password that was typed into the wrong field.
  */
-export function masked(identifier: string): string {
+export function maskIdentifier(identifier: string): string {
   const [first] = identifier.trim()
   return first === undefined ? '' : `${/\p{Cc}|\p{Cs}/u.test(first) ? '?' : first}***`
 }

@@ -9,13 +9,13 @@ import {
   type AccountProblem,
   type Accounts,
   type Actor,
-  type ExternalSubject,
+  type ExternalIdentity,
   type NewUser,
   superAdminRole,
 } from '../contract.ts'
 import { ExternalIdentityRow, Role, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { emailForms, loginLookupOf, normalizeOptionalMobile, usernameForms } from './account-names.ts'
+import { loginLookupOf, normalizeOptionalEmail, normalizeOptionalMobile, normalizeUsername } from './account-names.ts'
 import type { UserDependencies, Users } from './users.ts'
 
 /**
@@ -47,8 +47,8 @@ export class AccountService implements Accounts {
 
   check({ username, email = null, mobile = null }: Parameters<Accounts['check']>[0]): readonly AccountProblem[] {
     return [
-      ...(username === undefined ? [] : problemOf('username', () => usernameForms(username))),
-      ...problemOf('email', () => emailForms(email)),
+      ...(username === undefined ? [] : problemOf('username', () => normalizeUsername(username))),
+      ...problemOf('email', () => normalizeOptionalEmail(email)),
       ...problemOf('mobile', () => normalizeOptionalMobile(mobile)),
     ]
   }
@@ -111,13 +111,13 @@ export class AccountService implements Accounts {
     return knownAccount(await this.#parts.users.update(userId, { username }, undefined, actor))
   }
 
-  async findByExternal(subject: Pick<ExternalSubject, 'provider' | 'subject'>) {
+  async findByExternal(subject: Pick<ExternalIdentity, 'provider' | 'subject'>) {
     const found = await this.#findExternal(subject)
     return found && { ...found.account, externalProof: found.proof }
   }
 
   async resolveExternal(
-    subject: ExternalSubject,
+    subject: ExternalIdentity,
     { username, fallbackPrefix }: { readonly username: string; readonly fallbackPrefix: string },
     actor: Actor,
   ) {
@@ -135,7 +135,7 @@ export class AccountService implements Accounts {
     })
   }
 
-  async storeExternalProof({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string) {
+  async storeExternalProof({ provider, subject }: Pick<ExternalIdentity, 'provider' | 'subject'>, proof: string) {
     const { db, authority, sessions } = this.#parts
     await db.transactional(async (em) => {
       const bound = await em.findOne(ExternalIdentityRow, { provider, subject })
@@ -148,7 +148,7 @@ export class AccountService implements Accounts {
     })
   }
 
-  bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void> {
+  bindExternal(userId: number, subject: ExternalIdentity, actor: Actor): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
       await userInScope(em, userId, actor)
@@ -166,14 +166,14 @@ export class AccountService implements Accounts {
     return this.#parts.catalogue.store(this.#parts.db)
   }
 
-  async #findExternal({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>) {
+  async #findExternal({ provider, subject }: Pick<ExternalIdentity, 'provider' | 'subject'>) {
     const em = this.#parts.db.fork()
     const bound = await em.findOne(ExternalIdentityRow, { provider, subject })
     const account = bound === null ? undefined : accountOf(await em.findOne(User, bound.userId))
     return account === undefined ? undefined : { account, proof: bound?.proof ?? null }
   }
 
-  #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject, proof }: ExternalSubject): void {
+  #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject, proof }: ExternalIdentity): void {
     const { db, clock } = this.#parts
     const about = { userId, proof: proof ?? null, createdAt: new Date(clock.now()) }
     em.create(ExternalIdentityRow, { id: db.newId(), provider, chainType, subject, ...about })
@@ -188,7 +188,7 @@ async function freeName(em: SqlEntityManager, suggested: string, fallbackPrefix:
   const generated = () => `${fallbackPrefix}_${randomBytes(4).toString('hex')}`
   const candidates = [suggested, ...Array.from({ length: nameAttempts }, generated)]
   for (const name of candidates) {
-    if ((await em.count(User, { usernameKey: usernameForms(name).usernameKey })) === 0) return name
+    if ((await em.count(User, { usernameKey: normalizeUsername(name).usernameKey })) === 0) return name
   }
   throw businessError('username-taken')
 }

@@ -1,5 +1,5 @@
 import { type Database, sumsByStep, sumsOverTime } from '@plinth/database'
-import { count, described, routesWith, spanQuery, Type } from '@plinth/http'
+import { count, routesWith, spanQuery, Type, withDescription } from '@plinth/http'
 import { callerRowsSql } from '../access/data-scope.ts'
 import { permissionCodes } from '../permissions.ts'
 
@@ -21,7 +21,7 @@ export const figureRoutes = [
       items: Type.Array(
         Type.Object({
           at: Type.String({ description: 'Day in the time zone of the site, or hour of a short time span.' }),
-          created: described(count, 'Users who were created and still exist.'),
+          created: withDescription(count, 'Users who were created and still exist.'),
         }),
       ),
     }),

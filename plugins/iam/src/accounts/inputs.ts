@@ -10,7 +10,7 @@ export const password = Type.String({ minLength: 1, maxLength: 1024 })
 export const roleIds = Type.Array(id, { maxItems: 100, uniqueItems: true })
 
 /** Reason codes for an invalid or already used user name, e-mail address or mobile number. */
-export const fieldReasons = ['username', 'email', 'mobile']
+export const accountFieldReasons = ['username', 'email', 'mobile']
   .flatMap((field) => [`iam.${field}-invalid`, `iam.${field}-taken`])
   .concat('iam.username-mixed-script')
 
@@ -18,11 +18,11 @@ export const fieldReasons = ['username', 'email', 'mobile']
  * Reason codes of a rejected attempt to prove an identity by a password. `*` stands for the reasons of guards that
  * other plugins contribute.
  */
-export const attemptReasons = ['*', 'iam.busy', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
+export const passwordAttemptReasons = ['*', 'iam.busy', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
 
 export const actorOf = (request: Caller): Actor => ({ principal: requirePrincipal(request), ...originOf(request) })
 
-export function attemptOf(
+export function loginAttemptOf(
   request: Caller,
   reply: { header(name: string, value: string): unknown },
   method: string,

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { affected, idParams, line, nothing, nullable, routesWith, Type, version } from '@plinth/http'
+import { affectedCount, idParams, line, nothing, nullable, routesWith, Type, version } from '@plinth/http'
 import { requirePrincipal } from '../access/access-guard.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import type { Principal } from '../contract.ts'
@@ -7,17 +7,17 @@ import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Login } from '../sessions/login.ts'
 import {
-  assertSessionAnswerable,
+  assertMaySetCookie,
   clearCookie,
   cookieToken,
-  openedSession,
+  openedSessionSchema,
   respondWithSession,
-  sessionChoice,
+  sessionTransportField,
 } from '../sessions/session-cookie.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { actorOf, attemptOf, attemptReasons, fieldReasons, password } from './inputs.ts'
+import { accountFieldReasons, actorOf, loginAttemptOf, password, passwordAttemptReasons } from './inputs.ts'
 import type { Users } from './users.ts'
-import { ownView, sessionView, userViews, viewOfSession } from './views.ts'
+import { callerAccountView, sessionView, userViews, viewOfSession } from './views.ts'
 
 interface OwnRouteDependencies {
   readonly db: Database
@@ -54,12 +54,12 @@ export const callerAccountRoutes = [
       body: Type.Object({
         username: Type.String({ minLength: 1, maxLength: 254, description: 'User name or e-mail address.' }),
         password,
-        session: sessionChoice,
+        session: sessionTransportField,
       }),
     },
-    response: openedSession,
+    response: openedSessionSchema,
     reasons: [
-      ...attemptReasons,
+      ...passwordAttemptReasons,
       'iam.changed-meanwhile',
       'iam.login-failed',
       'iam.origin-unproven',
@@ -67,8 +67,8 @@ export const callerAccountRoutes = [
     ],
     handler: async (request, { login }, reply) => {
       const { username, password, session } = request.body
-      assertSessionAnswerable(session, request)
-      const opened = await login.withPassword(password, attemptOf(request, reply, 'password', username))
+      assertMaySetCookie(session, request)
+      const opened = await login.withPassword(password, loginAttemptOf(request, reply, 'password', username))
       return respondWithSession(opened, session, request, reply)
     },
   }),
@@ -92,7 +92,7 @@ export const callerAccountRoutes = [
     path: '/api/v1/iam/users/me',
     summary: 'Get your account with its roles and permissions',
     access: 'user',
-    response: ownView,
+    response: callerAccountView,
     reasons: ['iam.user-unknown'],
     handler: (request, parts) => viewOf(requirePrincipal(request), parts, request.locale),
   }),
@@ -112,10 +112,10 @@ export const callerAccountRoutes = [
         version: Type.Optional(version),
       }),
     },
-    response: ownView,
+    response: callerAccountView,
     reasons: [
-      ...attemptReasons,
-      ...fieldReasons,
+      ...passwordAttemptReasons,
+      ...accountFieldReasons,
       'iam.password-required',
       'iam.password-wrong',
       'iam.user-unknown',
@@ -127,7 +127,7 @@ export const callerAccountRoutes = [
       if (await parts.users.replacesSignInEmail(principal.userId, change)) {
         if (currentPassword === undefined)
           throw businessError('password-required', { data: { field: 'currentPassword' } })
-        const attempt = attemptOf(request, reply, 'email-change', principal.username)
+        const attempt = loginAttemptOf(request, reply, 'email-change', principal.username)
         await parts.login.confirmPassword(principal.userId, currentPassword, attempt)
       }
       await parts.users.update(principal.userId, change, version, actorOf(request))
@@ -142,7 +142,7 @@ export const callerAccountRoutes = [
     request: { body: Type.Object({ currentPassword: password, newPassword: password }) },
     response: nothing,
     reasons: [
-      ...attemptReasons,
+      ...passwordAttemptReasons,
       'iam.changed-meanwhile',
       'iam.password-refused',
       'iam.password-wrong',
@@ -151,7 +151,7 @@ export const callerAccountRoutes = [
     handler: async (request, { login, users }, reply) => {
       const { userId, username, sessionId } = requirePrincipal(request)
       const { currentPassword, newPassword } = request.body
-      const attempt = attemptOf(request, reply, 'password-change', username)
+      const attempt = loginAttemptOf(request, reply, 'password-change', username)
       const provenHash = await login.confirmPassword(userId, currentPassword, attempt)
       await users.setPassword(userId, newPassword, actorOf(request), { provenHash, sessionId })
       return null
@@ -187,7 +187,7 @@ export const callerAccountRoutes = [
     path: '/api/v1/iam/users/me/sessions',
     summary: 'End all your sessions except this one',
     access: 'user',
-    response: affected,
+    response: affectedCount,
     reasons: ['iam.user-unknown'],
     handler: async (request, { sessions }) => {
       const { userId, sessionId } = requirePrincipal(request)

@@ -1,6 +1,6 @@
 import { type Database, findPage } from '@plinth/database'
 import {
-  affected,
+  affectedCount,
   id,
   idParams,
   line,
@@ -26,7 +26,7 @@ import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { actorOf, fieldReasons, password, roleIds } from './inputs.ts'
+import { accountFieldReasons, actorOf, password, roleIds } from './inputs.ts'
 import type { Users } from './users.ts'
 import { sessionView, userView, userViews, viewOfSession } from './views.ts'
 
@@ -145,7 +145,7 @@ export const userRoutes = [
     },
     response: userView,
     reasons: [
-      ...fieldReasons,
+      ...accountFieldReasons,
       'iam.beyond-own-authority',
       'iam.busy',
       'iam.creation-out-of-scope',
@@ -175,7 +175,7 @@ export const userRoutes = [
     },
     response: userView,
     reasons: [
-      ...fieldReasons,
+      ...accountFieldReasons,
       'iam.beyond-own-authority',
       'iam.last-administrator',
       'iam.organisation-out-of-scope',
@@ -239,7 +239,7 @@ export const userRoutes = [
     summary: 'End all sessions of a user',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
-    response: affected,
+    response: affectedCount,
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
     handler: async (request, { sessions }) => ({
       affected: await sessions.revokeAll(request.params.id, actorOf(request)),

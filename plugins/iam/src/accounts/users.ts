@@ -6,9 +6,9 @@ import { Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Clock } from '@plinth/kernel'
 import type { Mail } from '@plinth/mail'
-import type { Authority } from '../access/authority.ts'
+import type { PermissionEpoch } from '../access/authority.ts'
 import { assertMayChangeOrg, resolveOrgOfNewUser, userInScope } from '../access/data-scope.ts'
-import type { Grants, RoleGrants, UserRules } from '../access/role-grants.ts'
+import type { Grants, RoleGrants, UserChangeGuard } from '../access/role-grants.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
 import { ExternalIdentityRow, Role, Token, User, UserRole } from '../entities.ts'
@@ -16,7 +16,7 @@ import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { PasswordPolicy } from '../passwords/password-policy.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { emailForms, normalizeOptionalMobile, usernameForms } from './account-names.ts'
+import { normalizeOptionalEmail, normalizeOptionalMobile, normalizeUsername } from './account-names.ts'
 
 /** New values of user fields. Absent fields stay unchanged. */
 interface UserChange {
@@ -41,9 +41,9 @@ const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 export interface UserDependencies {
   readonly db: Database
   readonly clock: Clock
-  readonly authority: Authority
+  readonly authority: PermissionEpoch
   readonly grants: RoleGrants
-  readonly rules: UserRules
+  readonly rules: UserChangeGuard
   readonly hasher: PasswordHasher
   readonly passwords: PasswordPolicy
   readonly sessions: Sessions
@@ -53,7 +53,7 @@ export interface UserDependencies {
 }
 
 /**
- * Changes users. Each change runs under the lock of `Authority`, so no other change can happen between reading and
+ * Changes users. Each change runs under the lock of `PermissionEpoch`, so no other change can happen between reading and
  * writing.
  */
 export class Users {
@@ -81,8 +81,8 @@ export class Users {
    */
   async prepare({ username, email, mobile, password, ...rest }: NewUser) {
     const forms = {
-      ...usernameForms(username),
-      ...emailForms(email ?? null),
+      ...normalizeUsername(username),
+      ...normalizeOptionalEmail(email ?? null),
       mobile: normalizeOptionalMobile(mobile ?? null),
     }
     const { enabled = true, orgId, roleIds = [] } = rest
@@ -94,7 +94,7 @@ export class Users {
     return { forms, passwordHash, enabled, orgId, roleIds }
   }
 
-  /** Inserts a user from the result of `prepare`. Must be called in a transaction under the lock of `Authority`. */
+  /** Inserts a user from the result of `prepare`. Must be called in a transaction under the lock of `PermissionEpoch`. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
     const { forms, roleIds, orgId: requested, ...rest } = user
@@ -141,7 +141,7 @@ export class Users {
       if (change.roleIds !== undefined && (await this.#changeRoles(em, id, change.roleIds, actor))) fields.push('roles')
       if (fields.length === 0) return user
       if (fields.some((field) => !contactFields.has(field))) await this.#parts.authority.changeOf(id)
-      touch(user, this.#parts.clock)
+      incrementRowVersion(user, this.#parts.clock)
       await em.flush()
       const summary = { username: user.username, fields, ...(change.roleIds ? { roleIds: change.roleIds } : {}) }
       await this.#parts.audit.record(actor, 'user.update', id, summary)
@@ -186,7 +186,7 @@ export class Users {
       await rules.assertMayActOn(em, id, actor)
       if (proof !== undefined && user.passwordHash !== proof.provenHash) throw businessError('changed-meanwhile')
       user.passwordHash = passwordHash
-      touch(user, clock)
+      incrementRowVersion(user, clock)
       await em.flush()
       const ended = await sessions.endAll(id, proof?.sessionId)
       if (ended > 0) await authority.changeOf(id)
@@ -198,13 +198,13 @@ export class Users {
   confirmEmail(id: number, email: string, actor: Actor): Promise<void> {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
-      const { emailKey } = emailForms(email)
-      if (emailKey === null || emailKey !== emailForms(user.email ?? null).emailKey)
+      const { emailKey } = normalizeOptionalEmail(email)
+      if (emailKey === null || emailKey !== normalizeOptionalEmail(user.email ?? null).emailKey)
         throw businessError('email-changed')
       if (emailKey === user.emailKey) return
       await this.#assertFree(em, { emailKey }, id)
       user.emailKey = emailKey
-      touch(user, this.#parts.clock)
+      incrementRowVersion(user, this.#parts.clock)
       await em.flush()
       await this.#parts.audit.record(actor, 'user.confirm-email', id, { username: user.username })
     })
@@ -218,7 +218,7 @@ export class Users {
     if (email === undefined) return false
     const user = await this.#parts.db.fork().findOne(User, id)
     if (user === null || user.passwordHash === null || user.emailKey === null) return false
-    return emailForms(email).emailKey !== user.emailKey
+    return normalizeOptionalEmail(email).emailKey !== user.emailKey
   }
 
   async #applyForms(
@@ -229,7 +229,7 @@ export class Users {
   ): Promise<string[]> {
     const expected = {
       // An unchanged name is not checked, because it may have been valid only under earlier rules.
-      ...(username === undefined || username === user.username ? {} : usernameForms(username)),
+      ...(username === undefined || username === user.username ? {} : normalizeUsername(username)),
       ...(email === undefined ? {} : addressOf(user, email, actor)),
       ...(mobile === undefined ? {} : { mobile: normalizeOptionalMobile(mobile) }),
     }
@@ -300,8 +300,8 @@ export class Users {
 }
 
 /**
- * Deletes an account with its roles, sessions and external identities. The caller must hold the lock of `Authority` and
- * must have checked the rules of `UserRules`.
+ * Deletes an account with its roles, sessions and external identities. The caller must hold the lock of `PermissionEpoch` and
+ * must have checked the rules of `UserChangeGuard`.
  */
 export async function removeAccount(
   em: SqlEntityManager,
@@ -325,14 +325,14 @@ const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
  * Returns the stored and the folded form of a new e-mail address. Users can sign in with the folded form, so it is null
  * until a code proves that the address belongs to the user. An address that an administrator sets needs no proof.
  */
-function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {
-  const forms = emailForms(text)
+function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof normalizeOptionalEmail> {
+  const forms = normalizeOptionalEmail(text)
   const isOwn = 'principal' in actor && actor.principal.userId === user.id
   return isOwn && forms.emailKey !== user.emailKey ? { email: forms.email, emailKey: null } : forms
 }
 
 /** Increments the version of a changed row and sets its time of change. */
-export function touch(row: { version: number; updatedAt: Date }, clock: Pick<Clock, 'now'>): void {
+export function incrementRowVersion(row: { version: number; updatedAt: Date }, clock: Pick<Clock, 'now'>): void {
   row.version++
   row.updatedAt = new Date(clock.now())
 }

@@ -39,7 +39,7 @@ export const userView = Type.Object({
   lastLoginAt: nullable(instant),
 })
 
-export const ownView = Type.Object({
+export const callerAccountView = Type.Object({
   ...userView.properties,
   isSuperAdmin: Type.Boolean(),
   permissions: Type.Array(Type.String()),

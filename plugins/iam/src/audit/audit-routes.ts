@@ -4,7 +4,7 @@ import {
   type HttpRequest,
   id,
   idParams,
-  isWorded,
+  isNonBlankLine,
   type ListQuery,
   line,
   listPage,
@@ -70,7 +70,7 @@ function reasonOf({ headers }: Pick<HttpRequest, 'headers'>): string | undefined
   const encoded = headers['x-reason']
   if (typeof encoded !== 'string' || encoded === '') return undefined
   const text = decoded(encoded)
-  if (text === undefined || !isWorded(text) || [...text].length > maxReasonLength) {
+  if (text === undefined || !isNonBlankLine(text) || [...text].length > maxReasonLength) {
     throw businessError('reason-invalid', { params: { limit: maxReasonLength }, data: { limit: maxReasonLength } })
   }
   return text

@@ -1,4 +1,4 @@
-import { conflictData, type Database } from '@plinth/database'
+import { type Database, versionConflictData } from '@plinth/database'
 import { maxReasonLength } from '@plinth/http'
 import {
   type AuditEntry,
@@ -9,7 +9,7 @@ import {
   type AuditTrail as Trail,
 } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
-import { masked } from '../accounts/account-names.ts'
+import { maskIdentifier } from '../accounts/account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
 import { Audit, LoginAuditRow, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -135,7 +135,7 @@ export class AuditTrail {
     const [last] = await em.find(Audit, { targetType, targetId: id }, { orderBy: { id: 'desc' }, limit: 1 })
     const user = last?.actorUserId == null ? null : await em.findOne(User, last.actorUserId)
     const updatedBy = user?.username ?? last?.actor ?? null
-    throw businessError('version-conflict', { data: conflictData({ version, updatedBy, updatedAt }) })
+    throw businessError('version-conflict', { data: versionConflictData({ version, updatedBy, updatedAt }) })
   }
 
   async #write(
@@ -178,13 +178,13 @@ export class AuditTrail {
       id,
       occurredAt: new Date(now),
       method: fitTextToColumn(attempt.method, 32),
-      identifier: fitTextToColumn(attempt.shownIdentifier ?? masked(attempt.identifier), 64),
+      identifier: fitTextToColumn(attempt.shownIdentifier ?? maskIdentifier(attempt.identifier), 64),
       userId,
       success: failure === undefined,
       reason: failure === undefined ? null : fitTextToColumn(failure.reason, 128),
       message: failure === undefined ? null : fitTextToColumn(failure.message, 255),
       attempts: 1,
-      ...storedOrigin(attempt),
+      ...truncateOrigin(attempt),
     })
     await em.flush()
   }
@@ -201,7 +201,7 @@ const firstWord = (action: string) => action.split('.', 1)[0] ?? action
 export const noTargetId = 0
 
 /** Shortens the origin of a call to the lengths of the database columns. */
-export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {
+export function truncateOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {
   return {
     clientIp: fitTextToColumn(clientIp, 64),
     userAgent: fitTextToColumn(userAgent, 255),

@@ -12,7 +12,7 @@ const folded = (name: string) => name.normalize('NFKC').toLowerCase().toUpperCas
  * Counts rejected logins, and folds names more strictly. If two names become equal, the second user keeps the old
  * folded name until an administrator renames the user.
  */
-export const refoldNames = defineChangeSet({
+export const foldNamesMoreStrictly = defineChangeSet({
   id: '0006-refold-names',
   up: ({ schema, type }) => [
     schema.alterTable('iam_login_audit').addColumn('attempts', type.integer, (c) => c.notNull().defaultTo(1)),

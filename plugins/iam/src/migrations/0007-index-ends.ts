@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-export const indexEnds = defineChangeSet({
+export const indexEndTimes = defineChangeSet({
   id: '0007-index-ends',
   up: ({ schema }) => [
     schema.createIndex('iam_token_revoked_at_index').on('iam_token').column('revoked_at'),

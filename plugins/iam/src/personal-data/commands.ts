@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import type { database } from '@plinth/database'
 import type { CommandDeclaration, CommandInvocation } from '@plinth/kernel'
 import { englishText } from '../access/permission-catalogue.ts'
-import { type PersonalRows, personalRecords } from '../contract.ts'
+import { type PersonalRowCount, personalRecords } from '../contract.ts'
 import { iamError } from '../failures.ts'
 import { assertMigrated } from '../migrations/assert-migrated.ts'
 
@@ -73,13 +73,13 @@ const eraseUser: Command = {
 
 export const personalCommands: readonly Command[] = [exportUser, eraseUser]
 
-const lineOf = ({ title, reason, ...line }: PersonalRows) => ({
+const lineOf = ({ title, reason, ...line }: PersonalRowCount) => ({
   ...line,
   title: englishText(title),
   reason: reason && englishText(reason),
 })
 
-function cellsOf(tables: readonly PersonalRows[], isDone: boolean): string[][] {
+function cellsOf(tables: readonly PersonalRowCount[], isDone: boolean): string[][] {
   const actions = isDone
     ? { removed: 'removed', anonymised: 'anonymised', kept: 'kept' }
     : { removed: 'would be removed', anonymised: 'would be anonymised', kept: 'kept' }

@@ -2,12 +2,12 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import { type Clock, type Kernel, type PersonalDataSubject, type PersonalTable, personalData } from '@plinth/kernel'
-import type { Authority } from '../access/authority.ts'
-import { scopeOf } from '../access/data-scope.ts'
-import type { UserRules } from '../access/role-grants.ts'
-import { removeAccount, touch } from '../accounts/users.ts'
+import type { PermissionEpoch } from '../access/authority.ts'
+import { accessibleUsersCondition } from '../access/data-scope.ts'
+import type { UserChangeGuard } from '../access/role-grants.ts'
+import { incrementRowVersion, removeAccount } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
-import { type Actor, type PersonalRecords, type PersonalRows, userErased } from '../contract.ts'
+import { type Actor, type PersonalRecords, type PersonalRowCount, userErased } from '../contract.ts'
 import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -16,8 +16,8 @@ export interface PersonalRecordsDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly kernel: Pick<Kernel, 'contributions'>
-  readonly authority: Authority
-  readonly rules: UserRules
+  readonly authority: PermissionEpoch
+  readonly rules: UserChangeGuard
   readonly sessions: Sessions
   readonly audit: AuditTrail
   readonly events: Events | undefined
@@ -38,7 +38,7 @@ export class PersonalRecordService implements PersonalRecords {
     this.#parts = parts
   }
 
-  async summary(userId: number, actor: Actor): Promise<readonly PersonalRows[]> {
+  async summary(userId: number, actor: Actor): Promise<readonly PersonalRowCount[]> {
     return this.#counted(await this.#find(this.#parts.db.fork(), userId, actor))
   }
 
@@ -55,7 +55,7 @@ export class PersonalRecordService implements PersonalRecords {
   async erase(
     userId: number,
     { actor, confirmation, signal }: Parameters<PersonalRecords['erase']>[1],
-  ): Promise<readonly PersonalRows[]> {
+  ): Promise<readonly PersonalRowCount[]> {
     const person = await this.#begin(userId, actor, confirmation)
     const counted = await this.#counted(person)
     for (const [, table] of this.#tables()) {
@@ -75,8 +75,8 @@ export class PersonalRecordService implements PersonalRecords {
     return plugins.flatMap(([plugin, tables]) => tables.map((table) => [plugin, table] as const))
   }
 
-  async #counted(person: PersonalDataSubject): Promise<readonly PersonalRows[]> {
-    const counted: PersonalRows[] = []
+  async #counted(person: PersonalDataSubject): Promise<readonly PersonalRowCount[]> {
+    const counted: PersonalRowCount[] = []
     for (const [plugin, declared] of this.#tables()) {
       const { table, title, columns, erasure } = declared
       const rows = await declared.count(person)
@@ -89,7 +89,7 @@ export class PersonalRecordService implements PersonalRecords {
 
   /** Only an actor that is not a user, such as a command, may pass the id of a deleted user. */
   async #find(em: SqlEntityManager, userId: number, actor: Actor): Promise<PersonalDataSubject> {
-    const user = await em.findOne(User, { $and: [{ id: userId }, scopeOf(actor)] })
+    const user = await em.findOne(User, { $and: [{ id: userId }, accessibleUsersCondition(actor)] })
     if (user === null) {
       if ('principal' in actor) throw businessError('user-unknown')
       return { userId }
@@ -111,7 +111,7 @@ export class PersonalRecordService implements PersonalRecords {
       if (user !== null) {
         await rules.assertAdministratorLeft(em, userId)
         user.enabled = false
-        touch(user, clock)
+        incrementRowVersion(user, clock)
         await em.flush()
       }
       await sessions.endAll(userId)
@@ -121,9 +121,9 @@ export class PersonalRecordService implements PersonalRecords {
     })
   }
 
-  #finish({ userId }: PersonalDataSubject, actor: Actor, counted: readonly PersonalRows[]): Promise<void> {
+  #finish({ userId }: PersonalDataSubject, actor: Actor, counted: readonly PersonalRowCount[]): Promise<void> {
     const { db, authority, rules, audit, events } = this.#parts
-    const sumOf = (erasure: PersonalRows['erasure']) =>
+    const sumOf = (erasure: PersonalRowCount['erasure']) =>
       counted.filter((one) => one.erasure === erasure).reduce((sum, { rows }) => sum + rows, 0)
     return db.transactional(async (em) => {
       await authority.lock()

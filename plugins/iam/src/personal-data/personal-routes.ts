@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import { bulkLimited, count, idParams, line, nullable, routesWith, Type } from '@plinth/http'
+import { bulkRateLimit, count, idParams, line, nullable, routesWith, Type } from '@plinth/http'
 import { localize } from '@plinth/kernel'
 import { actorOf } from '../accounts/inputs.ts'
-import type { PersonalRecords, PersonalRows } from '../contract.ts'
+import type { PersonalRecords, PersonalRowCount } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 
@@ -31,7 +31,7 @@ const rowsView = Type.Object({
   }),
 })
 
-const viewOf = ({ title, reason, columns: _, ...rows }: PersonalRows, locale: string) => ({
+const viewOf = ({ title, reason, columns: _, ...rows }: PersonalRowCount, locale: string) => ({
   ...rows,
   overwritten: [...rows.overwritten],
   displayTitle: localize(title, locale),
@@ -44,7 +44,7 @@ export const personalRoutes = [
     path: `${path}/personal-data`,
     summary: 'List the stored data of a user by table, with the effect of erasing',
     access: { permission: permissionCodes.userExport, scope: 'caller' },
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { params: idParams },
     response: Type.Array(rowsView),
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
@@ -58,7 +58,7 @@ export const personalRoutes = [
     path: `${path}/personal-data/file`,
     summary: 'Download all stored data of a user as a JSON file',
     access: { permission: permissionCodes.userExport, scope: 'caller' },
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     produces: ['application/json'],
     request: { params: idParams },
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
@@ -78,7 +78,7 @@ export const personalRoutes = [
     description:
       'You cannot undo this. The account is disabled and its sessions end first, and the account is removed last. If the erasure is interrupted, repeat it.',
     access: { permission: permissionCodes.userErase, scope: 'caller' },
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: {
       params: idParams,
       body: Type.Object({ username: line(64, { description: 'Confirmation: the name of the user.' }) }),
@@ -97,7 +97,7 @@ export const personalRoutes = [
       const options = { actor: actorOf(request), confirmation: request.body.username, signal }
       try {
         const tables = await personal.erase(request.params.id, options)
-        const sumOf = (erasure: PersonalRows['erasure']) =>
+        const sumOf = (erasure: PersonalRowCount['erasure']) =>
           tables.filter((one) => one.erasure === erasure).reduce((sum, { rows }) => sum + rows, 0)
         return { removed: sumOf('removed'), anonymised: sumOf('anonymised'), kept: sumOf('kept') }
       } catch (error) {

@@ -5,7 +5,7 @@ import type { RateLimiter } from '@plinth/rate-limit'
 import { foldIdentifier, loginLookupOf } from '../accounts/account-names.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
-import { type LoginAttempt, type LoginGuard, RejectedProof, type Session } from '../contract.ts'
+import { type LoginAttempt, type LoginGuard, RejectedProofError, type Session } from '../contract.ts'
 import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
@@ -166,7 +166,7 @@ export class Login {
     } catch (error) {
       if (!isBusinessError(error)) throw error
       const { cause } = error
-      const reason = cause instanceof RejectedProof ? cause.reason : (error.reason ?? error.code)
+      const reason = cause instanceof RejectedProofError ? cause.reason : (error.reason ?? error.code)
       const failure = { reason, message: error.message }
       await audit.recordLogin(attempt, { userId: attempt.userId, failure })
       for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })

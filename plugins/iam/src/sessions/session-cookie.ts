@@ -5,7 +5,7 @@ import type { Session } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
 /** Field of a login request that selects how the session is returned (decision E13). */
-export const sessionChoice = Type.Optional(
+export const sessionTransportField = Type.Optional(
   Type.Enum(['token', 'cookie'], {
     description:
       '`token` (default): the response contains the token. `cookie`: the token is set as a cookie for pages of this site. ' +
@@ -14,7 +14,7 @@ export const sessionChoice = Type.Optional(
 )
 
 /** Response of every login method. */
-export const openedSession = Type.Object({
+export const openedSessionSchema = Type.Object({
   accessToken: Type.Union([Type.String(), Type.Null()], {
     description:
       'Access token for the header `Authorization: Bearer`. Only this response contains it. Null if the token was set as a cookie.',
@@ -24,14 +24,14 @@ export const openedSession = Type.Object({
   expiresAt: instant,
 })
 
-type Choice = Static<typeof sessionChoice> | undefined
+type Choice = Static<typeof sessionTransportField> | undefined
 
 /**
  * Checks before a login whether the request may get a session cookie. Only pages of this site may request one.
  *
  * @throws BusinessError "403" `iam.origin-unproven`
  */
-export function assertSessionAnswerable(choice: Choice, request: Parameters<typeof assertSameSitePage>[0]): void {
+export function assertMaySetCookie(choice: Choice, request: Parameters<typeof assertSameSitePage>[0]): void {
   if (choice === 'cookie') assertSameSitePage(request)
 }
 
@@ -41,7 +41,7 @@ export function respondWithSession(
   choice: Choice,
   request: Pick<HttpRequest, 'contextPath' | 'isHttps'>,
   reply: HttpReply,
-): Static<typeof openedSession> {
+): Static<typeof openedSessionSchema> {
   return choice === 'cookie' ? respondWithCookie(opened, request, reply) : opened
 }
 

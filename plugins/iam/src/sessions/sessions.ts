@@ -1,10 +1,10 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { Clock, ConfigView } from '@plinth/kernel'
-import type { Authority } from '../access/authority.ts'
-import { scopeOf, userInScope } from '../access/data-scope.ts'
-import type { UserRules } from '../access/role-grants.ts'
-import { type AuditTrail, storedOrigin } from '../audit/audit.ts'
+import type { PermissionEpoch } from '../access/authority.ts'
+import { accessibleUsersCondition, userInScope } from '../access/data-scope.ts'
+import type { UserChangeGuard } from '../access/role-grants.ts'
+import { type AuditTrail, truncateOrigin } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { Token, User } from '../entities.ts'
@@ -30,8 +30,8 @@ const maxShown = 200
 interface SessionDependencies {
   readonly db: Database
   readonly clock: Clock
-  readonly authority: Authority
-  readonly rules: UserRules
+  readonly authority: PermissionEpoch
+  readonly rules: UserChangeGuard
   readonly audit: AuditTrail
   readonly config: ConfigView<typeof keys>
 }
@@ -48,7 +48,7 @@ export class Sessions {
     const now = this.#parts.clock.now()
     const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
     const accessToken = newAccessToken()
-    const { clientIp, userAgent } = storedOrigin(attempt)
+    const { clientIp, userAgent } = truncateOrigin(attempt)
     const em = this.#parts.db.fork()
     em.create(Token, {
       id: this.#parts.db.newId(),
@@ -118,7 +118,8 @@ export class Sessions {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
       const session = await em.findOne(Token, { id: sessionId, ...(owner === undefined ? {} : { userId: owner }) })
-      const user = session && (await em.findOne(User, { $and: [{ id: session.userId }, scopeOf(actor)] }))
+      const user =
+        session && (await em.findOne(User, { $and: [{ id: session.userId }, accessibleUsersCondition(actor)] }))
       if (user === null) throw businessError('session-unknown')
       await this.#parts.rules.assertMayActOn(em, user.id, actor)
       const ended = await this.#parts.db.execute(

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import type { ConfigView } from '@plinth/kernel'
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
-import type { Authority } from '../access/authority.ts'
+import type { PermissionEpoch } from '../access/authority.ts'
 import type { RoleGrants } from '../access/role-grants.ts'
 import type { keys } from '../config.ts'
 import type { Principal } from '../contract.ts'
@@ -16,7 +16,7 @@ const sessionBatch = 500
 
 interface CheckedToken {
   readonly principal: Principal
-  /** Epoch of `Authority` before the token was read. */
+  /** Epoch of `PermissionEpoch` before the token was read. */
   readonly epoch: number
   readonly expiresAt: number
   /** Time of the last use as stored in the database, in milliseconds since the epoch. */
@@ -27,7 +27,7 @@ interface CheckedToken {
 
 interface TokenCheckDependencies {
   readonly db: Database
-  readonly authority: Authority
+  readonly authority: PermissionEpoch
   readonly grants: RoleGrants
   readonly clock: Clock
   readonly log: Logger
@@ -41,7 +41,7 @@ interface TokenCheckDependencies {
  */
 export class TokenCheck {
   readonly #db: Database
-  readonly #authority: Authority
+  readonly #authority: PermissionEpoch
   readonly #grants: RoleGrants
   readonly #clock: Clock
   readonly #log: Logger

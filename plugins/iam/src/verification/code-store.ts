@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import type { PluginKey } from '@plinth/system-config'
+import type { PluginEncryptionKey } from '@plinth/system-config'
 import { businessError } from './failures.ts'
 
 /**
@@ -12,10 +12,10 @@ import { businessError } from './failures.ts'
  */
 export class CodeStore {
   readonly #store: SharedStore
-  readonly #key: Pick<PluginKey, 'find' | 'get'>
+  readonly #key: Pick<PluginEncryptionKey, 'find' | 'get'>
   readonly #log: Logger
 
-  constructor(store: SharedStore, key: Pick<PluginKey, 'find' | 'get'>, log: Logger) {
+  constructor(store: SharedStore, key: Pick<PluginEncryptionKey, 'find' | 'get'>, log: Logger) {
     this.#store = store
     this.#key = key
     this.#log = log

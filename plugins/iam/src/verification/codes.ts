@@ -84,7 +84,7 @@ interface Case {
 }
 
 /** Sends and checks codes. Invalid requests are rejected before they count for a limit. */
-export class Codes implements VerificationCodes {
+export class VerificationCodeService implements VerificationCodes {
   readonly #parts: CodeDependencies
 
   constructor(parts: CodeDependencies) {

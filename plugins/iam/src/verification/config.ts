@@ -1,5 +1,5 @@
 import { key, type LocalizedText } from '@plinth/kernel'
-import { pluginKeySetting } from '@plinth/system-config'
+import { declarePluginKey } from '@plinth/system-config'
 import { attemptWindowKey, maxAttemptsKey } from '../sessions/limit-keys.ts'
 
 const text = (declared: {
@@ -249,7 +249,7 @@ export const secretKeyName = 'platform.iam.auth.login.verification.secret-key'
 export const keys = {
   ...sms,
   ...email,
-  [secretKeyName]: pluginKeySetting({
+  [secretKeyName]: declarePluginKey({
     title: { en: 'HMAC key of verification codes', 'zh-CN': '验证码摘要密钥' },
     description: {
       en: 'Codes are stored as an HMAC with this key. Created automatically with the first code and stored encrypted. Do not set it manually.',

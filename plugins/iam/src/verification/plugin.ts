@@ -6,11 +6,11 @@ import { http } from '@plinth/http'
 import { type Clock, definePlugin, type Logger, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
-import { configCentre, PluginKey } from '@plinth/system-config'
+import { configCentre, PluginEncryptionKey } from '@plinth/system-config'
 import { accounts } from '../contract.ts'
 import { iamError } from '../failures.ts'
 import { CodeStore } from './code-store.ts'
-import { Codes } from './codes.ts'
+import { VerificationCodeService } from './codes.ts'
 import { keys, secretKeyName } from './config.ts'
 import {
   type VerificationChannel,
@@ -54,8 +54,13 @@ export default definePlugin({
     }
     const senders = { sms: senderOf('sms'), email: senderOf('email') }
     const stored = () => config.get(secretKeyName)
-    const key = new PluginKey({ plugin: plugin.id, name: secretKeyName, centre: services.configCentre, stored })
-    const codes = new Codes({
+    const key = new PluginEncryptionKey({
+      plugin: plugin.id,
+      name: secretKeyName,
+      centre: services.configCentre,
+      stored,
+    })
+    const codes = new VerificationCodeService({
       store: new CodeStore(services.sharedStore, key, log),
       limiter: services.rateLimiter,
       senders,

@@ -1,4 +1,4 @@
-import { described, instant, line, routesWith, Type } from '@plinth/http'
+import { instant, line, routesWith, Type, withDescription } from '@plinth/http'
 import { omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
@@ -15,7 +15,7 @@ const mobile = line(32, { description: 'For example `+8613800000000`.' })
 const email = line(254)
 
 const sent = Type.Object({
-  expiresAt: described(instant, 'Time at which the code expires.'),
+  expiresAt: withDescription(instant, 'Time at which the code expires.'),
   resendAfter: Type.Integer({
     minimum: 0,
     description: 'Seconds after which another code can be sent to the same recipient.',

@@ -1,6 +1,6 @@
 import {
-  affected,
-  bulkLimited,
+  affectedCount,
+  bulkRateLimit,
   count,
   type HttpRequest,
   id,
@@ -84,8 +84,8 @@ const reading = [
   }),
 ]
 
-const single = { access, request: { params: idParams }, response: affected } as const
-const many = { access, annotations: [bulkLimited], request: batch, response: affected } as const
+const single = { access, request: { params: idParams }, response: affectedCount } as const
+const many = { access, annotations: [bulkRateLimit], request: batch, response: affectedCount } as const
 
 const changing = [
   route({
@@ -128,7 +128,7 @@ const changing = [
       'With `before`, newer items stay unread, so that items which the page has not shown yet are not marked.',
     access,
     request: { body: Type.Optional(Type.Object({ before: Type.Optional(newest) })) },
-    response: affected,
+    response: affectedCount,
     reasons: [],
     async handler(request, { state }) {
       return { affected: await state.readAll(callerOf(request), request.body?.before) }
@@ -148,7 +148,7 @@ const removing = [
   route({
     method: 'DELETE',
     path,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     summary: 'Delete items of your inbox',
     description: 'Pass the ids in the body or in the query. If both are present, the items of both are deleted.',
     access,
@@ -160,7 +160,7 @@ const removing = [
       }),
       body: Type.Object({ ids: Type.Optional(ids) }),
     },
-    response: affected,
+    response: affectedCount,
     reasons: ['notification-inbox.ids-missing'],
     async handler(request, { state }) {
       const { query, body } = request

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Database, insertMissing, insertNew } from '@plinth/database'
+import { type Database, insertMissingRows, insertRowsIfAbsent } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, Logger } from '@plinth/kernel'
 import { Counter, type Registry } from 'prom-client'
 import {
-  type AddedItems,
+  type AddItemsResult,
   type AddOptions,
   categoryOf,
   type InboxMessage,
@@ -51,7 +51,7 @@ interface NewItem {
   readonly userId: number
 }
 
-interface AddedChunk extends AddedItems {
+interface AddedChunk extends AddItemsResult {
   /** Content of the message. Undefined until the message has a recipient. */
   readonly content: StoredContent | undefined
 }
@@ -75,7 +75,7 @@ export class ItemWriter {
   }
 
   /** Implements `Inbox.add`. */
-  async add(message: InboxMessage, { signal, isWanted = false }: AddOptions = {}): Promise<AddedItems> {
+  async add(message: InboxMessage, { signal, isWanted = false }: AddOptions = {}): Promise<AddItemsResult> {
     const { db } = this.#parts
     const checked = checkMessage(message)
     const { userIds } = checked
@@ -137,7 +137,7 @@ export class ItemWriter {
     const { contentId, content } = shared
     const { module } = content
     const rows = userIds.map((userId) => ({ id: db.newId(), contentId, userId, ownerId: userId, module, unread: true }))
-    const added = await insertNew(db, ItemRow, ['contentId', 'userId'], rows)
+    const added = await insertRowsIfAbsent(db, ItemRow, ['contentId', 'userId'], rows)
     const items = rows.map(({ id: itemId, userId }) => ({ itemId, userId }))
     const written = added === rows.length ? items : await this.#written(items, contentId)
     if (written.length === 0) return { content: shared, added: 0 }
@@ -171,7 +171,7 @@ export class ItemWriter {
     const contentId = db.newId()
     const createdAt = new Date(clock.now())
     const row = { messageId, subject, content, variables, jump, attachments: checked.attachments.length }
-    await insertMissing(db, ContentRow, 'messageId', [{ ...row, id: contentId, createdAt }])
+    await insertMissingRows(db, ContentRow, 'messageId', [{ ...row, id: contentId, createdAt }])
     const stored = await contents.find(messageId)
     if (stored === undefined) throw new Error('The content of a message is gone while it was written')
     if (stored.contentId !== contentId) return stored
@@ -186,7 +186,7 @@ export class ItemWriter {
         url,
       }),
     )
-    await insertMissing(
+    await insertMissingRows(
       db,
       AttachmentRow,
       'id',

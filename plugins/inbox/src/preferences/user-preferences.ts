@@ -1,6 +1,6 @@
-import { type Database, insertMissing } from '@plinth/database'
+import { type Database, insertMissingRows } from '@plinth/database'
 import { type Clock, formats } from '@plinth/kernel'
-import type { Category, NotificationPreferences, PreferenceQuestion } from '../contract.ts'
+import type { Category, NotificationPreferences, PreferenceQuery } from '../contract.ts'
 import { PreferenceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
@@ -72,7 +72,7 @@ const modulo = (value: number, by: number) => ((value % by) + by) % by
  *
  * @param nowMs milliseconds since the epoch, like the result
  */
-export function quietEnd({ timeZone, start, end }: QuietHours, nowMs: number): number | undefined {
+export function quietHoursEnd({ timeZone, start, end }: QuietHours, nowMs: number): number | undefined {
   const [startMs, endMs] = [start * minuteMs, end * minuteMs]
   const isQuiet = (intoDay: number) =>
     start < end ? intoDay >= startMs && intoDay < endMs : intoDay >= startMs || intoDay < endMs
@@ -150,7 +150,7 @@ export class UserPreferences implements NotificationPreferences {
     this.#clock = clock
   }
 
-  async wanted(userIds: readonly number[], { channel, category }: PreferenceQuestion): Promise<ReadonlySet<number>> {
+  async wanted(userIds: readonly number[], { channel, category }: PreferenceQuery): Promise<ReadonlySet<number>> {
     const columns = switchesOf(channel, category).map((one) => columnOfSwitch[one])
     const isOff = columns.map((column) => `${column} = ?`).join(' or ')
     const wanted = new Set(userIds)
@@ -179,7 +179,7 @@ export class UserPreferences implements NotificationPreferences {
       )
       for (const { user_id, quiet_time_zone: timeZone, quiet_start: start, quiet_end: end } of rows) {
         const hours = `${timeZone} ${start} ${end}`
-        if (!known.has(hours)) known.set(hours, quietEnd({ timeZone, start, end }, nowMs))
+        if (!known.has(hours)) known.set(hours, quietHoursEnd({ timeZone, start, end }, nowMs))
         const endsAt = known.get(hours)
         if (endsAt !== undefined) ends.set(Number(user_id), endsAt)
       }
@@ -206,7 +206,7 @@ export class UserPreferences implements NotificationPreferences {
     const hours = quietHours === undefined ? {} : quietColumns(quietHours)
     const updatedAt = new Date(this.#clock.now())
     await this.#db.transactional(async (em) => {
-      await insertMissing(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
+      await insertMissingRows(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
     })
     return this.get(userId)

@@ -1,7 +1,7 @@
 import {
   auditedChange,
   auditedChanges,
-  bulkLimited,
+  bulkRateLimit,
   count,
   type HttpReply,
   idParams,
@@ -25,7 +25,7 @@ import type { StepOverview } from '../execution/step-overview.ts'
 import type { InstallAuditTrail } from '../records/audit-trail.ts'
 import { auditedInstallation } from '../records/audit-words.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
-import { type Journal, limitOf } from '../records/journal.ts'
+import { clampRecordLimit, type StepRecordLog } from '../records/journal.ts'
 import { type Sessions, sessionOrder } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
@@ -38,7 +38,7 @@ type AdminRouteDependencies = Pick<InstallServices, 'redact' | 'site' | 'clock'>
   readonly status: InstallStatus
   readonly stepOverview: StepOverview
   readonly sessions: Sessions
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly audit: InstallAuditTrail
 }
 
@@ -151,7 +151,7 @@ async function diagnosticsOf(request: Parameters<typeof callerOf>[0], { admin }:
 async function sessionOf(id: string, limit: number | undefined, { sessions, journal }: AdminRouteDependencies) {
   const session = await sessions.find(id)
   if (session === undefined) throw sessionUnknown()
-  return { session: viewOfSession(session), records: [...(await journal.newest(limitOf(limit), id))] }
+  return { session: viewOfSession(session), records: [...(await journal.newest(clampRecordLimit(limit), id))] }
 }
 
 /** Uses the reason in the body, or else the reason in the header `X-Reason`. */
@@ -176,7 +176,7 @@ const overviewRoutes = [
   rawRoute({
     ...readRecords,
     path: `${root}/diagnostics/export`,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     summary: 'Export the diagnostics as a JSON file',
     produces: ['application/json'],
     handler: async (request, parts, reply) =>
@@ -232,7 +232,7 @@ const recordRoutes = [
   rawRoute({
     ...readRecords,
     path: `${root}/sessions/:sessionId/export`,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     summary: 'Export an installation run with its records as a JSON file',
     produces: ['application/json'],
     request: { params: view.sessionParams, query: view.limitQuery },
@@ -246,7 +246,9 @@ const recordRoutes = [
     summary: 'List the newest records, oldest first',
     request: { query: view.limitQuery },
     response: Type.Object({ records: Type.Array(view.recordView) }),
-    handler: async ({ query }, { journal }) => ({ records: [...(await journal.newest(limitOf(query.limit)))] }),
+    handler: async ({ query }, { journal }) => ({
+      records: [...(await journal.newest(clampRecordLimit(query.limit)))],
+    }),
   }),
   route({
     ...readRecords,

@@ -7,10 +7,10 @@ import type { AdministratorCreation } from '../execution/step-work.ts'
 import { hasPassed } from '../form/form-checks.ts'
 import type { Preflight } from '../preflight/preflight-run.ts'
 import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
-import { type Journal, limitOf } from '../records/journal.ts'
+import { clampRecordLimit, type StepRecordLog } from '../records/journal.ts'
 import { type Sessions, sessionOrder } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
-import type { InstallState, Reading } from '../state/install-state.ts'
+import type { InstallState, InstallStateReading } from '../state/install-state.ts'
 import type { Translate } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import type { WizardService } from '../wizard/wizard-service.ts'
@@ -22,7 +22,7 @@ type AdminServiceDependencies = Pick<InstallServices, 'kernel' | 'config'> & {
   readonly stepOverview: StepOverview
   readonly preflight: Preflight
   readonly sessions: Sessions
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly audit: InstallAuditTrail
   readonly administrator: AdministratorCreation
   readonly wizard: WizardService
@@ -63,7 +63,7 @@ export class AdminService {
       steps: await stepOverview.list(caller.locale),
       preflight: { passed: hasPassed(checks), checks },
       sessions: items,
-      executionLogs: [...(await journal.newest(limitOf(undefined)))],
+      executionLogs: [...(await journal.newest(clampRecordLimit(undefined)))],
     }
   }
 
@@ -127,7 +127,7 @@ export class AdminService {
     return this.#parts.wizard.runMigration(caller, auditActions.forcedMigration)
   }
 
-  #change(installed: boolean, seen: Reading, request: StateRequest, caller: Caller) {
+  #change(installed: boolean, seen: InstallStateReading, request: StateRequest, caller: Caller) {
     const reason = storedReason(request.reason)
     const change = { by: caller.operator, traceId: caller.traceId }
     return this.#parts.state.change(installed, seen, reason === '' ? change : { ...change, reason })

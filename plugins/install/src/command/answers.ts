@@ -5,7 +5,7 @@ import { errorCodeOf, errorReason } from '@plinth/kernel'
 import { parse } from 'yaml'
 import { installError } from '../declarations.ts'
 import { allFields, type InstallForm } from '../form/fields.ts'
-import { type FieldValue, isSecret } from '../form/form-values.ts'
+import { type FieldValue, isSecretField } from '../form/form-values.ts'
 
 interface AnswerField {
   /** Path of the field in the form, for example `site.timeZone`. */
@@ -30,7 +30,7 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
     name: words.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
   }
   const variable = `PLINTH_INSTALL_${words.replaceAll('-', '_').toUpperCase()}`
-  return { path, type, variable, option: isSecret(path) ? undefined : option }
+  return { path, type, variable, option: isSecretField(path) ? undefined : option }
 })
 
 interface GivenAnswers {
@@ -75,7 +75,7 @@ const unreadable = (place: string, error: unknown) =>
   answersProblem(`${place} cannot be read: ${errorCodeOf(error) ?? errorReason(error).split('\n')[0]}`)
 
 /** Returns the answers in environment variables and options. An option overrides a variable. */
-export function answersOf(
+export function answersFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   options: Readonly<Record<string, unknown>>,
 ): InstallForm {

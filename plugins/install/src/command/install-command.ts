@@ -5,7 +5,7 @@ import type { DefaultsView, ExecuteView, RecordView } from '../contract.ts'
 import { type Caller, commandCaller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
-import { answerFields, answersOf, mergeForms, parseAnswers, readAnswers } from './answers.ts'
+import { answerFields, answersFromEnvironment, mergeForms, parseAnswers, readAnswers } from './answers.ts'
 
 interface Installer {
   readonly stepCount: number
@@ -49,7 +49,7 @@ export const installCommand: Command = {
     if (closedBecause !== undefined) return nothingToInstall(closedBecause, output)
     const given = typeof answers === 'string' ? await readAnswers(answers) : undefined
     const answered = given === undefined ? {} : parseAnswers(given)
-    const form = completed(mergeForms(answered, answersOf(process.env, options)), service.defaults())
+    const form = completed(mergeForms(answered, answersFromEnvironment(process.env, options)), service.defaults())
     const count = service.stepCount
     let done = 0
     const onRecord = ({ stepCode, status, message }: RecordView) => {

@@ -5,7 +5,7 @@ import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
 import { type Caller, callerOf } from './caller.ts'
-import { type Closed, concernsOnlyCaller, type EntryPolicy, type Verdict } from './entry-policy.ts'
+import { type ClosedReason, concernsOnlyCaller, type EntryDecision, type EntryPolicy } from './entry-policy.ts'
 
 /**
  * Rejects requests that a page of another site sends through a browser. Most installer operations need no body, so
@@ -31,9 +31,9 @@ type EntryGateDependencies = Pick<InstallServices, 'clock'> & {
   readonly audit: InstallAuditTrail
 }
 
-export interface Entered {
+export interface EntryAttempt {
   readonly caller: Caller
-  readonly verdict: Verdict
+  readonly verdict: EntryDecision
 }
 
 /** Maximum number of audited rejections per minute, so that strangers cannot fill the database. */
@@ -50,7 +50,7 @@ export class EntryGate {
   }
 
   /** Reads the token from the header only, not from the body or the query (decision D26). */
-  enter(request: Parameters<typeof callerOf>[0], reply: HttpReply): Promise<Entered> {
+  enter(request: Parameters<typeof callerOf>[0], reply: HttpReply): Promise<EntryAttempt> {
     const given = request.headers[tokenHeader]
     return this.check(request, reply, typeof given === 'string' ? given : undefined)
   }
@@ -60,7 +60,7 @@ export class EntryGate {
     request: Pick<HttpRequest, 'headers'> & Parameters<typeof callerOf>[0],
     reply: HttpReply,
     token: string | undefined,
-  ): Promise<Entered> {
+  ): Promise<EntryAttempt> {
     reply.header('cache-control', 'no-store')
     const caller = callerOf(request)
     const verdict = await this.#parts.entry.check(caller, token)
@@ -69,7 +69,7 @@ export class EntryGate {
     return { caller: { ...caller, isProven }, verdict }
   }
 
-  async #auditRejection(caller: Caller, { reason, closed }: Verdict): Promise<void> {
+  async #auditRejection(caller: Caller, { reason, closed }: EntryDecision): Promise<void> {
     const now = this.#parts.clock.monotonic()
     if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, rejections: 0 }
     this.#window.rejections++
@@ -79,7 +79,7 @@ export class EntryGate {
   }
 }
 
-export function entryRejectedError(reason: EntryReason, closed?: Closed): BusinessError {
+export function entryRejectedError(reason: EntryReason, closed?: ClosedReason): BusinessError {
   const text =
     closed !== undefined && concernsOnlyCaller(closed) ? (`entry.closed.${closed}` as const) : 'entry.refused'
   return businessError(reason === 'install.token.invalid' ? 'token.invalid' : 'token.not-allowed', { text })

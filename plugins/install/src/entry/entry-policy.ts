@@ -3,7 +3,7 @@ import type { BusinessError } from '@plinth/kernel'
 import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { EntryReason } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
-import type { ClosedByState, InstallState, Reading } from '../state/install-state.ts'
+import type { ClosedByState, InstallState, InstallStateReading } from '../state/install-state.ts'
 import { businessError } from '../texts.ts'
 import { type Caller, isProductHost } from './caller.ts'
 import type { FailedAttempts, InstallToken } from './install-token.ts'
@@ -24,20 +24,20 @@ export function namedProxies(
 }
 
 /** Why the installer is closed to all callers or to this caller. */
-export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
+export type ClosedReason = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
 
 type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
 /** True if the reason only concerns this caller, who may be able to fix it and may therefore see it. */
-export const concernsOnlyCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
+export const concernsOnlyCaller = (closed: ClosedReason): closed is ClosedToCaller => ofCaller.has(closed)
 
-export interface Verdict {
+export interface EntryDecision {
   readonly authorized: boolean
   readonly reason: EntryReason
   /** Set if `reason` is `install.token.not-allowed`. */
-  readonly closed: Closed | undefined
-  readonly state: Reading
+  readonly closed: ClosedReason | undefined
+  readonly state: InstallStateReading
 }
 
 type EntryPolicyDependencies = Pick<InstallServices, 'config' | 'site' | 'http' | 'clock'> & {
@@ -79,14 +79,14 @@ export class EntryPolicy {
   }
 
   /** Returns why the installer is closed to all callers, or `undefined` if it is open. */
-  closedToAll(seen: Reading): Closed | undefined {
+  closedToAll(seen: InstallStateReading): ClosedReason | undefined {
     if (!this.isEnabled) return 'disabled'
     const { state, token } = this.#parts
     return state.closedBecause(seen) ?? (token.closedBecause && `token-${token.closedBecause}`)
   }
 
   /** @throws BusinessError "429", reason `install.token.too-many-failures` */
-  async check(caller: Caller, given: string | undefined): Promise<Verdict> {
+  async check(caller: Caller, given: string | undefined): Promise<EntryDecision> {
     const { token, failures, http, state: installState } = this.#parts
     const state = await installState.read()
     const closed = this.closedToAll(state) ?? this.closedTo(caller)

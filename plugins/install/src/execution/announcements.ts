@@ -16,7 +16,7 @@ interface About {
  * Publishes the end of an installation. If publishing fails, the result of the installation stays the same (requirement
  * I-208).
  */
-export class Announcements {
+export class InstallEvents {
   readonly #parts: AnnouncementDependencies
 
   constructor(parts: AnnouncementDependencies) {

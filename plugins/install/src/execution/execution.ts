@@ -5,12 +5,12 @@ import type { Caller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
 import { secretsOf } from '../form/form-values.ts'
 import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
-import type { Journal } from '../records/journal.ts'
+import type { StepRecordLog } from '../records/journal.ts'
 import type { Session, Sessions } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { Translate } from '../texts.ts'
-import type { Announcements } from './announcements.ts'
+import type { InstallEvents } from './announcements.ts'
 import type { SingleInstallationLock } from './single-run.ts'
 import type { Run } from './step.ts'
 import type { StepResult, StepRunner } from './step-runner.ts'
@@ -20,10 +20,10 @@ type ExecutionDependencies = Pick<InstallServices, 'log'> & {
   readonly steps: InstallSteps
   readonly runner: StepRunner
   readonly singleRun: SingleInstallationLock
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly audit: InstallAuditTrail
   readonly sessions: Sessions
-  readonly announcements: Announcements
+  readonly announcements: InstallEvents
   readonly state: InstallState
   readonly translate: Translate
 }

@@ -1,7 +1,7 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import type { InstallTask, Kernel } from '@plinth/kernel'
-import { builtIn, StepFailure } from '../declarations.ts'
+import { builtInStepCodes, StepFailure } from '../declarations.ts'
 import en from '../messages/en.json' with { type: 'json' }
 import zhCN from '../messages/zh-CN.json' with { type: 'json' }
 import type { requires } from '../requires.ts'
@@ -25,7 +25,7 @@ const tableReadiness: Task = {
 }
 
 const baseIdentity: Task = {
-  code: builtIn.baseIdentity,
+  code: builtInStepCodes.baseIdentity,
   displayName: { en: en.install.task['base-identity'], 'zh-CN': zhCN.install.task['base-identity'] },
   order: 20,
   dependencies: [tableReadiness.code],

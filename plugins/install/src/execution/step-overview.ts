@@ -1,7 +1,7 @@
 import { localize } from '@plinth/kernel'
 import type { StepView } from '../contract.ts'
-import { builtIn } from '../declarations.ts'
-import type { Journal } from '../records/journal.ts'
+import { builtInStepCodes } from '../declarations.ts'
+import type { StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { Translate } from '../texts.ts'
@@ -10,7 +10,7 @@ import type { InstallSteps } from './steps.ts'
 
 type StepOverviewDependencies = Pick<InstallServices, 'accounts'> & {
   readonly steps: InstallSteps
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly migration: Migration
   readonly state: InstallState
   readonly translate: Translate
@@ -55,10 +55,10 @@ export class StepOverview {
     const isPending = await tried(migration.isPending())
     const hasUsers = await tried(accounts.hasUsers())
     return {
-      [builtIn.entry]: true,
-      [builtIn.lock]: name === 'installed',
-      ...(isPending === undefined ? {} : { [builtIn.migration]: !isPending }),
-      ...(hasUsers === undefined ? {} : { [builtIn.administrator]: hasUsers }),
+      [builtInStepCodes.entry]: true,
+      [builtInStepCodes.lock]: name === 'installed',
+      ...(isPending === undefined ? {} : { [builtInStepCodes.migration]: !isPending }),
+      ...(hasUsers === undefined ? {} : { [builtInStepCodes.administrator]: hasUsers }),
     }
   }
 }

@@ -2,13 +2,13 @@ import { errorReason, isBusinessError } from '@plinth/kernel'
 import type { RecordView } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
 import { secretsOf } from '../form/form-values.ts'
-import type { Journal } from '../records/journal.ts'
+import type { StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import { publicReason, type Translate } from '../texts.ts'
 import type { Run, RunRequest, Step, StepOutcome } from './step.ts'
 
 type StepRunnerDependencies = Pick<InstallServices, 'redact' | 'log'> & {
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly translate: Translate
 }
 

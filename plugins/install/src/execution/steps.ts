@@ -1,10 +1,10 @@
 import { errorReason, localize } from '@plinth/kernel'
 import type { BoundInstallTask } from '@plinth/kernel/host'
 import type { Check, Outcome } from '../contract.ts'
-import { builtIn, StepFailure } from '../declarations.ts'
+import { builtInStepCodes, StepFailure } from '../declarations.ts'
 import { installerActorName } from '../entry/caller.ts'
 import type { Preflight } from '../preflight/preflight-run.ts'
-import type { Journal } from '../records/journal.ts'
+import type { StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import type { NewConnectionTrial } from '../settings/connection-probes.ts'
 import type { PlannedSetting } from '../settings/settings-plan.ts'
@@ -21,7 +21,7 @@ type StepDependencies = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'
   readonly migration: Migration
   readonly administrator: AdministratorCreation
   readonly state: InstallState
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly restartNote: RestartRequestFile
   readonly trial: NewConnectionTrial
   readonly translate: Translate
@@ -33,16 +33,16 @@ type StepDependencies = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'
  */
 export class InstallSteps {
   readonly #parts: StepDependencies
-  readonly #entry = builtInStep(builtIn.entry, async () => passedStep('entry'))
-  readonly preflight = builtInStep(builtIn.preflight, (run) => this.#checkEnvironment(run))
-  readonly validation = builtInStep(builtIn.validation, (run) => this.#validate(run))
+  readonly #entry = builtInStep(builtInStepCodes.entry, async () => passedStep('entry'))
+  readonly preflight = builtInStep(builtInStepCodes.preflight, (run) => this.#checkEnvironment(run))
+  readonly validation = builtInStep(builtInStepCodes.validation, (run) => this.#validate(run))
   readonly write: Step = {
-    ...builtInStep(builtIn.write, (run) => this.#write(run)),
+    ...builtInStep(builtInStepCodes.write, (run) => this.#write(run)),
     prepare: (run) => this.#tryConnections(run),
   }
-  readonly migration = this.#onDatabase(builtIn.migration, (run) => this.#migrate(run))
-  readonly administrator = this.#onDatabase(builtIn.administrator, (run) => this.#createAdministrator(run))
-  readonly lock = this.#onDatabase(builtIn.lock, (run) => this.#lock(run))
+  readonly migration = this.#onDatabase(builtInStepCodes.migration, (run) => this.#migrate(run))
+  readonly administrator = this.#onDatabase(builtInStepCodes.administrator, (run) => this.#createAdministrator(run))
+  readonly lock = this.#onDatabase(builtInStepCodes.lock, (run) => this.#lock(run))
   /** All steps in order of execution. */
   readonly all: readonly Step[]
 

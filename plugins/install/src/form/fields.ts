@@ -9,18 +9,18 @@ import {
   cachePort,
   databasePort,
   defaultCachePort,
+  defaultDatabasePorts,
   type FormValues,
   fieldValueOf,
-  isServer,
-  type Running,
+  type ReadConfiguredValue,
   textOf,
   usesCache,
+  usesDatabaseServer,
   usesEmbeddedDatabase,
-  usualPorts,
 } from './form-values.ts'
 
 /** A configuration value that a form field sets. */
-export interface Setting {
+export interface FormSetting {
   readonly field: string
   readonly key: string
   readonly value: JsonValue
@@ -31,7 +31,7 @@ export interface Setting {
   readonly home: 'file' | 'database'
   readonly connection?: 'database' | 'cache'
 }
-type Write = Omit<Setting, 'field'>
+type Write = Omit<FormSetting, 'field'>
 
 /** Describes one field of the form. Its label and description are in the message files. */
 interface Field<T extends FieldView['type'] = FieldView['type']> {
@@ -53,8 +53,8 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly hints: FieldView['hints']
   /** Returns whether the field applies to this form. Default: always. */
   readonly counts?: (form: FormValues) => boolean
-  readonly rule?: rules.Rule
-  readonly writes?: (form: FormValues, running: Running) => readonly Write[]
+  readonly rule?: rules.FieldRule
+  readonly writes?: (form: FormValues, running: ReadConfiguredValue) => readonly Write[]
 }
 type Details = Omit<Field, 'type' | 'accepts'>
 const text = (accepts: number, details: Details): Field<'string'> => ({ type: 'string', accepts, ...details })
@@ -72,7 +72,7 @@ const connecting =
   (
     connection: 'database' | 'cache',
     name: string,
-    value: (form: FormValues, running: Running) => JsonValue,
+    value: (form: FormValues, running: ReadConfiguredValue) => JsonValue,
   ): NonNullable<Field['writes']> =>
   (form, running) => [{ key: `platform.${connection}.${name}`, value: value(form, running), home: 'file', connection }]
 
@@ -126,18 +126,18 @@ export const fields = {
     }),
     title: text(256, {
       hints: { input: 'text', maxLength: 128 },
-      rule: rules.suggested('site-title-missing'),
+      rule: rules.warnIfEmpty('site-title-missing'),
       writes: stored('site.title', 'platform.site.title'),
     }),
     url: text(1024, {
       hints: { input: 'url', maxLength: 512, placeholder: 'https://example.com' },
-      rule: rules.suggested('site-url-missing', rules.siteUrl),
+      rule: rules.warnIfEmpty('site-url-missing', rules.siteUrlRule),
       writes: stored('site.url', 'platform.site.url'),
     }),
     defaultLocale: text(64, {
       candidates: ['en', 'zh-CN'],
       hints: { input: 'select' },
-      rule: rules.suggested('locale-default', rules.locale),
+      rule: rules.warnIfEmpty('locale-default', rules.localeRule),
       writes(form) {
         const tag = textOf(form, 'site.defaultLocale')
         return tag === '' ? [] : [{ key: 'platform.i18n.default-locale', value: localeOf(tag), home: 'file' }]
@@ -146,7 +146,7 @@ export const fields = {
     timeZone: text(128, {
       candidates: 'time-zones',
       hints: { input: 'combobox' },
-      rule: rules.suggested('time-zone-default', rules.timeZone),
+      rule: rules.warnIfEmpty('time-zone-default', rules.timeZoneRule),
       writes: stored('site.timeZone', 'platform.site.time-zone'),
     }),
   },
@@ -154,53 +154,59 @@ export const fields = {
     username: text(256, {
       required: true,
       hints: { input: 'text', autocomplete: 'username', maxLength: 64 },
-      rule: rules.account('username'),
+      rule: rules.accountRules('username'),
     }),
     email: text(320, {
       hints: { input: 'email', autocomplete: 'email', maxLength: 254 },
-      rule: rules.suggested('email-missing', rules.account('email')),
+      rule: rules.warnIfEmpty('email-missing', rules.accountRules('email')),
     }),
-    mobile: text(64, { hints: { input: 'tel', autocomplete: 'tel', maxLength: 32 }, rule: rules.account('mobile') }),
+    mobile: text(64, {
+      hints: { input: 'tel', autocomplete: 'tel', maxLength: 32 },
+      rule: rules.accountRules('mobile'),
+    }),
     passwordPolicy: text(64, {
       candidates: 'password-policies',
       hints: { input: 'select' },
-      rule: rules.passwordPolicy,
+      rule: rules.passwordPolicyRule,
       writes: stored('administrator.passwordPolicy', 'platform.iam.password.policy'),
     }),
-    password: text(1024, { required: true, hints: newPassword, rule: rules.newPassword }),
-    confirmPassword: text(1024, { required: true, hints: newPassword, rule: rules.samePassword }),
+    password: text(1024, { required: true, hints: newPassword, rule: rules.newPasswordRule }),
+    confirmPassword: text(1024, { required: true, hints: newPassword, rule: rules.samePasswordRule }),
   },
   database: {
     type: text(64, {
       required: true,
       candidates: ['h2', 'postgresql', 'mysql'],
       hints: { input: 'select' },
-      rule: rules.databaseType,
+      rule: rules.databaseTypeRule,
       writes: connecting('database', 'type', databaseTypeToWrite),
     }),
     host: text(512, {
       required: true,
       hints: { input: 'text', maxLength: 253, ...onServer },
-      counts: isServer,
-      rule: rules.host,
+      counts: usesDatabaseServer,
+      rule: rules.hostRule,
       writes: connecting('database', 'host', (form) => textOf(form, 'database.host')),
     }),
     port: integer({
       hints: {
         ...port,
         ...onServer,
-        follows: { field: 'database.type', values: { mysql: usualPorts.mysql, postgresql: usualPorts.postgresql } },
+        follows: {
+          field: 'database.type',
+          values: { mysql: defaultDatabasePorts.mysql, postgresql: defaultDatabasePorts.postgresql },
+        },
       },
-      counts: isServer,
+      counts: usesDatabaseServer,
       writes: connecting('database', 'port', databasePort),
     }),
     database: text(512, {
       required: true,
       hints: { input: 'text', maxLength: 63, ...onServer },
-      counts: (form) => isServer(form) || usesEmbeddedDatabase(form),
+      counts: (form) => usesDatabaseServer(form) || usesEmbeddedDatabase(form),
       // If the name of the embedded database is empty, the product chooses it.
       mayBeEmpty: usesEmbeddedDatabase,
-      rule: rules.databaseName,
+      rule: rules.databaseNameRule,
       writes: (form, running) =>
         usesEmbeddedDatabase(form)
           ? databaseFile(form, running)
@@ -209,12 +215,12 @@ export const fields = {
     username: text(256, {
       required: true,
       hints: { input: 'text', autocomplete: 'off', maxLength: 128, ...onServer },
-      counts: isServer,
+      counts: usesDatabaseServer,
       writes: connecting('database', 'username', (form) => textOf(form, 'database.username')),
     }),
     password: text(1024, {
       hints: { ...knownPassword, ...onServer },
-      counts: isServer,
+      counts: usesDatabaseServer,
       rule: rules.serverPassword('database'),
       writes: connecting('database', 'password', (form, running) => passwordToWrite(form, 'database', running)),
     }),
@@ -225,7 +231,7 @@ export const fields = {
       required: true,
       hints: { input: 'text', maxLength: 253, ...withCache },
       counts: usesCache,
-      rule: rules.host,
+      rule: rules.hostRule,
       writes: connecting('cache', 'host', (form) => textOf(form, 'cache.host')),
     }),
     port: integer({
@@ -249,13 +255,13 @@ export const fields = {
     publicDisk: text(128, {
       candidates: 'disks',
       hints: { input: 'combobox', maxLength: 32, placeholder: 'public' },
-      rule: rules.suggested('disk-default', rules.disk),
+      rule: rules.warnIfEmpty('disk-default', rules.diskRule),
       writes: diskSettings('storage.publicDisk', 'platform.storage.public-disk'),
     }),
     localDisk: text(128, {
       candidates: 'disks',
       hints: { input: 'combobox', maxLength: 32, placeholder: 'local' },
-      rule: rules.suggested('disk-default', rules.otherDisk),
+      rule: rules.warnIfEmpty('disk-default', rules.otherDiskRule),
       writes: diskSettings('storage.localDisk', 'platform.storage.local-disk'),
     }),
   },
@@ -279,7 +285,7 @@ export const allFields: readonly (Field & { readonly path: string; readonly grou
     Object.entries(members).map(([name, field]) => ({ ...field, group, name, path: `${group}.${name}` })),
   )
 
-export const settingsOf = (form: FormValues, running: Running): readonly Setting[] =>
+export const settingsOf = (form: FormValues, running: ReadConfiguredValue): readonly FormSetting[] =>
   allFields.flatMap(({ path, counts, writes }) =>
     writes === undefined || counts?.(form) === false
       ? []

@@ -1,8 +1,8 @@
 import type { Check, Outcome } from '../contract.ts'
 import type { Translate } from '../texts.ts'
-import { type Finding, failed, plainText, type RuleContext } from './field-rules.ts'
+import { type FieldProblem, failedRule, plainTextRule, type RuleContext } from './field-rules.ts'
 import { allFields } from './fields.ts'
-import { type FormValues, isSecret, textOf } from './form-values.ts'
+import { type FormValues, isSecretField, textOf } from './form-values.ts'
 
 type Field = (typeof allFields)[number]
 
@@ -23,26 +23,29 @@ export function checkForm(form: FormValues, context: RuleContext): readonly Chec
  */
 function judge({ path, rule, required, mayBeEmpty, type, hints }: Field, form: FormValues, context: RuleContext) {
   const text = textOf(form, path)
-  if (required && text === '' && !mayBeEmpty?.(form)) return failed('required')
+  if (required && text === '' && !mayBeEmpty?.(form)) return failedRule('required')
   const own = rule?.(text, form, context)
   if (own?.status === 'failed') return own
   return (type === 'integer' ? range(text, hints) : line(path, text, hints)) ?? own
 }
 
-function range(text: string, { minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Field['hints']): Finding | undefined {
+function range(
+  text: string,
+  { minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Field['hints'],
+): FieldProblem | undefined {
   const isWithin = text === '' || (Number(text) >= minimum && Number(text) <= maximum)
-  return isWithin ? undefined : failed('out-of-range', { minimum, maximum })
+  return isWithin ? undefined : failedRule('out-of-range', { minimum, maximum })
 }
 
-function line(path: string, text: string, { maxLength: limit }: Field['hints']): Finding | undefined {
-  if (isSecret(path)) return undefined
-  if (limit !== undefined && [...text].length > limit) return failed('too-long', { limit })
-  return plainText(text)
+function line(path: string, text: string, { maxLength: limit }: Field['hints']): FieldProblem | undefined {
+  if (isSecretField(path)) return undefined
+  if (limit !== undefined && [...text].length > limit) return failedRule('too-long', { limit })
+  return plainTextRule(text)
 }
 
 export function checkOf(
   field: string,
-  { status, text, params = {} }: Finding,
+  { status, text, params = {} }: FieldProblem,
   locale: string,
   translate: Translate,
 ): Check {
@@ -62,7 +65,7 @@ export function checkOf(
 export const hasPassed = (checks: readonly Check[]) => checks.every(({ status }) => status !== 'failed')
 
 /** Returns the worst status of all checks. */
-export function outcomeOf(checks: readonly Check[]): Outcome {
+export function outcomeOfChecks(checks: readonly Check[]): Outcome {
   if (!hasPassed(checks)) return 'failed'
   return checks.some(({ status }) => status === 'warning') ? 'warning' : 'passed'
 }

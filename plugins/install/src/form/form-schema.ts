@@ -4,7 +4,7 @@ import type { DefaultsView, FieldView, SchemaView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { Translate } from '../texts.ts'
 import { allFields, fields, sqliteDatabaseName } from './fields.ts'
-import { type Running, usualPort } from './form-values.ts'
+import { defaultDatabasePort, type ReadConfiguredValue } from './form-values.ts'
 
 /** Names of database types in the form, as the specification defines them. */
 const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mysql' }
@@ -17,7 +17,7 @@ const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mys
  * @param showsSecrets true only for a caller with the install token or on this machine
  */
 export function formDefaults(
-  running: Running,
+  running: ReadConfiguredValue,
   showsSecrets: boolean,
   caller: Pick<Caller, 'locale'>,
   passwordPolicy: string,
@@ -26,8 +26,8 @@ export function formDefaults(
   const text = (key: string) => String(running(key) ?? '')
   const secret = (key: string) => (showsSecrets ? text(key) : '')
   const type = text('platform.database.type')
-  const isServer = usualPort(type) !== undefined
-  const port = running('platform.database.port') ?? usualPort(type)
+  const isServer = defaultDatabasePort(type) !== undefined
+  const port = running('platform.database.port') ?? defaultDatabasePort(type)
   const server = {
     host: isServer ? text('platform.database.host') : '',
     port: port === undefined ? null : Number(port),

@@ -12,12 +12,12 @@ export function fieldValueOf(form: FormValues, field: string): FieldValue {
 }
 
 /** True if the field contains a secret, judged by its name. */
-export const isSecret = (field: string) => /password$/i.test(field)
+export const isSecretField = (field: string) => /password$/i.test(field)
 
 /** Returns the value of a field as text, or empty if it is missing. Trims all values except secrets. */
 export function textOf(form: FormValues, field: string): string {
   const text = String(fieldValueOf(form, field) ?? '')
-  return isSecret(field) ? text : text.trim()
+  return isSecretField(field) ? text : text.trim()
 }
 
 /** Returns the secrets in the form, so that they can be masked. */
@@ -25,7 +25,7 @@ export function secretsOf(form: FormValues): readonly string[] {
   const fields = Object.entries(form).flatMap(([group, values]) =>
     Object.keys(values ?? {}).map((name) => `${group}.${name}`),
   )
-  return fields.filter(isSecret).flatMap((field) => textOf(form, field) || [])
+  return fields.filter(isSecretField).flatMap((field) => textOf(form, field) || [])
 }
 
 /** Database types by their names in the form. `h2` means the embedded database (decision D18). */
@@ -46,19 +46,20 @@ export const databaseTypeOf = (form: FormValues): DatabaseType | undefined => {
 }
 
 export const usesEmbeddedDatabase = (form: FormValues) => databaseTypeOf(form) === 'sqlite'
-export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !usesEmbeddedDatabase(form)
+export const usesDatabaseServer = (form: FormValues) =>
+  databaseTypeOf(form) !== undefined && !usesEmbeddedDatabase(form)
 export const usesCache = (form: FormValues) => fieldValueOf(form, 'cache.enabled') === true
 
 /** Default ports of database servers. */
-export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
-export function usualPort(type: unknown): number | undefined {
+export const defaultDatabasePorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
+export function defaultDatabasePort(type: unknown): number | undefined {
   const name = String(type)
-  return isNameIn(usualPorts, name) ? usualPorts[name] : undefined
+  return isNameIn(defaultDatabasePorts, name) ? defaultDatabasePorts[name] : undefined
 }
 export const defaultCachePort = 6379
 
 export const databasePort = (form: FormValues) =>
-  Number(fieldValueOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
+  Number(fieldValueOf(form, 'database.port') ?? defaultDatabasePort(databaseTypeOf(form)))
 export const cachePort = (form: FormValues) => Number(fieldValueOf(form, 'cache.port') ?? defaultCachePort)
 
 /** Returns the configured value of a key, even while the product runs on the fallback database. */
@@ -69,12 +70,12 @@ export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: 
  * Returns the configured value of a key, or `undefined` if no plugin declares it. Secrets are masked, except the
  * passwords of the database and of Redis, which an installation reuses.
  */
-export type Running = (key: string) => unknown
+export type ReadConfiguredValue = (key: string) => unknown
 
 /** @param secrets passwords of the database and of Redis in plain text, by key */
 export function createConfiguredValueReader(
   configAdmin: Pick<ConfigAdmin, 'explain'>,
   secrets: Readonly<Record<string, ConnectionSecret | undefined>>,
-): Running {
+): ReadConfiguredValue {
   return (key) => secrets[key]?.password ?? configuredValue(configAdmin, key)?.value
 }

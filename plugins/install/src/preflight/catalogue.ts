@@ -11,7 +11,7 @@ const disk = {
  * All environment checks (document 3 of the specification, "Behaviour by endpoint", point 1; decision D.19), with their
  * possible results and the status of each result. The texts have the same names in `messages/`.
  */
-export const catalogue = {
+export const preflightCatalogue = {
   'node-version': { group: 'runtime', findings: { passed: 'passed', unsupported: 'failed' } },
   charset: { group: 'runtime', findings: { passed: 'passed', unset: 'passed', other: 'warning' } },
   icu: { group: 'runtime', findings: { passed: 'passed', partial: 'warning', none: 'failed' } },
@@ -85,8 +85,8 @@ export const catalogue = {
   { readonly group: CheckGroup; readonly findings: Readonly<Record<string, CheckStatus>> }
 >
 
-export type CheckCode = keyof typeof catalogue
-export type Finding<C extends CheckCode> = keyof (typeof catalogue)[C]['findings'] & string
+export type CheckCode = keyof typeof preflightCatalogue
+export type CheckFinding<C extends CheckCode> = keyof (typeof preflightCatalogue)[C]['findings'] & string
 export type TextParams = Readonly<Record<string, string | number>>
 
 /** Message name and placeholder values, without secrets and absolute paths. */
@@ -96,7 +96,7 @@ export interface TextRef {
 }
 
 export interface PreflightItem {
-  /** Stable code, a name in `catalogue`. */
+  /** Stable code, a name in `preflightCatalogue`. */
   readonly code: CheckCode
   readonly group: CheckGroup
   readonly status: CheckStatus
@@ -105,9 +105,13 @@ export interface PreflightItem {
   readonly fix: TextRef | undefined
 }
 
-export function item<C extends CheckCode>(code: C, finding: Finding<C>, params: TextParams = {}): PreflightItem {
-  const { group } = catalogue[code]
-  const findings: Readonly<Record<string, CheckStatus>> = catalogue[code].findings
+export function preflightItem<C extends CheckCode>(
+  code: C,
+  finding: CheckFinding<C>,
+  params: TextParams = {},
+): PreflightItem {
+  const { group } = preflightCatalogue[code]
+  const findings: Readonly<Record<string, CheckStatus>> = preflightCatalogue[code].findings
   const status = findings[finding] ?? 'failed'
   const root = `messages.install.preflight.${code}`
   const fix = status === 'passed' ? undefined : { key: `${root}.fix.${finding}`, params }

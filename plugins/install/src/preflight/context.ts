@@ -1,7 +1,7 @@
-import type { Database, TableRight } from '@plinth/database'
+import type { Database, TablePermission } from '@plinth/database'
 import { type Clock, errorCodeOf } from '@plinth/kernel'
 
-export interface RuntimeFacts {
+export interface RuntimeInfo {
   /** Version of Node.js without the `v`. */
   readonly nodeVersion: string
   /** Character set of the process locale: `UTF-8`, another name, or empty if no locale is set. */
@@ -29,7 +29,7 @@ export interface StorageCheckFunctions {
 
 /** Functions that examine the environment. Tests replace them. */
 export interface Probes {
-  runtime(): RuntimeFacts
+  runtime(): RuntimeInfo
   /**
    * Checks whether files can be created in a directory. If `mayWrite` is true, creates and removes a file.
    *
@@ -45,7 +45,7 @@ export interface Probes {
   /** Returns the time of the database in milliseconds since the epoch. */
   databaseTime(database: Database): Promise<number>
   /** Creates, alters, fills and drops a table. Returns the missing right, if any. */
-  privileges(database: Database): Promise<TableRight | 'read-only' | undefined>
+  privileges(database: Database): Promise<TablePermission | 'read-only' | undefined>
 }
 
 export interface PreflightContext {
@@ -94,7 +94,7 @@ export interface CheckContext extends PreflightContext {
  * Returns a short code for a file system error, for example `EACCES`. The message is not used, because it contains the
  * path.
  */
-export function problemOf(error: unknown): string {
+export function fileErrorCode(error: unknown): string {
   const code = errorCodeOf(error)
   return typeof code === 'string' ? code : 'failed'
 }

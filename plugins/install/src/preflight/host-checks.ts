@@ -1,7 +1,7 @@
 import { satisfies } from 'semver'
 import { EnvFileError } from '../env-file/env-file.ts'
-import { type CheckCode, type Finding, item, type PreflightItem } from './catalogue.ts'
-import { type CheckContext, type DirectoryRole, problemOf } from './context.ts'
+import { type CheckCode, type CheckFinding, type PreflightItem, preflightItem } from './catalogue.ts'
+import { type CheckContext, type DirectoryRole, fileErrorCode } from './context.ts'
 import { utcText } from './utc-text.ts'
 
 const mebibyte = 2 ** 20
@@ -17,20 +17,20 @@ export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext):
   const isSupported = satisfies(nodeVersion, nodeRange, { includePrerelease: true })
   const now = clock.now()
   return [
-    item('node-version', isSupported ? 'passed' : 'unsupported', { version: nodeVersion, range: nodeRange }),
-    item('charset', charset === 'UTF-8' ? 'passed' : charset === '' ? 'unset' : 'other', { charset }),
-    item('icu', icu === 'full' ? 'passed' : icu),
-    item('heap-limit', sizeFinding(heapLimit, minHeap, usualHeap), {
+    preflightItem('node-version', isSupported ? 'passed' : 'unsupported', { version: nodeVersion, range: nodeRange }),
+    preflightItem('charset', charset === 'UTF-8' ? 'passed' : charset === '' ? 'unset' : 'other', { charset }),
+    preflightItem('icu', icu === 'full' ? 'passed' : icu),
+    preflightItem('heap-limit', sizeFinding(heapLimit, minHeap, usualHeap), {
       size: Math.floor(heapLimit / mebibyte),
       least: minHeap / mebibyte,
       usual: usualHeap / mebibyte,
     }),
-    item('clock', now >= sensibleTime.from && now < sensibleTime.to ? 'passed' : 'wrong', {
+    preflightItem('clock', now >= sensibleTime.from && now < sensibleTime.to ? 'passed' : 'wrong', {
       time: utcText(now),
     }),
     unknownTimeZone === undefined
-      ? item('time-zone', 'passed', { zone: timeZone })
-      : item('time-zone', 'unknown', { zone: unknownTimeZone, used: timeZone }),
+      ? preflightItem('time-zone', 'passed', { zone: timeZone })
+      : preflightItem('time-zone', 'unknown', { zone: unknownTimeZone, used: timeZone }),
   ]
 }
 
@@ -40,7 +40,7 @@ function sizeFinding(
   size: number,
   least: number,
   usual: number,
-): Extract<Finding<SizeCode>, 'passed' | 'low' | 'too-low'> {
+): Extract<CheckFinding<SizeCode>, 'passed' | 'low' | 'too-low'> {
   return size < least ? 'too-low' : size < usual ? 'low' : 'passed'
 }
 
@@ -60,9 +60,9 @@ async function directoryCheck({ directories, probes, mayWrite, within }: CheckCo
   if (path === undefined) return []
   try {
     const state = await within(() => probes.directory(path, mayWrite))
-    return [item(`directory-${role}`, state === 'writable' ? 'passed' : 'creatable')]
+    return [preflightItem(`directory-${role}`, state === 'writable' ? 'passed' : 'creatable')]
   } catch (error) {
-    return [item(`directory-${role}`, 'unwritable', { reason: problemOf(error) })]
+    return [preflightItem(`directory-${role}`, 'unwritable', { reason: fileErrorCode(error) })]
   }
 }
 
@@ -75,29 +75,29 @@ async function spaceCheck({ directories, probes, within }: CheckContext) {
     const params = Object.fromEntries(
       Object.entries(sizes).map(([name, bytes]) => [name, Math.floor(bytes / mebibyte)]),
     )
-    return [item('disk-space', sizeFinding(free, minSpace, usualSpace), params)]
+    return [preflightItem('disk-space', sizeFinding(free, minSpace, usualSpace), params)]
   } catch (error) {
-    return [item('disk-space', 'unknown', { reason: problemOf(error) })]
+    return [preflightItem('disk-space', 'unknown', { reason: fileErrorCode(error) })]
   }
 }
 
 async function envFileCheck({ envFile, probes, within }: CheckContext) {
   try {
     const { exists, isReadableByOthers } = await within(() => probes.envFile(envFile.path))
-    return [item('env-file', !exists ? 'creatable' : isReadableByOthers ? 'readable' : 'passed')]
+    return [preflightItem('env-file', !exists ? 'creatable' : isReadableByOthers ? 'readable' : 'passed')]
   } catch (error) {
     if (error instanceof EnvFileError && error.code === 'env-file-malformed') {
-      return [item('env-file', 'malformed', { line: error.params['line'] ?? '' })]
+      return [preflightItem('env-file', 'malformed', { line: error.params['line'] ?? '' })]
     }
-    const reason = error instanceof EnvFileError ? error.params['reason'] : problemOf(error)
-    return [item('env-file', 'unwritable', { reason: reason ?? problemOf(error) })]
+    const reason = error instanceof EnvFileError ? error.params['reason'] : fileErrorCode(error)
+    return [preflightItem('env-file', 'unwritable', { reason: reason ?? fileErrorCode(error) })]
   }
 }
 
 /** Only variables in the example file are written. Without the file, passwords could not be stored (decision D.54). */
 async function exampleCheck({ envFile, probes, within }: CheckContext) {
   const keys = await within(() => probes.exampleKeys(envFile.examplePath)).catch(() => undefined)
-  if (keys === undefined) return [item('env-example', 'missing')]
+  if (keys === undefined) return [preflightItem('env-example', 'missing')]
   const lacking = envFile.needed.filter((key) => !keys.includes(key))
-  return [item('env-example', lacking.length === 0 ? 'passed' : 'incomplete', { keys: lacking.join(', ') })]
+  return [preflightItem('env-example', lacking.length === 0 ? 'passed' : 'incomplete', { keys: lacking.join(', ') })]
 }

@@ -6,7 +6,7 @@ import { realProbes } from './probes.ts'
 import { cacheChecks, databaseChecks, policyChecks, storageChecks } from './service-checks.ts'
 
 export type { CheckCode, CheckGroup, CheckStatus, PreflightItem, TextRef } from './catalogue.ts'
-export type { Directories, PreflightContext, Probes, RuntimeFacts, StorageCheckFunctions } from './context.ts'
+export type { Directories, PreflightContext, Probes, RuntimeInfo, StorageCheckFunctions } from './context.ts'
 
 /** Maximum duration of one probe in milliseconds. */
 const probeDeadlineMs = 10_000

@@ -6,7 +6,7 @@ import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
-import type { Running } from '../form/form-values.ts'
+import type { ReadConfiguredValue } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
 import type { Translate } from '../texts.ts'
 import { runPreflight } from './index.ts'
@@ -22,7 +22,7 @@ type PreflightDependencies = Pick<
 > & {
   readonly nodeEnvironment: NodeEnvironment
   readonly files: InstallFiles
-  readonly running: Running
+  readonly running: ReadConfiguredValue
   readonly translate: Translate
 }
 

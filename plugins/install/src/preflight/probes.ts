@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { access, constants, lstat, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
-import { exactInteger, findMissingRight } from '@plinth/database'
+import { exactInteger, findMissingTablePermission } from '@plinth/database'
 import { errorCodeOf } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
 import { envFileKeys, inspectEnvFile } from '../env-file/env-file.ts'
 import { readExampleFile } from '../env-file/env-file-text.ts'
-import type { Probes, RuntimeFacts } from './context.ts'
+import type { Probes, RuntimeInfo } from './context.ts'
 
 /** Probes that examine this process and this machine. */
 export const realProbes: Probes = {
@@ -44,7 +44,7 @@ export const realProbes: Probes = {
     return exactInteger(row?.now_ms)
   },
   async privileges(database) {
-    const missing = await findMissingRight((sql) => database.execute(sql))
+    const missing = await findMissingTablePermission((sql) => database.execute(sql))
     return errorCodeOf(missing?.error) === 'PLINTH_DATABASE_READ_ONLY' ? 'read-only' : missing?.right
   },
 }
@@ -66,7 +66,7 @@ export function charsetOf(environment: Readonly<Record<string, string | undefine
   return /^utf-?8$/i.test(charset) ? 'UTF-8' : charset
 }
 
-function knownLanguages(): RuntimeFacts['icu'] {
+function knownLanguages(): RuntimeInfo['icu'] {
   if (process.versions['icu'] === undefined) return 'none'
   return Intl.DateTimeFormat.supportedLocalesOf(['zh-CN', 'en']).length === 2 ? 'full' : 'partial'
 }

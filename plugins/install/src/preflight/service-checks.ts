@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
-import { type Finding, item, type PreflightItem } from './catalogue.ts'
+import { type CheckFinding, type PreflightItem, preflightItem } from './catalogue.ts'
 import type { CheckContext, StorageCheckFunctions } from './context.ts'
 import { utcText } from './utc-text.ts'
 
@@ -11,14 +11,15 @@ import { utcText } from './utc-text.ts'
  */
 const maxDifferenceMs = 5_000
 
-const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
+const findings: Readonly<Record<string, CheckFinding<'database-connection'>>> = {
   PLINTH_DATABASE_ACCESS_DENIED: 'denied',
   PLINTH_DATABASE_UNKNOWN: 'unknown',
   PLINTH_DATABASE_FILE: 'file',
 }
 
 /** Returns the check result for an error code of a connection. */
-export const connectionFindingOf = (code: string): Finding<'database-connection'> => findings[code] ?? 'unreachable'
+export const connectionFindingOf = (code: string): CheckFinding<'database-connection'> =>
+  findings[code] ?? 'unreachable'
 
 /**
  * Checks the connection, the privileges, the clock and the migrations. If the connection fails, nothing else is
@@ -28,15 +29,15 @@ export async function databaseChecks(context: CheckContext): Promise<PreflightIt
   const { database, databaseFailure, mayWrite, within } = context
   // The check only warns, because the person who installs can correct the connection in the form.
   if (databaseFailure !== undefined)
-    return [{ ...item('database-connection', connectionFindingOf(databaseFailure)), status: 'warning' }]
-  if (database === undefined) return [item('database-connection', 'none')]
+    return [{ ...preflightItem('database-connection', connectionFindingOf(databaseFailure)), status: 'warning' }]
+  if (database === undefined) return [preflightItem('database-connection', 'none')]
   let connection: PreflightItem
   try {
     await within((signal) => database.ping(signal))
     const { product, version } = await within(() => database.server())
-    connection = item('database-connection', 'passed', { product, version })
+    connection = preflightItem('database-connection', 'passed', { product, version })
   } catch (error) {
-    return [item('database-connection', connectionFindingOf(isPlinthError(error) ? error.code : ''))]
+    return [preflightItem('database-connection', connectionFindingOf(isPlinthError(error) ? error.code : ''))]
   }
   return [
     connection,
@@ -48,7 +49,7 @@ export async function databaseChecks(context: CheckContext): Promise<PreflightIt
 
 async function privilegeCheck(database: Database, { probes, within }: CheckContext) {
   const rejected = await within(() => probes.privileges(database)).catch(() => 'create' as const)
-  return [item('database-privileges', rejected ?? 'passed')]
+  return [preflightItem('database-privileges', rejected ?? 'passed')]
 }
 
 async function clockCheck(database: Database, { probes, clock, within }: CheckContext) {
@@ -59,7 +60,9 @@ async function clockCheck(database: Database, { probes, clock, within }: CheckCo
     // The database read its clock between the two times of the host.
     const apart = Math.max(before - theirs, theirs - after, 0)
     return [
-      item('database-clock', apart > maxDifferenceMs ? 'apart' : 'passed', { seconds: Math.round(apart / 1_000) }),
+      preflightItem('database-clock', apart > maxDifferenceMs ? 'apart' : 'passed', {
+        seconds: Math.round(apart / 1_000),
+      }),
     ]
   } catch {
     return []
@@ -73,38 +76,40 @@ async function migrationCheck(database: Database, { within }: CheckContext): Pro
     )
     const counts = { table, applied: applied.length, pending: pending.length }
     const namesOf = (sets: typeof changed) => sets.map(({ plugin, id }) => `${plugin}/${id}`).join(', ')
-    if (changed.length > 0) return item('migration-state', 'changed', { ...counts, names: namesOf(changed) })
+    if (changed.length > 0) return preflightItem('migration-state', 'changed', { ...counts, names: namesOf(changed) })
     if (foreignTables.length > 0)
-      return item('migration-state', 'foreign', { ...counts, names: foreignTables.join(', ') })
-    if (lock !== undefined) return item('migration-state', 'locked', { ...counts, host: lock.host, pid: lock.pid })
-    if (orphaned.length > 0) return item('migration-state', 'orphaned', { ...counts, names: namesOf(orphaned) })
-    return item('migration-state', tableExists ? 'passed' : 'empty', counts)
+      return preflightItem('migration-state', 'foreign', { ...counts, names: foreignTables.join(', ') })
+    if (lock !== undefined)
+      return preflightItem('migration-state', 'locked', { ...counts, host: lock.host, pid: lock.pid })
+    if (orphaned.length > 0)
+      return preflightItem('migration-state', 'orphaned', { ...counts, names: namesOf(orphaned) })
+    return preflightItem('migration-state', tableExists ? 'passed' : 'empty', counts)
   } catch {
-    return item('migration-state', 'unknown')
+    return preflightItem('migration-state', 'unknown')
   }
 }
 
 export async function cacheChecks({ cache, clock, within }: CheckContext): Promise<PreflightItem[]> {
   const { isEnabled, serverTime } = cache
-  if (serverTime === undefined) return [item('cache-connection', isEnabled ? 'unreachable' : 'none')]
+  if (serverTime === undefined) return [preflightItem('cache-connection', isEnabled ? 'unreachable' : 'none')]
   try {
     const begin = clock.monotonic()
     const time = await within(serverTime)
     const elapsed = Math.ceil(clock.monotonic() - begin)
-    return [item('cache-connection', 'passed', { time: utcText(time), elapsed })]
+    return [preflightItem('cache-connection', 'passed', { time: utcText(time), elapsed })]
   } catch {
-    return [item('cache-connection', 'unreachable')]
+    return [preflightItem('cache-connection', 'unreachable')]
   }
 }
 
 export async function storageChecks(context: CheckContext): Promise<PreflightItem[]> {
   const { storage } = context
-  if (storage === undefined) return [item('storage-service', 'none')]
+  if (storage === undefined) return [preflightItem('storage-service', 'none')]
   const disks = await Promise.all([
     diskCheck(context, storage, 'storage-public-disk', storage.publicDisk),
     diskCheck(context, storage, 'storage-local-disk', storage.localDisk),
   ])
-  return [item('storage-service', 'passed', { disks: storage.disks().length }), ...disks]
+  return [preflightItem('storage-service', 'passed', { disks: storage.disks().length }), ...disks]
 }
 
 async function diskCheck(
@@ -114,12 +119,12 @@ async function diskCheck(
   disk: string,
 ): Promise<PreflightItem> {
   const known = storage.disks().find(({ name }) => name === disk)
-  if (known === undefined) return item(code, 'unknown', { disk })
-  if (!known.enabled) return item(code, 'disabled', { disk })
-  if (!mayWrite) return item(code, 'passed', { disk })
+  if (known === undefined) return preflightItem(code, 'unknown', { disk })
+  if (!known.enabled) return preflightItem(code, 'disabled', { disk })
+  if (!mayWrite) return preflightItem(code, 'passed', { disk })
   return within((signal) => storage.probe(disk, signal)).then(
-    () => item(code, 'passed', { disk }),
-    () => item(code, 'unusable', { disk }),
+    () => preflightItem(code, 'passed', { disk }),
+    () => preflightItem(code, 'unusable', { disk }),
   )
 }
 
@@ -128,11 +133,11 @@ export async function policyChecks({ policy, database, cache, listener }: CheckC
   const plain = requireHttps ? 'refused' : isProduction ? 'unsafe' : 'plain'
   const isLite = (database === undefined || database.dialect === 'sqlite') && !cache.isEnabled
   return [
-    item('https-policy', isHttps ? 'passed' : plain),
+    preflightItem('https-policy', isHttps ? 'passed' : plain),
     // Lite mode only causes a warning, because the product always runs in lite mode before the form is complete. If
     // lite mode is not allowed, the form is rejected.
-    item('lite-mode', !isLite ? 'passed' : allowLite ? 'lite' : 'refused'),
-    item('listener', isLoopback(listener.host) ? 'loopback' : 'passed', { port: listener.port }),
+    preflightItem('lite-mode', !isLite ? 'passed' : allowLite ? 'lite' : 'refused'),
+    preflightItem('listener', isLoopback(listener.host) ? 'loopback' : 'passed', { port: listener.port }),
   ]
 }
 

@@ -31,7 +31,7 @@ interface AuditFilter {
   readonly keyword?: string
 }
 
-export interface OwnEntry {
+export interface InstallAuditEntryDraft {
   readonly action: AuditAction
   readonly status: Outcome
   readonly sessionId?: string
@@ -71,7 +71,7 @@ export class InstallAuditTrail implements InstallAudit {
   }
 
   /** Records an operation of this plugin. Never throws: if the database fails, the record is written to the log. */
-  async note(caller: Caller, { secrets = [], summary = {}, ...entry }: OwnEntry): Promise<void> {
+  async note(caller: Caller, { secrets = [], summary = {}, ...entry }: InstallAuditEntryDraft): Promise<void> {
     const { operator, clientIp, userAgent, traceId } = caller
     const masked = maskedSummary(summary, (text) => this.#parts.redact(text, secrets))
     try {

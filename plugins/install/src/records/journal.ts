@@ -25,7 +25,8 @@ const defaultLimit = 100
 const largestLimit = 500
 
 /** Returns a valid number of records for a list (decision B59). */
-export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
+export const clampRecordLimit = (limit: number | undefined) =>
+  Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
 
 /** Number of bytes at the end of the file in which the last records are searched. */
 const tailBytes = 1_048_576
@@ -36,7 +37,7 @@ const maxWaiting = 1_000
  * Records the result of each step as a line in a file (JSON Lines) and, once the database is available, as a row. Reads
  * use the rows, or the file if there are none.
  */
-export class Journal {
+export class StepRecordLog {
   readonly #parts: JournalDependencies
   #waiting: RecordView[] = []
   #lastId = 0

@@ -1,9 +1,9 @@
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
-import type { Setting } from '../form/fields.ts'
-import { configuredValue, type Running, usualPort } from '../form/form-values.ts'
+import type { FormSetting } from '../form/fields.ts'
+import { configuredValue, defaultDatabasePort, type ReadConfiguredValue } from '../form/form-values.ts'
 
 /** A setting and how it will be written. */
-export interface PlannedSetting extends Setting {
+export interface PlannedSetting extends FormSetting {
   readonly entry: CatalogueEntry | undefined
   readonly isChanged: boolean
   /** `.env`: to the file. `config`: to the database. `runtime`: not at all. */
@@ -18,9 +18,9 @@ export interface PlannedSetting extends Setting {
  * specification, "Write rules").
  */
 export function planSettings(
-  settings: readonly Setting[],
+  settings: readonly FormSetting[],
   configAdmin: Pick<ConfigAdmin, 'catalogue' | 'explain'>,
-  running: Running,
+  running: ReadConfiguredValue,
   allowed: ReadonlySet<string>,
 ): readonly PlannedSetting[] {
   const declared = new Map(configAdmin.catalogue.map((entry) => [entry.key, entry]))
@@ -42,9 +42,9 @@ export function planSettings(
 }
 
 /** Returns the current value of a key. For the database port, the default is the usual port of the database type. */
-function inForce(key: string, running: Running): unknown {
+function inForce(key: string, running: ReadConfiguredValue): unknown {
   const value = running(key)
-  return key === 'platform.database.port' ? (value ?? usualPort(running('platform.database.type'))) : value
+  return key === 'platform.database.port' ? (value ?? defaultDatabasePort(running('platform.database.type'))) : value
 }
 
 const isStrongerThanFile = (source: string | undefined) => source === 'environment' || source === 'database'

@@ -9,11 +9,11 @@ import { type Caller, installerActorName } from '../entry/caller.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
 import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
-import { type Finding, passwordPolicies, passwordProblems, proposedPolicy } from '../form/field-rules.ts'
+import { defaultPasswordPolicy, type FieldProblem, passwordPolicies, passwordProblems } from '../form/field-rules.ts'
 import { type InstallForm, settingsOf } from '../form/fields.ts'
 import { checkForm, checkOf, hasPassed } from '../form/form-checks.ts'
 import { formDefaults } from '../form/form-schema.ts'
-import { type Running, textOf } from '../form/form-values.ts'
+import { type ReadConfiguredValue, textOf } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import { publicReason, type Translate } from '../texts.ts'
@@ -26,7 +26,7 @@ type SettingsWriterDependencies = Pick<
 > & {
   readonly probes: ConnectionProbes
   readonly files: InstallFiles
-  readonly running: Running
+  readonly running: ReadConfiguredValue
   readonly trial: NewConnectionTrial
   readonly state: InstallState
   readonly translate: Translate
@@ -59,7 +59,7 @@ export class SettingsWriter {
   }
 
   get proposedPolicy(): Passwords['policy'] {
-    return proposedPolicy(this.#parts.passwords, this.#parts.configAdmin)
+    return defaultPasswordPolicy(this.#parts.passwords, this.#parts.configAdmin)
   }
 
   check(form: InstallForm, locale: string): readonly Check[] {
@@ -210,7 +210,7 @@ export class SettingsWriter {
 function problemOf(
   { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
   locale: string,
-): Finding | undefined {
+): FieldProblem | undefined {
   if (!isChanged || entry === undefined) return undefined
   if (overriddenBy !== undefined) return { status: 'failed', text: 'overridden', params: { place: overriddenBy } }
   if (connection !== undefined && target === 'runtime') {

@@ -72,7 +72,7 @@ const inMemory: Readonly<Record<string, string>> = {
  * is only used if the product was never installed on this machine, its connection is set in `.env`, and the installer
  * is open to someone.
  */
-export async function fallbackStart({ code, root, explain, get }: FailedStart) {
+export async function fallbackValuesForStart({ code, root, explain, get }: FailedStart) {
   if (!connectionFailures.includes(code)) return undefined
   if (explain('platform.database.type')?.effective.source !== 'dotenv') return undefined
   const config = { get } as unknown as InstallConfig

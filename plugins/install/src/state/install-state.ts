@@ -13,7 +13,7 @@ import { AtomicJsonFile } from './restart-note.ts'
  */
 type Doubt = 'lost' | 'unreadable'
 
-export interface Reading {
+export interface InstallStateReading {
   readonly name: 'installed' | 'not-installed' | 'unknown'
   /** Version of the stored value, or 0. */
   readonly version: number
@@ -22,7 +22,7 @@ export interface Reading {
 }
 
 /** An unknown state counts as installed. */
-export const isInstalled = ({ name }: Reading) => name !== 'not-installed'
+export const isInstalled = ({ name }: InstallStateReading) => name !== 'not-installed'
 
 /** Why the installer is closed to all callers: the product is installed, or the state is unknown. */
 export type ClosedByState = 'installed' | `state-${Doubt}`
@@ -62,7 +62,7 @@ export class InstallState {
   }
 
   /** Never throws. */
-  async read(): Promise<Reading> {
+  async read(): Promise<InstallStateReading> {
     const found = await this.#find()
     if (found.doubt !== this.#reported) this.#report(found)
     this.#reported = found.doubt
@@ -70,7 +70,7 @@ export class InstallState {
   }
 
   /** Returns why an installation is not possible, or `undefined` if it is possible. */
-  closedBecause({ name, doubt }: Reading): ClosedByState | undefined {
+  closedBecause({ name, doubt }: InstallStateReading): ClosedByState | undefined {
     if (name === 'unknown') return `state-${doubt ?? 'unreadable'}`
     const mayReinstall = this.#parts.config.get('platform.install.allow-reinstall')
     return name === 'installed' && !mayReinstall ? 'installed' : undefined
@@ -92,7 +92,7 @@ export class InstallState {
     if ((await this.read()).doubt === 'lost') throw this.#lost()
   }
 
-  async #find(): Promise<Reading & { readonly reason?: string }> {
+  async #find(): Promise<InstallStateReading & { readonly reason?: string }> {
     try {
       // Does not query a missing SQLite file, because the query would create the file, for example during `plinth
       // doctor`.
@@ -117,7 +117,7 @@ export class InstallState {
    * Logs that the state has become unknown, or known again. Only changes are logged, because every call reads the
    * state.
    */
-  #report({ doubt, reason }: Reading & { readonly reason?: string }): void {
+  #report({ doubt, reason }: InstallStateReading & { readonly reason?: string }): void {
     const { log } = this.#parts
     if (doubt === undefined) log.info('the install state can be read again')
     else if (doubt === 'unreadable')
@@ -136,7 +136,7 @@ export class InstallState {
    * @returns false if another caller changed it first
    * @throws BusinessError "503" if it cannot be stored
    */
-  async change(installed: boolean, seen: Reading, change: StateChange): Promise<boolean> {
+  async change(installed: boolean, seen: InstallStateReading, change: StateChange): Promise<boolean> {
     const { plugin, configCentre } = this.#parts
     try {
       await configCentre.saveState(

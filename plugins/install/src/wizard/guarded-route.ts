@@ -1,6 +1,6 @@
 import {
   type HttpReply,
-  ignoring,
+  ignoreMembers,
   type RequestSchemas,
   type Route,
   type RouteRequest,
@@ -9,7 +9,7 @@ import {
 } from '@plinth/http'
 import type { Static, TSchema } from 'typebox'
 import type { Caller } from '../entry/caller.ts'
-import { type Entered, type EntryGate, entryRejectedError } from '../entry/entry-gate.ts'
+import { type EntryAttempt, type EntryGate, entryRejectedError } from '../entry/entry-gate.ts'
 import { concernsOnlyCaller, type EntryPolicy } from '../entry/entry-policy.ts'
 import type { InstallServices } from '../requires.ts'
 import type { Translate } from '../texts.ts'
@@ -55,7 +55,7 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
 const { route } = routesWith<WizardRouteDependencies>()
 
 /** Properties of all installer routes. A page that polls stays far below the rate limit. */
-export const common = {
+export const commonRouteProperties = {
   tags: ['install'],
   annotations: [
     rateLimited({ maxAttempts: 300, windowSeconds: 60, keyStrategy: 'IP_ROUTE', failurePolicy: 'insurance' }),
@@ -63,13 +63,13 @@ export const common = {
   access: 'public',
 } as const
 
-export const root = '/api/v1/install'
+export const installApiRoot = '/api/v1/install'
 
 export const checkReasons = ['install.token.too-many-failures']
 const rejectionReasons = ['install.token.invalid', 'install.token.not-allowed']
 
 /** Returns what this caller can do to get access, or an empty text. */
-export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Translate) =>
+export const accessHintFor = ({ caller, verdict: { closed } }: EntryAttempt, translate: Translate) =>
   closed === undefined || !concernsOnlyCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
 
 /**
@@ -78,10 +78,10 @@ export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Tra
  */
 const tokenNames = ['token', 'x-install-token']
 const withoutToken = <S extends RequestSchemas>(request: S) =>
-  Object.fromEntries(Object.entries(request).map(([part, schema]) => [part, ignoring(schema, tokenNames)])) as S
+  Object.fromEntries(Object.entries(request).map(([part, schema]) => [part, ignoreMembers(schema, tokenNames)])) as S
 
 /** Declares a route that checks access for each request. */
-export function guarded<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
+export function installerRoute<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
   path,
   refused,
   request,
@@ -91,9 +91,9 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
 }: GuardedRoute<S, R>): Route<WizardRouteDependencies> {
   return route<S, R>({
     ...declaration,
-    ...common,
+    ...commonRouteProperties,
     ...(request === undefined ? {} : { request: withoutToken(request) }),
-    path: `${root}/${path}`,
+    path: `${installApiRoot}/${path}`,
     reasons: [...checkReasons, ...(refused === undefined ? rejectionReasons : []), ...reasons],
     async handler(request, parts, reply) {
       const entered = await parts.gate.enter(request, reply)
@@ -101,7 +101,7 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
       const response = verdict.authorized ? await handle(request, { ...parts, caller }, reply) : undefined
       if (response !== undefined) return response
       const { translate, status } = parts
-      const message = hintFor(entered, translate) || translate(caller.locale, 'entry.refused')
+      const message = accessHintFor(entered, translate) || translate(caller.locale, 'entry.refused')
       if (refused !== undefined) return refused({ message, caller, request, status })
       throw entryRejectedError(verdict.authorized ? 'install.token.not-allowed' : verdict.reason, verdict.closed)
     },

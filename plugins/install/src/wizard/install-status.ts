@@ -3,7 +3,7 @@ import type { Caller } from '../entry/caller.ts'
 import type { EntryPolicy } from '../entry/entry-policy.ts'
 import type { ProductPages } from '../pages/product-pages.ts'
 import type { InstallServices } from '../requires.ts'
-import { type InstallState, isInstalled, type Reading } from '../state/install-state.ts'
+import { type InstallState, type InstallStateReading, isInstalled } from '../state/install-state.ts'
 
 type InstallStatusDependencies = Pick<InstallServices, 'config' | 'clock'> & {
   readonly state: InstallState
@@ -19,13 +19,13 @@ export class InstallStatus {
   }
 
   /** Returns the status for one caller. If the host is not trusted, `installAllowed` is false. */
-  async forCaller(caller: Caller, seen?: Reading): Promise<StatusView> {
+  async forCaller(caller: Caller, seen?: InstallStateReading): Promise<StatusView> {
     const view = await this.snapshot(caller.prefix, seen)
     return { ...view, installAllowed: view.installAllowed && this.#parts.entry.closedTo(caller) !== 'host' }
   }
 
   /** @param prefix path prefix of the request */
-  async snapshot(prefix: string, seen?: Reading): Promise<StatusView> {
+  async snapshot(prefix: string, seen?: InstallStateReading): Promise<StatusView> {
     const { config, state, entry, clock } = this.#parts
     const reading = seen ?? (await state.read())
     return {

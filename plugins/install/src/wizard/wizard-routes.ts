@@ -4,7 +4,14 @@ import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
 import { administratorForm, installForm } from '../form/fields.ts'
 import { businessError } from '../texts.ts'
-import { checkReasons, common, guarded, hintFor, root, type WizardRouteDependencies } from './guarded-route.ts'
+import {
+  accessHintFor,
+  checkReasons,
+  commonRouteProperties,
+  installApiRoot,
+  installerRoute,
+  type WizardRouteDependencies,
+} from './guarded-route.ts'
 
 const { route } = routesWith<WizardRouteDependencies>()
 const form = { body: installForm }
@@ -37,9 +44,9 @@ function restartAfter(
 /** Routes without an access check: the status, the pages of an installed product, and the check of a token. */
 const openRoutes = [
   route({
-    ...common,
+    ...commonRouteProperties,
     method: 'GET',
-    path: `${root}/status`,
+    path: `${installApiRoot}/status`,
     summary: 'Get the status of the installation',
     response: view.statusView,
     reasons: [],
@@ -49,9 +56,9 @@ const openRoutes = [
     },
   }),
   route({
-    ...common,
+    ...commonRouteProperties,
     method: 'GET',
-    path: `${root}/entries`,
+    path: `${installApiRoot}/entries`,
     summary: 'List the pages of the installed product',
     response: view.entriesView,
     reasons: [],
@@ -61,9 +68,9 @@ const openRoutes = [
     },
   }),
   route({
-    ...common,
+    ...commonRouteProperties,
     method: 'POST',
-    path: `${root}/token/verify`,
+    path: `${installApiRoot}/token/verify`,
     summary: 'Check whether a token unlocks the installer',
     request: { body: view.tokenBody },
     response: view.verifyView,
@@ -75,14 +82,14 @@ const openRoutes = [
       const { installed, installAllowed } = await status.forCaller(caller, verdict.state)
       const tokenConfigured = entry.isTokenConfigured
       const expiresAt = valid && tokenConfigured ? entry.expiresAt() : ''
-      const hint = hintFor({ caller, verdict }, translate)
+      const hint = accessHintFor({ caller, verdict }, translate)
       return { valid, tokenConfigured, installed, installAllowed, reason, hint, expiresAt }
     },
   }),
 ]
 
 const formRoutes = [
-  guarded({
+  installerRoute({
     method: 'GET',
     path: 'config/defaults',
     compress: false,
@@ -90,14 +97,14 @@ const formRoutes = [
     response: view.defaultsView,
     handle: async (_request, { wizard, caller }) => wizard.defaults(caller),
   }),
-  guarded({
+  installerRoute({
     method: 'GET',
     path: 'config/schema',
     summary: 'List the fields of the form',
     response: view.schemaView,
     handle: async (_request, { wizard, caller }) => wizard.schema(caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'config/validate',
     summary: 'Validate the form',
@@ -106,7 +113,7 @@ const formRoutes = [
     refused: noChecks,
     handle: ({ body }, { wizard, caller }) => wizard.validate(body, caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'config/plan',
     summary: 'Preview writing the configuration; changes nothing',
@@ -118,7 +125,7 @@ const formRoutes = [
 ]
 
 const stepRoutes = [
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'preflight',
     summary: 'Check the environment',
@@ -126,7 +133,7 @@ const stepRoutes = [
     refused: noChecks,
     handle: (_request, { wizard, caller }) => wizard.preflight(caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'config/write',
     summary: 'Write the configuration',
@@ -136,7 +143,7 @@ const stepRoutes = [
     refused: noPlan,
     handle: ({ body }, { wizard, caller }) => wizard.write(body, caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'migrate',
     summary: 'Migrate the database of the product',
@@ -144,7 +151,7 @@ const stepRoutes = [
     refused: ({ message }) => ({ ...none, migrated: false, pendingBefore: 0, applied: 0, upToDate: false, message }),
     handle: (_request, { wizard, caller }) => wizard.migrate(caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'administrator',
     summary: 'Create the first administrator',
@@ -153,7 +160,7 @@ const stepRoutes = [
     refused: ({ message }) => ({ ...none, ready: false, created: false, userId: null, username: '', message }),
     handle: ({ body }, { wizard, caller }) => wizard.createAdministrator(body, caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'lock',
     summary: 'Lock the installation',
@@ -163,7 +170,7 @@ const stepRoutes = [
     },
     handle: (_request, { wizard, caller }) => wizard.writeLock(caller),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'execute',
     summary: 'Install in one step',
@@ -174,7 +181,7 @@ const stepRoutes = [
     handle: async ({ body }, { wizard, caller, kernel }, reply) =>
       restartAfter(kernel, reply, await wizard.execute(body, caller)),
   }),
-  guarded({
+  installerRoute({
     method: 'POST',
     path: 'sessions/:sessionId/retry',
     summary: 'Install in one step again',
@@ -191,14 +198,14 @@ const stepRoutes = [
 ]
 
 const recordRoutes = [
-  guarded({
+  installerRoute({
     method: 'GET',
     path: 'steps',
     summary: 'Get the step plan',
     response: view.stepsView,
     handle: async (_request, { wizard, caller }) => ({ steps: await wizard.steps(caller) }),
   }),
-  guarded({
+  installerRoute({
     method: 'GET',
     path: 'execution-logs',
     summary: 'List the newest records, oldest first',
@@ -207,7 +214,7 @@ const recordRoutes = [
     refused: () => ({ ...none, records: [] }),
     handle: async ({ query }, { wizard }) => ({ authorized: true, records: await wizard.records(query.limit) }),
   }),
-  guarded({
+  installerRoute({
     method: 'GET',
     path: 'sessions/:sessionId',
     summary: 'List records of an installation run',

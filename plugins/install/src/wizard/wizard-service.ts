@@ -1,7 +1,7 @@
 import type * as view from '../contract.ts'
-import { remarks } from '../declarations.ts'
+import { recordRemarkCodes } from '../declarations.ts'
 import type { Caller } from '../entry/caller.ts'
-import type { EntryPolicy, Verdict } from '../entry/entry-policy.ts'
+import type { EntryDecision, EntryPolicy } from '../entry/entry-policy.ts'
 import type { Execution, ExecutionRequest } from '../execution/execution.ts'
 import type { Run, Step } from '../execution/step.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
@@ -9,12 +9,17 @@ import type { StepRunner } from '../execution/step-runner.ts'
 import type { InstallSteps } from '../execution/steps.ts'
 import { diskNames } from '../form/field-rules.ts'
 import type { AdministratorForm, InstallForm } from '../form/fields.ts'
-import { outcomeOf } from '../form/form-checks.ts'
+import { outcomeOfChecks } from '../form/form-checks.ts'
 import { formDefaults, formSchema } from '../form/form-schema.ts'
-import { type Running, secretsOf } from '../form/form-values.ts'
+import { type ReadConfiguredValue, secretsOf } from '../form/form-values.ts'
 import { connectionFindingOf } from '../preflight/service-checks.ts'
-import { type AuditAction, auditActions, type InstallAuditTrail, type OwnEntry } from '../records/audit-trail.ts'
-import { type Journal, limitOf } from '../records/journal.ts'
+import {
+  type AuditAction,
+  auditActions,
+  type InstallAuditEntryDraft,
+  type InstallAuditTrail,
+} from '../records/audit-trail.ts'
+import { clampRecordLimit, type StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import { fieldOfFailure } from '../settings/connection-probes.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
@@ -28,10 +33,10 @@ type WizardServiceDependencies = Pick<InstallServices, 'kernel' | 'configAdmin' 
   readonly execution: Execution
   readonly entry: EntryPolicy
   readonly status: InstallStatus
-  readonly journal: Journal
+  readonly journal: StepRecordLog
   readonly audit: InstallAuditTrail
   readonly stepOverview: StepOverview
-  readonly running: Running
+  readonly running: ReadConfiguredValue
   readonly translate: Translate
 }
 
@@ -49,7 +54,7 @@ export class WizardService {
     this.#parts = parts
   }
 
-  noteEntry(caller: Caller, { reason }: Verdict): Promise<void> {
+  noteEntry(caller: Caller, { reason }: EntryDecision): Promise<void> {
     return this.#parts.audit.note(caller, { action: auditActions.entryCheck, status: 'passed', summary: { reason } })
   }
 
@@ -94,7 +99,7 @@ export class WizardService {
     const { settings } = this.#parts
     const plan = await settings.plan(form, caller.locale)
     const { passed, restartRequired, checks } = plan
-    const audited = { action: auditActions.plan, status: outcomeOf(checks), summary: { restartRequired } }
+    const audited = { action: auditActions.plan, status: outcomeOfChecks(checks), summary: { restartRequired } }
     await this.#audit(this.#newRun(form, caller), audited)
     const entries = settings.entries(form, plan, caller.locale)
     return { authorized: true, passed, checks: [...checks], entries, restartRequired }
@@ -111,7 +116,7 @@ export class WizardService {
       const { plan, checks } = run
       const restartRequired = plan?.restartRequired ?? false
       const passed = status !== 'failed'
-      const outcome = passed ? outcomeOf(checks) : status
+      const outcome = passed ? outcomeOfChecks(checks) : status
       await this.#audit(run, { action: auditActions.write, status: outcome, summary: { restartRequired, message } })
       const own: view.Check[] =
         passed || plan?.passed === false
@@ -180,7 +185,7 @@ export class WizardService {
     const { journal, translate } = this.#parts
     if ((await journal.newest(1, sessionId)).length === 0) return 'unknown'
     const message = translate(caller.locale, 'result.retry-requested')
-    await journal.append({ sessionId, stepCode: remarks.retryRequested, status: 'passed', message })
+    await journal.append({ sessionId, stepCode: recordRemarkCodes.retryRequested, status: 'passed', message })
     await this.#audit(this.#newRun(form, caller), { action: auditActions.retry, status: 'passed', sessionId })
     return this.execute(form, caller, { retriedSessionId: sessionId })
   }
@@ -190,7 +195,7 @@ export class WizardService {
   }
 
   async records(limit: number | undefined, sessionId?: string): Promise<view.RecordView[]> {
-    return [...(await this.#parts.journal.newest(limitOf(limit), sessionId))]
+    return [...(await this.#parts.journal.newest(clampRecordLimit(limit), sessionId))]
   }
 
   #newRun(form: Form, caller: Caller): Run {
@@ -203,7 +208,7 @@ export class WizardService {
     return result
   }
 
-  #audit({ caller, form }: Run, entry: OwnEntry): Promise<void> {
+  #audit({ caller, form }: Run, entry: InstallAuditEntryDraft): Promise<void> {
     return this.#parts.audit.note(caller, { ...entry, secrets: secretsOf(form) })
   }
 }

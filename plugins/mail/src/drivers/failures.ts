@@ -10,5 +10,5 @@ export const failAllRecipients = (
 export const acceptAllRecipients = (addresses: readonly string[]): readonly MailDelivery[] =>
   addresses.map((address) => ({ address, outcome: 'accepted' }))
 
-export const givenUp = (addresses: readonly string[]): readonly MailDelivery[] =>
+export const deferAllAsCancelled = (addresses: readonly string[]): readonly MailDelivery[] =>
   failAllRecipients(addresses, 'deferred', 'mail.given-up', 'Given up before the mail was sent')

@@ -3,15 +3,15 @@ import { access, constants, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bilingual, ChannelError, type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import type { MailDriver } from '../contract.ts'
-import { acceptAllRecipients, failAllRecipients, givenUp } from './failures.ts'
+import { acceptAllRecipients, deferAllAsCancelled, failAllRecipients } from './failures.ts'
 
-export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Logger, 'warn'>): MailDriver {
+export function createFileDriver(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Logger, 'warn'>): MailDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
     isConfigured: () => true,
     async send(mail, signal) {
       const raw = await mail.raw()
-      if (signal.aborted) return givenUp(mail.to)
+      if (signal.aborted) return deferAllAsCancelled(mail.to)
       const moment = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
       const path = join(directory, `${moment}-${randomUUID()}.eml`)
       try {
@@ -45,12 +45,12 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
 }
 
 /** Driver that writes mails to the log. The content is left out, because it may contain sign-in codes. */
-export function logged(log: Pick<Logger, 'info'>): MailDriver {
+export function createLogDriver(log: Pick<Logger, 'info'>): MailDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },
     isConfigured: () => true,
     async send({ to, subject, messageId }, signal) {
-      if (signal.aborted) return givenUp(to)
+      if (signal.aborted) return deferAllAsCancelled(to)
       log.info({ messageId, to: to.map(masked), subjectLength: subject.length }, 'mail')
       return acceptAllRecipients(to)
     },

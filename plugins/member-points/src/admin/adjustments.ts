@@ -1,8 +1,8 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { AccessAudit } from '../audited.ts'
-import { never } from '../entities.ts'
+import { noExpiryTime } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { ownerOf } from '../members/account.ts'
+import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
 interface Adjustment {
@@ -58,7 +58,7 @@ export class Adjustments {
       const rule = await rules.at('manual-adjustment', now)
       if (!rule.enabled)
         throw businessError('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
-      const ref = ownerOf(userId, rule.asset)
+      const ref = accountRefOf(userId, rule.asset)
       if ((await ledger.find(ref))?.status === 'closed') throw accountClosed(userId)
       const sourceKey = `${operatorId}:${idempotencyKey}`
       const notes = { key: `member-points:manual:${sourceKey}`, actor: `user:${operatorId}`, reason }
@@ -108,14 +108,14 @@ export class Adjustments {
     const { db, clock, rules, ledger } = this.#parts
     const now = clock.now()
     const rule = await rules.at('manual-adjustment', now)
-    const ref = ownerOf(userId, rule.asset)
+    const ref = accountRefOf(userId, rule.asset)
     const { accountId, available, frozen } = await ledger.balance(ref)
     const isClosed = (await ledger.find(ref))?.status === 'closed'
     const lapsed = accountId === undefined ? 0 : await lapsedOf(db, accountId, clock.expiryNow())
     const settlesDebt = Math.min(Math.max(points, 0), await owedBy(db, userId, rule.asset))
     const availableBefore = available - lapsed
     const availableAfter = availableBefore + points - settlesDebt
-    const lapses = points > 0 ? rule.expiryOf(now) : never
+    const lapses = points > 0 ? rule.expiryOf(now) : noExpiryTime
     return {
       asset: rule.asset,
       availableBefore,
@@ -123,7 +123,7 @@ export class Adjustments {
       frozen,
       settlesDebt,
       possible: rule.enabled && !isClosed && availableAfter >= 0,
-      expiresAt: lapses === never ? undefined : lapses,
+      expiresAt: lapses === noExpiryTime ? undefined : lapses,
     }
   }
 }

@@ -19,12 +19,12 @@ import { createAccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { ownerOf, userOf } from '../members/account.ts'
+import { accountRefOf, userIdOfAccount } from '../members/account.ts'
 import {
   accountView,
   adminLedgerView,
   adminViewOfEntry,
-  namesOf,
+  readEntryNames,
   sourceStates,
   sourceView,
   viewOfAccount,
@@ -136,14 +136,14 @@ export const adminRoutes = [
         query,
         newestFirst,
         async (window) => {
-          const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
+          const account = userId === undefined ? undefined : await ledger.find(accountRefOf(userId, asset))
           if (userId !== undefined && account === undefined) {
             return { items: [], total: 0, isCapped: false, next: null }
           }
           const filter = account === undefined ? { asset } : { accountId: account.id }
           const found = await ledger.entries(filter, window)
-          const names = await namesOf(found.items, locale, parts)
-          return { ...found, items: found.items.map((entry) => adminViewOfEntry(entry, userOf(entry), names)) }
+          const names = await readEntryNames(found.items, locale, parts)
+          return { ...found, items: found.items.map((entry) => adminViewOfEntry(entry, userIdOfAccount(entry), names)) }
         },
         created,
       )
@@ -169,7 +169,7 @@ export const adminRoutes = [
       const { query } = request
       const { asset = defaultAsset, status } = query
       const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
-      const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
+      const account = userId === undefined ? undefined : await ledger.find(accountRefOf(userId, asset))
       if (userId !== undefined && account === undefined)
         return listResponse(
           query,

@@ -1,4 +1,4 @@
-import { exactInteger, insertMissing } from '@plinth/database'
+import { exactInteger, insertMissingRows } from '@plinth/database'
 import { CheckInRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
@@ -93,7 +93,7 @@ export class CheckIns {
       if (streak !== undefined) {
         const zone = calendar.zone()
         const row = { id, userId, checkDate: date, zone, consecutiveDays: streak, points, createdAt: new Date(now) }
-        await insertMissing(db, CheckInRow, ['userId', 'checkDate'], [row])
+        await insertMissingRows(db, CheckInRow, ['userId', 'checkDate'], [row])
       }
       const kept = await this.#find(userId, streak === undefined ? (last?.day ?? date) : date)
       const isNew = kept?.id === id

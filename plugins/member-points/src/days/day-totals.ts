@@ -1,16 +1,26 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
-  addToRows,
   exactInteger,
   type FoundPage,
   findPage,
   firstIdAt,
-  insertMissing,
+  insertMissingRows,
+  insertOrAddToRows,
   type PageWindow,
   updateRows,
 } from '@plinth/database'
-import { count, described, id, type ListOrder, listPage, listQuery, listResponse, routesWith, Type } from '@plinth/http'
-import type { MovedUnits } from '@plinth/money'
+import {
+  count,
+  id,
+  type ListOrder,
+  listPage,
+  listQuery,
+  listResponse,
+  routesWith,
+  Type,
+  withDescription,
+} from '@plinth/http'
+import type { UnitChange } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
 import { DayPositionRow, DayRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -43,11 +53,11 @@ const dayView = Type.Object({
   id,
   day: Type.String({ description: 'Day in the time zone of the points programme, `YYYY-MM-DD`.' }),
   asset: Type.String(),
-  granted: described(count, 'Points granted. Points that were taken back are not subtracted.'),
-  returned: described(count, 'Points returned from cancelled or refunded orders.'),
-  consumed: described(count, 'Points spent.'),
-  reversed: described(count, 'Points taken back because of refunds or manual adjustments.'),
-  expired: described(count, 'Points that expired.'),
+  granted: withDescription(count, 'Points granted. Points that were taken back are not subtracted.'),
+  returned: withDescription(count, 'Points returned from cancelled or refunded orders.'),
+  consumed: withDescription(count, 'Points spent.'),
+  reversed: withDescription(count, 'Points taken back because of refunds or manual adjustments.'),
+  expired: withDescription(count, 'Points that expired.'),
 })
 
 const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
@@ -108,7 +118,8 @@ export class DayTotals {
       const [at] = await db.query<{ entry_id: unknown }>('select entry_id from points_day_position where asset = ?', [
         asset,
       ])
-      if (at === undefined) await insertMissing(db, DayPositionRow, 'asset', [{ id: db.newId(), asset, entryId: 0 }])
+      if (at === undefined)
+        await insertMissingRows(db, DayPositionRow, 'asset', [{ id: db.newId(), asset, entryId: 0 }])
       const after = exactInteger(at?.entry_id ?? 0)
       const moved = await ledger.moved(asset, { after, before, size: pageSize })
       const last = moved.at(-1)
@@ -116,7 +127,7 @@ export class DayTotals {
       const isMine = await updateRows(db, DayPositionRow, { asset, entryId: after }, { entryId: last.id })
       if (isMine === 0) return false
       const rows = [...this.#sumsOf(moved)].sort(([a], [b]) => (a < b ? -1 : 1))
-      await addToRows(
+      await insertOrAddToRows(
         db,
         DayRow,
         { key: ['asset', 'day'], sums: ways },
@@ -126,7 +137,7 @@ export class DayTotals {
     })
   }
 
-  #sumsOf(moved: readonly MovedUnits[]): ReadonlyMap<string, Record<Way, number>> {
+  #sumsOf(moved: readonly UnitChange[]): ReadonlyMap<string, Record<Way, number>> {
     const sums = new Map<string, Record<Way, number>>()
     for (const { kind, units, createdAt } of moved) {
       if (units === 0) continue

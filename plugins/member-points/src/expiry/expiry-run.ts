@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { databaseTimeMsSql } from '@plinth/coordination'
-import { exactInteger, insertMissing } from '@plinth/database'
+import { exactInteger, insertMissingRows } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
 import { ExpireBatchRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { expiredSources, type LapsedSource, lapsePage } from './lapsing.ts'
+import { type ExpiredSource, expiredSources, expiryPageSize } from './lapsing.ts'
 
 const table = 'points_expire_batch'
 const fresh = {
@@ -99,7 +99,7 @@ export class ExpiryRuns {
     return db.transactional(async () => {
       const scan = { ...fresh, id: db.newId(), asset, openAsset: asset }
       const row = { ...scan, asOf: clock.expiryNow(), startedAt: new Date(clock.now()) }
-      await insertMissing(db, ExpireBatchRow, 'openAsset', [row])
+      await insertMissingRows(db, ExpireBatchRow, 'openAsset', [row])
       const taken = await db.execute(
         `update ${table} set holder = ?, lease_until = ${now.sql} + ? where open_asset = ? and lease_until < ${now.sql}`,
         [holder, ...now.parameters, leaseMs, asset, ...now.parameters],
@@ -157,7 +157,7 @@ export class ExpiryRuns {
     return true
   }
 
-  async #due({ id, asset, asOf }: TakenBatch): Promise<readonly LapsedSource[]> {
+  async #due({ id, asset, asOf }: TakenBatch): Promise<readonly ExpiredSource[]> {
     const { db } = this.#parts
     const [at] = await db.query<Record<string, unknown>>(
       `select cursor_expires_at, cursor_id from ${table} where id = ?`,
@@ -168,12 +168,12 @@ export class ExpiryRuns {
       db,
       `where asset = ? and status = 'active' and remaining > 0 and expires_at >= ? and expires_at <= ?
          and (expires_at > ? or id > ?)
-       order by expires_at, id limit ${lapsePage}`,
+       order by expires_at, id limit ${expiryPageSize}`,
       [asset, expiry, asOf, expiry, last],
     )
   }
 
-  async #advance(batch: TakenBatch, { id, expiresAt }: LapsedSource, result: PageResult): Promise<boolean> {
+  async #advance(batch: TakenBatch, { id, expiresAt }: ExpiredSource, result: PageResult): Promise<boolean> {
     const { db, clock } = this.#parts
     const now = databaseTimeMsSql(db, clock)
     const { scanned, expired, points, refused } = result

@@ -6,17 +6,17 @@ import type { Parts } from '../parts.ts'
 
 /** Columns of sources with expired points. They are read before the accounts are locked. */
 export const expiredSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
-export type LapsedSource = Selected<typeof expiredSources>
+export type ExpiredSource = Selected<typeof expiredSources>
 
 const remainingPointsSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
 type RemainingPointsSource = Selected<typeof remainingPointsSources>
 
-export const lapsePage = 500
+export const expiryPageSize = 500
 /** Maximum number of pages per call for one account. The scheduled scan expires the remaining points. */
 const maxPages = 20
 
 /** Debits expired points, one page per transaction. */
-export class Lapsing {
+export class PointsExpiry {
   readonly #db: Database
   readonly #ledger: Ledger
 
@@ -29,9 +29,9 @@ export class Lapsing {
    * Debits the expired points of sources. Each source has its own idempotency key, so it expires once. Points on hold
    * are not debited.
    *
-   * @param sources at most `lapsePage`
+   * @param sources at most `expiryPageSize`
    */
-  async expire(asset: string, sources: readonly LapsedSource[]): Promise<BatchResult> {
+  async expire(asset: string, sources: readonly ExpiredSource[]): Promise<BatchResult> {
     const ids = sources.map(({ id }) => id)
     return this.#ledger.batch({
       asset,
@@ -68,13 +68,13 @@ export class Lapsing {
       const sources = await expiredSources.select(
         this.#db,
         `where account_id = ? and status = 'active' and expires_at <= ? and remaining > 0
-         order by expires_at, id limit ${lapsePage}`,
+         order by expires_at, id limit ${expiryPageSize}`,
         [accountId, at],
       )
       if (sources.length === 0) break
       found += sources.length
       await this.expire(asset, sources)
-      if (sources.length < lapsePage) break
+      if (sources.length < expiryPageSize) break
     }
     return found
   }

@@ -4,7 +4,7 @@ import { OrderRewardRow, SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
 import { type ClaimDetails, type LotMoves, splitIdsIntoLists } from './lot-moves.ts'
 
-export interface ReturnedPart {
+export interface ReturnedUnits {
   readonly sourceId: number
   readonly units: number
 }
@@ -64,9 +64,9 @@ export class LotClaims {
    *
    * @returns the debits that take the claimed points
    */
-  async settle({ journalId }: LotMovement, parts: readonly ReturnedPart[]): Promise<readonly LotClaim[]> {
+  async settle({ journalId }: LotMovement, parts: readonly ReturnedUnits[]): Promise<readonly LotClaim[]> {
     const claims: LotClaim[] = []
-    const forfeited: ReturnedPart[] = []
+    const forfeited: ReturnedUnits[] = []
     const replaced = new Map<string, readonly [sourceId: number, kind: 'reverse' | 'restore', units: number]>()
     const note = (sourceId: number, kind: 'reverse' | 'restore', units: number) => {
       const [, , before = 0] = replaced.get(`${kind} ${sourceId}`) ?? []
@@ -74,7 +74,7 @@ export class LotClaims {
     }
     // Repeats until nothing is left, because a lender may itself have claims or may have borrowed points from others.
     for (let pending = parts; pending.length > 0; ) {
-      const next: ReturnedPart[] = []
+      const next: ReturnedUnits[] = []
       for (const part of await this.#unclaimed(pending, journalId, claims, forfeited)) {
         for (const { lenderId, units } of await this.#replace(part)) {
           note(part.sourceId, 'reverse', units)
@@ -97,13 +97,13 @@ export class LotClaims {
    * @returns the points that are left for sources which borrowed points from other sources
    */
   async #unclaimed(
-    parts: readonly ReturnedPart[],
+    parts: readonly ReturnedUnits[],
     journalId: number,
     claims: LotClaim[],
-    forfeited: ReturnedPart[],
-  ): Promise<readonly ReturnedPart[]> {
+    forfeited: ReturnedUnits[],
+  ): Promise<readonly ReturnedUnits[]> {
     const sources = await this.#find(parts.map(({ sourceId }) => sourceId))
-    const left: ReturnedPart[] = []
+    const left: ReturnedUnits[] = []
     for (const { sourceId, units } of parts) {
       const source = sources.get(sourceId)
       if (source === undefined) continue
@@ -128,7 +128,7 @@ export class LotClaims {
   }
 
   /** Replaces borrowed points. @returns the points that each lender gets back */
-  async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
+  async #replace({ sourceId, units }: ReturnedUnits): Promise<readonly { lenderId: number; units: number }[]> {
     const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
     const back: { lenderId: number; units: number }[] = []
     let left = units
@@ -256,14 +256,14 @@ export class LotClaims {
   }
 }
 
-function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
+function merged(parts: readonly ReturnedUnits[]): readonly ReturnedUnits[] {
   const units = new Map<number, number>()
   for (const part of parts) units.set(part.sourceId, (units.get(part.sourceId) ?? 0) + part.units)
   return [...units].map(([sourceId, all]) => ({ sourceId, units: all }))
 }
 
 /** Creates the debit that takes claimed points for a refund. @param key unique within the plugin */
-function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedPart): LotClaim {
+function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedUnits): LotClaim {
   const lots: ClaimDetails = { claimed: [part] }
   return {
     amount: part.units,
@@ -276,7 +276,7 @@ function refundClaim(orderNo: string, key: string, journalId: number, part: Retu
   }
 }
 
-function forfeitClaim(journalId: number, parts: readonly ReturnedPart[]): LotClaim {
+function forfeitClaim(journalId: number, parts: readonly ReturnedUnits[]): LotClaim {
   const lots: ClaimDetails = { claimed: parts }
   const amount = parts.reduce((sum, { units }) => sum + units, 0)
   return {

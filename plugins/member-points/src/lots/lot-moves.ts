@@ -1,4 +1,4 @@
-import { type Database, insertMissing, type NewRow, type Selected, selectionOf } from '@plinth/database'
+import { type Database, insertMissingRows, type NewRow, type Selected, selectionOf } from '@plinth/database'
 import type { LotMovement } from '@plinth/money'
 import { SourceRow, SourceUseRow } from '../entities.ts'
 
@@ -134,7 +134,7 @@ export class LotMoves {
 
   /** Records how points were used. Skips uses that are already recorded. */
   async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
-    await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
+    await insertMissingRows(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }
 
   #free({ accountId, at }: Moved): Promise<readonly FreeLot[]> {

@@ -1,17 +1,17 @@
-import { type Database, exactInteger, insertMissing, type NewRow, selectionOf } from '@plinth/database'
+import { type Database, exactInteger, insertMissingRows, type NewRow, selectionOf } from '@plinth/database'
 import {
   type LotClaim,
   type LotMovement,
   type LotPage,
   type LotRepository,
   type LotSums,
-  postingInvalid,
+  postingInvalidError,
 } from '@plinth/money'
-import { never, SourceRow, type SourceUseRow } from '../entities.ts'
+import { noExpiryTime, SourceRow, type SourceUseRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { Rules } from '../rules/rules.ts'
-import { LotClaims, type ReturnedPart } from './lot-claims.ts'
+import { LotClaims, type ReturnedUnits } from './lot-claims.ts'
 import {
   type ClaimDetails,
   type ExpiryDetails,
@@ -83,7 +83,7 @@ export class PointsLotRepository implements LotRepository {
   async #grant(movements: readonly LotMovement[]): Promise<void> {
     const sources: Source[] = []
     for (const movement of movements) sources.push(await this.#sourceOf(movement))
-    await insertMissing(this.#db, SourceRow, 'id', sources)
+    await insertMissingRows(this.#db, SourceRow, 'id', sources)
   }
 
   async #sourceOf({ accountId, owner, asset, amount, journalId, at, detail }: LotMovement): Promise<Source> {
@@ -156,7 +156,7 @@ export class PointsLotRepository implements LotRepository {
         createdAt: at,
       }
     })
-    await insertMissing(this.#db, SourceRow, 'id', received)
+    await insertMissingRows(this.#db, SourceRow, 'id', received)
   }
 
   /** Ends a hold. A capture takes the points that expire first. The other points return to their sources. */
@@ -222,14 +222,14 @@ export class PointsLotRepository implements LotRepository {
    * Divides returned units by source. Points that expire last are returned first. Points that an earlier reversal
    * returned are skipped.
    */
-  async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedPart[]> {
+  async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedUnits[]> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select used.source_id, used.amount from points_source_use used join ${table} lot on lot.id = used.source_id
        where used.journal_id = ? and used.kind in ('spend', 'capture') order by lot.expires_at desc, lot.id desc`,
       [reversed?.journalId ?? 0],
     )
     let [skipped, left] = [reversed?.before ?? 0, amount]
-    const parts: ReturnedPart[] = []
+    const parts: ReturnedUnits[] = []
     for (const row of rows) {
       const used = exactInteger(row['amount'])
       const before = Math.min(used, skipped)
@@ -238,7 +238,7 @@ export class PointsLotRepository implements LotRepository {
       left -= units
       if (units > 0) parts.push({ sourceId: exactInteger(row['source_id']), units })
     }
-    if (left > 0) throw postingInvalid('journalId', 'a journal that spent points')
+    if (left > 0) throw postingInvalidError('journalId', 'a journal that spent points')
     return parts
   }
 
@@ -300,19 +300,19 @@ export class PointsLotRepository implements LotRepository {
     const items = rows.slice(0, size).map(({ sourceId, expiresAt, ...lot }) => ({
       ...lot,
       sourceKey: sourceId,
-      expiresAt: expiresAt === never ? null : expiresAt,
+      expiresAt: expiresAt === noExpiryTime ? null : expiresAt,
     }))
     const last = rows.length > size ? items.at(-1) : undefined
-    return { items, next: last === undefined ? null : `${last.expiresAt ?? never}.${last.id}` }
+    return { items, next: last === undefined ? null : `${last.expiresAt ?? noExpiryTime}.${last.id}` }
   }
 }
 
-const idOfPart = ({ sourceId }: ReturnedPart) => sourceId
+const idOfPart = ({ sourceId }: ReturnedUnits) => sourceId
 
 /** @throws BusinessError `400` `money.posting-invalid` for a user with an invalid id */
 function userIdOf(id: string): number {
   const userId = /^[1-9]\d{0,15}$/.test(id) ? Number(id) : 0
-  if (userId < 1 || !Number.isSafeInteger(userId)) throw postingInvalid('owner.id', 'the ID of a user')
+  if (userId < 1 || !Number.isSafeInteger(userId)) throw postingInvalidError('owner.id', 'the ID of a user')
   return userId
 }
 

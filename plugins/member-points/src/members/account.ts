@@ -2,24 +2,24 @@ import type { AccountRef } from '@plinth/money'
 import { defaultAsset, type PointsPaid, type PointsPayment } from '../contract.ts'
 import type { Parts } from '../parts.ts'
 
-export const ownerOf = (userId: number, asset: string): AccountRef => ({
+export const accountRefOf = (userId: number, asset: string): AccountRef => ({
   owner: { type: 'user', id: String(userId) },
   asset,
 })
 
 /** Null if the owner is not a user. */
-export const userOf = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
+export const userIdOfAccount = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
   owner.type === 'user' ? Number(owner.id) : null
 
 type SpendingDependencies = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
 
 /** Expires due points before the debit, so that an error about the balance shows only points that can be spent. */
-export async function spend(
+export async function spendPoints(
   payment: PointsPayment,
   { clock, ledger, lapsing }: SpendingDependencies,
 ): Promise<PointsPaid> {
   const { userId, points, key, reference, reason } = payment
-  const ref = ownerOf(userId, defaultAsset)
+  const ref = accountRefOf(userId, defaultAsset)
   const { accountId } = await ledger.balance(ref)
   if (accountId !== undefined) await lapsing.sweep(accountId, defaultAsset, clock.expiryNow())
   const { journalId, available, replayed } = await ledger.debit({
@@ -47,7 +47,7 @@ export async function eraseMemberPoints(
   await db.execute('delete from points_check_in where user_id = ?', [userId])
   for (const [asset, { lots }] of ledger.assets) {
     if (lots === undefined || !asset.startsWith('points:')) continue
-    const ref = ownerOf(userId, asset)
+    const ref = accountRefOf(userId, asset)
     const { id: accountId, status } = await ledger.ensureAccount(ref)
     if (status !== 'open') continue
     await lapsing.sweep(accountId, asset, clock.expiryNow())

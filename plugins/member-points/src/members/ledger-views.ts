@@ -2,10 +2,10 @@ import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import { localize } from '@plinth/kernel'
 import type { AccountView, EntryView, Ledger } from '@plinth/money'
 import type { Static } from 'typebox'
-import { never, type RuleRow, type SourceRow } from '../entities.ts'
+import { noExpiryTime, type RuleRow, type SourceRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { ruleName } from '../rules/rule-routes.ts'
-import { userOf } from './account.ts'
+import { userIdOfAccount } from './account.ts'
 import type { Texts } from './texts.ts'
 
 export const sourceStates = ['active', 'exhausted', 'expired', 'reversed'] as const
@@ -59,7 +59,7 @@ export const viewOfSource = ({
     userId: userId ?? null,
     ruleCode: ruleCode ?? null,
     ruleVersion: ruleVersion ?? null,
-    expiresAt: expiresAt === never ? null : new Date(expiresAt).toISOString(),
+    expiresAt: expiresAt === noExpiryTime ? null : new Date(expiresAt).toISOString(),
     createdAt: new Date(createdAt).toISOString(),
   }
 }
@@ -112,7 +112,7 @@ interface EntryNames {
   readonly tasks: ReadonlyMap<string, string>
 }
 
-export async function namesOf(
+export async function readEntryNames(
   entries: readonly EntryView[],
   locale: string,
   { texts, ledger, rules }: Pick<Parts, 'texts' | 'ledger' | 'rules'>,
@@ -182,7 +182,7 @@ export function viewOfAccount(account: AccountView, displayName: string): Static
     available,
     frozen,
     status,
-    userId: userOf(account),
+    userId: userIdOfAccount(account),
     createdAt: new Date(createdAt).toISOString(),
     updatedAt: new Date(updatedAt).toISOString(),
   }

@@ -1,11 +1,11 @@
-import { ignoring, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
+import { ignoreMembers, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { postingReasons } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
-import { ownerOf } from './account.ts'
-import { ledgerView, namesOf, viewOfEntry } from './ledger-views.ts'
+import { accountRefOf } from './account.ts'
+import { ledgerView, readEntryNames, viewOfEntry } from './ledger-views.ts'
 import { type OverviewDependencies, overviewView, readOverview } from './overview.ts'
-import { type TaskDependencies, tasksOf, taskView } from './tasks.ts'
+import { readMemberTasks, type TaskDependencies, taskView } from './tasks.ts'
 
 type MemberRouteDependencies = OverviewDependencies & TaskDependencies
 
@@ -65,17 +65,17 @@ export const memberRoutes = [
     path: `${root}/users/me/ledgers`,
     summary: 'List entries of the points ledger of the current user',
     access: 'user',
-    request: { query: ignoring(listQuery, ignoredQuery) },
+    request: { query: ignoreMembers(listQuery, ignoredQuery) },
     response: listPage(ledgerView),
     reasons: [],
     handler: (request, parts) =>
       listResponse(request.query, newestFirst, async (window) => {
         const { ledger } = parts
-        const account = await ledger.find(ownerOf(requirePrincipal(request).userId, defaultAsset))
+        const account = await ledger.find(accountRefOf(requirePrincipal(request).userId, defaultAsset))
         // The member never had a posting.
         if (account === undefined) return { items: [], total: 0, isCapped: false, next: null }
         const found = await ledger.entries({ accountId: account.id }, window)
-        const names = await namesOf(found.items, request.locale, parts)
+        const names = await readEntryNames(found.items, request.locale, parts)
         return { ...found, items: found.items.map((entry) => viewOfEntry(entry, names)) }
       }),
   }),
@@ -86,14 +86,14 @@ export const memberRoutes = [
     access: 'user',
     response: Type.Array(taskView),
     reasons: [],
-    handler: (request, parts) => tasksOf(requirePrincipal(request).userId, request.locale, parts),
+    handler: (request, parts) => readMemberTasks(requirePrincipal(request).userId, request.locale, parts),
   }),
   route({
     method: 'GET',
     path: `${root}/users/me/check-ins`,
     summary: 'List the days of a month on which the current user checked in',
     access: 'user',
-    request: { query: ignoring(Type.Object({ month: Type.Optional(month) }), ignoredQuery) },
+    request: { query: ignoreMembers(Type.Object({ month: Type.Optional(month) }), ignoredQuery) },
     response: checkInMonthView,
     reasons: [],
     async handler(request, { checkIns }) {

@@ -1,12 +1,12 @@
 import { type Database, exactInteger } from '@plinth/database'
-import { count, described, Type } from '@plinth/http'
+import { count, Type, withDescription } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
 import { dayTotalKindOf } from '../days/day-totals.ts'
 import type { Parts } from '../parts.ts'
-import { ownerOf } from './account.ts'
+import { accountRefOf } from './account.ts'
 
-const points = (description: string) => described(count, description)
+const points = (description: string) => withDescription(count, description)
 
 /** Fields of the overview (document 1 of the specification, "Overview content"). */
 export const overviewView = Type.Object({
@@ -41,14 +41,14 @@ export async function readOverview(userId: number, parts: OverviewDependencies):
   const asset = defaultAsset
   const now = clock.now()
   const expiringSoonDays = (await rules.at('expiry', now)).config.expiringSoonDays ?? usualSoonDays
-  const before = await ledger.balance(ownerOf(userId, asset))
+  const before = await ledger.balance(accountRefOf(userId, asset))
   const { accountId } = before
   const month = { monthEarned: 0, monthReturned: 0, monthUsed: 0, monthReversed: 0, monthExpired: 0 }
   if (accountId === undefined) {
     return { asset, available: 0, frozen: 0, ...month, expiringSoon: 0, expiringSoonDays }
   }
   const swept = await lapsing.sweep(accountId, asset, clock.expiryNow())
-  const { available, frozen } = swept === 0 ? before : await ledger.balance(ownerOf(userId, asset))
+  const { available, frozen } = swept === 0 ? before : await ledger.balance(accountRefOf(userId, asset))
   for (const { kind, received, spent } of await ledger.monthTotals(accountId, ledger.monthKeyOf(asset, now))) {
     for (const units of [received, -spent]) {
       const member = membersOf[dayTotalKindOf(kind, units)]

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
 import { checkInPoints, checkInStreakOn } from '../check-in/check-ins.ts'
-import { never, RuleRow } from '../entities.ts'
+import { noExpiryTime, RuleRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { isRewardedOnce, onceRewardKey } from '../rewards/rewards.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
@@ -40,12 +40,12 @@ const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 
 
 export type TaskDependencies = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
 
-export async function tasksOf(userId: number, locale: string, parts: TaskDependencies): Promise<TaskView[]> {
+export async function readMemberTasks(userId: number, locale: string, parts: TaskDependencies): Promise<TaskView[]> {
   const rules = await parts.db
     .fork()
     .find(
       RuleRow,
-      { activeTo: never, type: { $in: ['check-in', 'order', 'task'] } },
+      { activeTo: noExpiryTime, type: { $in: ['check-in', 'order', 'task'] } },
       { orderBy: { code: 'asc' }, limit: maxTasks },
     )
   const place = ({ code }: RuleRow) => (order.includes(code) ? order.indexOf(code) : order.length)

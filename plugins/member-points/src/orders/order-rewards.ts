@@ -1,8 +1,8 @@
-import { exactInteger, insertMissing, plus, updateRows } from '@plinth/database'
+import { exactInteger, incrementBy, insertMissingRows, updateRows } from '@plinth/database'
 import { OrderRewardRow, ReversalRow, SourceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { ReversalDetails } from '../lots/lot-moves.ts'
-import { ownerOf } from '../members/account.ts'
+import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 
@@ -187,7 +187,7 @@ export class OrderRewards {
       const id = db.newId()
       const unbooked = { status: 'deferred', wanted: 0, deducted: 0, shortfall: 0 } as const
       const row = { ...unbooked, id, refundNo, orderNo, userId, refundAmount, createdAt: new Date(now) }
-      await insertMissing(db, ReversalRow, 'refundNo', [row])
+      await insertMissingRows(db, ReversalRow, 'refundNo', [row])
       const kept = await db.fork().findOneOrFail(ReversalRow, { refundNo })
       const isSame = kept.orderNo === orderNo && kept.userId === userId && kept.refundAmount === refundAmount
       if (!isSame || order.userId !== userId) {
@@ -220,8 +220,8 @@ export class OrderRewards {
   async #lock(orderNo: string, userId: number, asset: string): Promise<OrderRewardRow> {
     const { db, clock } = this.#parts
     const row = { ...awaited, id: db.newId(), orderNo, userId, asset, createdAt: new Date(clock.now()) }
-    await insertMissing(db, OrderRewardRow, 'orderNo', [row])
-    await updateRows(db, OrderRewardRow, { orderNo }, { version: plus(1) })
+    await insertMissingRows(db, OrderRewardRow, 'orderNo', [row])
+    await updateRows(db, OrderRewardRow, { orderNo }, { version: incrementBy(1) })
     return db.fork().findOneOrFail(OrderRewardRow, { orderNo })
   }
 
@@ -237,7 +237,12 @@ export class OrderRewards {
       wanted === 0
         ? { deducted: 0, claimed: 0, shortfall: 0, owed: 0, journalId: null }
         : await this.#deduct(order, wanted, reversal.refundNo)
-    const sums = { deducted: plus(deducted), claimed: plus(claimed), shortfall: plus(shortfall), owed: plus(owed) }
+    const sums = {
+      deducted: incrementBy(deducted),
+      claimed: incrementBy(claimed),
+      shortfall: incrementBy(shortfall),
+      owed: incrementBy(owed),
+    }
     await updateRows(db, OrderRewardRow, { id }, { ...sums, refundedAmount: refunded, reversedTarget: target })
     const booked = { status: 'booked', wanted, deducted, claimed, shortfall, journalId } as const
     await updateRows(db, ReversalRow, { id: reversal.id }, booked)
@@ -247,7 +252,7 @@ export class OrderRewards {
   async #deduct(order: OrderRewardRow, wanted: number, refundNo: string) {
     const { db, clock, ledger, lapsing } = this.#parts
     const { asset, userId, sourceId } = order
-    const ref = ownerOf(userId, asset)
+    const ref = accountRefOf(userId, asset)
     const { accountId } = await ledger.balance(ref)
     if (accountId === undefined) return { deducted: 0, claimed: 0, shortfall: wanted, owed: 0, journalId: null }
     await lapsing.sweep(accountId, asset, clock.expiryNow())
@@ -270,7 +275,7 @@ export class OrderRewards {
         const { granted, ruleSnapshot } = order
         split = splitReversal(wanted, available, { granted, expired, settled, held }, ruleSnapshot ?? {})
         if (split.claimed > 0) {
-          await updateRows(db, SourceRow, { id: sourceId ?? 0 }, { claimed: plus(split.claimed) })
+          await updateRows(db, SourceRow, { id: sourceId ?? 0 }, { claimed: incrementBy(split.claimed) })
         }
         return []
       },

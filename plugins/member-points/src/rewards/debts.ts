@@ -2,7 +2,7 @@ import { type Database, exactInteger } from '@plinth/database'
 import type { Ledger } from '@plinth/money'
 import type { ReversalDetails } from '../lots/lot-moves.ts'
 import type { PointsLotRepository } from '../lots/lot-repository.ts'
-import { ownerOf } from '../members/account.ts'
+import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
 /** Maximum number of debts that one reward pays. Later rewards pay the remaining debts. */
@@ -22,7 +22,7 @@ interface GrantOfDebtor {
  * Debts: points that were spent before a refund could take them back. Later rewards pay them, if the rule allows it.
  * Like a refund, this class changes rows of orders before the account is locked.
  */
-export class Debts {
+export class PointsDebts {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #lots: PointsLotRepository
@@ -68,7 +68,7 @@ export class Debts {
   async collect(userId: number, asset: string, settled: readonly Settlement[], grant: GrantOfDebtor): Promise<void> {
     const lots: ReversalDetails = { reversed: { sourceId: grant.sourceId } }
     await this.#ledger.debit({
-      ...ownerOf(userId, asset),
+      ...accountRefOf(userId, asset),
       amount: settled.reduce((sum, { points }) => sum + points, 0),
       key: `member-points:recover:${grant.journalId}`,
       kind: 'points.recover',

@@ -1,10 +1,10 @@
 import { exactInteger } from '@plinth/database'
 import { fitTextToColumn } from '@plinth/kernel'
-import type { Posted } from '@plinth/money'
+import type { PostingResult } from '@plinth/money'
 import type { Reward, TaskReward } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import type { GrantDetails } from '../lots/lot-moves.ts'
-import { ownerOf } from '../members/account.ts'
+import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 import type { EffectiveRule } from '../rules/rules.ts'
@@ -25,7 +25,7 @@ interface Grant {
   readonly reason?: string
 }
 
-interface Granted extends Posted {
+interface Granted extends PostingResult {
   /** Id of the new source. A grant that an earlier call executed has no such row. */
   readonly sourceId: number
   /** The part of the points that paid debts from refunds. */
@@ -50,7 +50,7 @@ export class Rewards {
     return db.transactional(async () => {
       const now = clock.now()
       const { code, version, asset } = rule
-      const ref = ownerOf(userId, asset)
+      const ref = accountRefOf(userId, asset)
       if ((await ledger.find(ref))?.status === 'closed') return undefined
       const sourceId = db.newId()
       const isRepeated = (await this.#find(source.type, source.key)) !== undefined

@@ -7,15 +7,15 @@ import {
   listQuery,
   listResponse,
   nullable,
+  operatorVisibleTo,
   routesWith,
   Type,
-  visibleOperator,
 } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { createAccessAudit } from '../audited.ts'
-import { never, type RuleRow } from '../entities.ts'
+import { noExpiryTime, type RuleRow } from '../entities.ts'
 import type { Texts } from '../members/texts.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
@@ -154,11 +154,11 @@ function viewOfRule(
     displayName: ruleName(rule, names, request.locale),
     displayTitle: displayTitle ?? null,
     displayDescription: displayDescription ?? null,
-    current: activeTo === never,
+    current: activeTo === noExpiryTime,
     // Rules of the installation apply from time 0. For them, the time of their creation is shown instead.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
-    activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
-    updatedBy: visibleOperator(request, rule.updatedBy),
+    activeTo: activeTo === noExpiryTime ? null : new Date(activeTo).toISOString(),
+    updatedBy: operatorVisibleTo(request, rule.updatedBy),
   }
 }
 

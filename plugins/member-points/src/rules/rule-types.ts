@@ -1,4 +1,4 @@
-import { described, line, nullable, Type } from '@plinth/http'
+import { line, nullable, Type, withDescription } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
 
@@ -94,7 +94,7 @@ interface SettingProblem {
 }
 
 /** Returns the first problem between settings. The schema has already checked each single value. */
-export function problemOf(type: RuleType, settings: RuleSettings): SettingProblem | undefined {
+export function findSettingProblem(type: RuleType, settings: RuleSettings): SettingProblem | undefined {
   const { needs, allows } = settingsBy[type]
   for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }
   for (const [name, value] of Object.entries(settings)) {
@@ -113,7 +113,7 @@ export function problemOf(type: RuleType, settings: RuleSettings): SettingProble
 export const defaultCycleDays = 7
 
 export const displayText = (maxLength: number) =>
-  described(
+  withDescription(
     Type.Object({ en: line(maxLength, { minLength: 1 }), 'zh-CN': line(maxLength, { minLength: 1 }) }),
     'Text by locale, which replaces the text of the product.',
   )

@@ -2,10 +2,10 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { AccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
-import { never, RuleRow } from '../entities.ts'
+import { noExpiryTime, RuleRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { builtInTypes, problemOf, type RuleSettings, type RuleType } from './rule-types.ts'
+import { builtInTypes, findSettingProblem, type RuleSettings, type RuleType } from './rule-types.ts'
 
 const dayMs = 86_400_000
 
@@ -58,19 +58,19 @@ export class Rules {
       asset,
       enabled,
       config,
-      expiryOf: (moment) => (days == null ? never : moment + days * dayMs),
+      expiryOf: (moment) => (days == null ? noExpiryTime : moment + days * dayMs),
     }
   }
 
   async current(codes: readonly string[]): Promise<ReadonlyMap<string, RuleRow>> {
-    const rows = await this.#parts.db.fork().find(RuleRow, { code: { $in: [...codes] }, activeTo: never })
+    const rows = await this.#parts.db.fork().find(RuleRow, { code: { $in: [...codes] }, activeTo: noExpiryTime })
     return new Map(rows.map((row) => [row.code, row]))
   }
 
   /** Current versions, or all versions of one rule. */
   list(filter: { readonly code?: string | undefined }, window: PageWindow): Promise<FoundPage<RuleRow>> {
     const { code } = filter
-    return findPage(this.#parts.db.fork(), RuleRow, code === undefined ? { activeTo: never } : { code }, window)
+    return findPage(this.#parts.db.fork(), RuleRow, code === undefined ? { activeTo: noExpiryTime } : { code }, window)
   }
 
   /** @throws BusinessError `404` `member-points.rule-unknown` */
@@ -107,7 +107,7 @@ export class Rules {
     const { code, type, asset = defaultAsset } = draft
     const owned = builtInTypes.get(code) ?? (type === 'task' || type === 'lottery' ? type : null)
     if (owned !== type) throw ruleInvalid('type', 'of-code')
-    const problem = problemOf(type, draft.config)
+    const problem = findSettingProblem(type, draft.config)
     if (problem !== undefined) throw ruleInvalid(problem.field, problem.rule)
     if (!isConfirmedAsset(asset))
       throw businessError('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
@@ -128,7 +128,7 @@ export class Rules {
     const { db, clock } = this.#parts
     const { code, type, asset, enabled, config, displayTitle, displayDescription } = draft
     const em = db.fork()
-    const last = await em.findOne(RuleRow, { code, activeTo: never })
+    const last = await em.findOne(RuleRow, { code, activeTo: noExpiryTime })
     if (draft.version !== undefined && draft.version !== (last?.version ?? 0)) {
       throw businessError('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
     }
@@ -138,7 +138,7 @@ export class Rules {
       const ended = await db.execute('update points_rule set active_to = ? where id = ? and active_to = ?', [
         from,
         last.id,
-        never,
+        noExpiryTime,
       ])
       if (ended === 0) throw businessError('rule-conflict', { data: { code, currentVersion: last.version } })
     }
@@ -153,7 +153,7 @@ export class Rules {
       displayTitle: displayTitle ?? null,
       displayDescription: displayDescription ?? null,
       activeFrom: from,
-      activeTo: never,
+      activeTo: noExpiryTime,
       updatedBy: userId,
       createdAt: new Date(clock.now()),
     })

@@ -1,8 +1,8 @@
 import {
   type Database,
   exactInteger,
-  insertNew,
-  putRows,
+  insertOrReplaceRows,
+  insertRowsIfAbsent,
   type Selected,
   selectionOf,
   updateRows,
@@ -81,7 +81,7 @@ export class Accounts {
     } as const
     const empty = { available: 0, frozen: 0, version: 0, status: 'open' } as const
     const unique = ['ownerType', 'ownerId', 'asset'] as const
-    const made = await insertNew(this.#db, AccountRow, unique, [{ ...account, ...empty }])
+    const made = await insertRowsIfAbsent(this.#db, AccountRow, unique, [{ ...account, ...empty }])
     if (made === 0) return this.findOrMake(ref)
     this.#keep(nameOf(ref), id)
     return id
@@ -131,7 +131,7 @@ export class Accounts {
       .toSorted((a, b) => a.id - b.id)
       .map(({ storedVersion: _, ...account }) => ({ ...account, role: 'owner' as const, updatedAt: now }))
     const sets = ['available', 'frozen', 'version', 'updatedAt'] as const
-    await putRows(this.#db, AccountRow, { key: 'id', sets }, rows)
+    await insertOrReplaceRows(this.#db, AccountRow, { key: 'id', sets }, rows)
   }
 
   /** @throws BusinessError `404` `money.account-unknown` */

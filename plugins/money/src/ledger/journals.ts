@@ -1,10 +1,10 @@
-import { type Database, exactInteger, insertNew, type NewRow, type Parameter } from '@plinth/database'
+import { type Database, exactInteger, insertRowsIfAbsent, type NewRow, type Parameter } from '@plinth/database'
 import type { AccountRef, LotMovement } from '../contract.ts'
 import { JournalRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
-export interface Leg {
+export interface AccountChange {
   /** Account to change. It is created if it does not exist and the leg adds units. */
   readonly account: AccountRef | number
   readonly available: number
@@ -13,31 +13,31 @@ export interface Leg {
 }
 
 /** A validated movement that is not written yet. */
-export interface Movement {
+export interface PendingJournal {
   readonly asset: string
   readonly draft: JournalDraft
   /** Changes of one or two owner accounts. If their sum is not zero, an entry of a system account balances it. */
-  readonly legs: readonly Leg[]
+  readonly legs: readonly AccountChange[]
   readonly counter?: string
   /** Hold to open in the account of the first leg. */
   readonly opens?: { readonly amount: number; readonly expiresAt: number }
   /** Hold to close. An expired hold can only be released. */
-  readonly closes?: Closing
+  readonly closes?: HoldClosing
   /** Journal whose units are returned. */
-  readonly reverses?: Reversing
+  readonly reverses?: JournalToReverse
   /**
    * True for a debit that the lot repository claims from returned units. A closed account does not prevent this debit.
    */
   readonly isClaim?: boolean
 }
 
-export interface Reversing {
+export interface JournalToReverse {
   readonly journalId: number
   /** Minor units that the journal debited. */
   readonly taken: number
 }
 
-export interface Closing {
+export interface HoldClosing {
   readonly holdId: number
   readonly captured: number
   readonly released: number
@@ -50,7 +50,7 @@ interface AccountAfter {
 }
 
 /** `accounts` has the order of the legs of the movement. */
-export interface Outcome {
+export interface JournalOutcome {
   readonly journalId: number
   readonly accounts: readonly AccountAfter[]
   readonly holdId: number | undefined
@@ -61,7 +61,7 @@ export interface Outcome {
 const allowedSizes = [100, 10, 1] as const
 
 export interface NumberedJournal {
-  readonly movement: Movement
+  readonly movement: PendingJournal
   readonly journalId: number
 }
 
@@ -79,7 +79,7 @@ export class Journals {
       const { at, ...stored } = draft
       return { ...stored, id: journalId, occurredAt: at ?? now, createdAt: now }
     })
-    const fresh = await insertNew(this.#db, JournalRow, 'idemHash', rows)
+    const fresh = await insertRowsIfAbsent(this.#db, JournalRow, 'idemHash', rows)
     if (fresh === numbered.length) return new Map()
     const ids = new Set(numbered.map(({ journalId }) => journalId))
     const earlier = new Map<string, EarlierJournal>()
@@ -103,7 +103,7 @@ export class Journals {
    *
    * @throws BusinessError `409` `money.idempotency-mismatch` if that call was different
    */
-  async replay(movement: Movement, earlier: EarlierJournal): Promise<Outcome> {
+  async replay(movement: PendingJournal, earlier: EarlierJournal): Promise<JournalOutcome> {
     if (earlier.fingerprint !== movement.draft.fingerprint) throw businessError('idempotency-mismatch')
     const entries = await this.#db.query<Record<string, unknown>>(
       `select account_id, available_after, frozen_after from money_entry

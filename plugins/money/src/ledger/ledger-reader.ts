@@ -4,18 +4,18 @@ import type {
   AccountFilter,
   AccountRef,
   AccountView,
+  BalanceExplanation,
   EntryFilter,
   EntryView,
-  Explanation,
   HoldFilter,
   HoldView,
   JournalEntryView,
   JournalView,
   MonthTotal,
   MovedSums,
-  MovedUnits,
+  UnitChange,
 } from '../contract.ts'
-import { AccountRow, EntryRow, HoldRow, JournalRow, never } from '../entities.ts'
+import { AccountRow, EntryRow, HoldRow, JournalRow, noExpiryTime } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Assets } from './assets.ts'
 
@@ -126,7 +126,7 @@ export class LedgerReader {
     accountId: number,
     page: { readonly after?: string; readonly size: number },
     rows?: object,
-  ): Promise<Explanation> {
+  ): Promise<BalanceExplanation> {
     const account = await this.account(accountId, rows)
     const lots = (await this.#assets.find(account.asset)?.lots?.lots(accountId, page)) ?? null
     const newest = [{ property: 'id', direction: 'desc' }] as const
@@ -138,7 +138,7 @@ export class LedgerReader {
   async moved(
     asset: string,
     { after, before, size }: { readonly after: number; readonly before: number; readonly size: number },
-  ): Promise<readonly MovedUnits[]> {
+  ): Promise<readonly UnitChange[]> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select id, kind, d_available, d_frozen, created_at from money_entry
        where asset = ? and id > ? and id < ? order by id limit ?`,
@@ -232,7 +232,7 @@ const holdView = (row: HoldRow, asset: string): HoldView => ({
   captured: row.captured,
   released: row.released,
   state: row.state,
-  expiresAt: row.expiresAt === never ? null : row.expiresAt,
+  expiresAt: row.expiresAt === noExpiryTime ? null : row.expiresAt,
   journalId: row.journalId,
   createdAt: row.createdAt,
 })

@@ -6,24 +6,24 @@ import type {
   Batch,
   BatchResult,
   Capture,
-  Captured,
+  CaptureResult,
   EntryFilter,
-  Held,
   HoldFilter,
   HoldPosting,
+  HoldResult,
   Ledger,
-  Posted,
   Posting,
+  PostingResult,
   Release,
   Reversal,
   Transfer,
-  Transferred,
+  TransferResult,
 } from '../contract.ts'
 import type { AccountStatus } from '../entities.ts'
 import type { Accounts } from './accounts.ts'
 import type { Assets } from './assets.ts'
-import { assertOwner, invalid } from './checks.ts'
-import type { Journals, Movement, Outcome } from './journals.ts'
+import { assertOwner, throwPostingInvalid } from './checks.ts'
+import type { JournalOutcome, Journals, PendingJournal } from './journals.ts'
 import type { LedgerReader } from './ledger-reader.ts'
 import {
   batchJournalOf,
@@ -34,9 +34,9 @@ import {
   readHold,
   releaseJournalOf,
   reversalJournalOf,
-  transferOf,
+  transferJournalOf,
 } from './movements.ts'
-import type { PostingEngine, Verdict } from './posting-engine.ts'
+import type { PostingDecision, PostingEngine } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
 
 const largestBatch = 1_000
@@ -51,15 +51,17 @@ interface BatchDependencies {
 async function writeBatch(parts: BatchDependencies, batch: Batch): Promise<BatchResult> {
   const { db, assets, accounts, engine } = parts
   assets.get(batch.asset)
-  if (batch.accountIds.length > largestBatch) invalid('accountIds', `at most ${largestBatch}`)
+  if (batch.accountIds.length > largestBatch) throwPostingInvalid('accountIds', `at most ${largestBatch}`)
   return db.statements(async () => {
     const locked = await accounts.lock(batch.accountIds)
     for (const { asset } of locked.values())
-      if (asset !== batch.asset) invalid('accountIds', `accounts of ${batch.asset}`)
+      if (asset !== batch.asset) throwPostingInvalid('accountIds', `accounts of ${batch.asset}`)
     const postings = await batch.postings()
-    if (postings.length > largestBatch) invalid('postings', `at most ${largestBatch}`)
-    if (postings.some(({ accountId }) => !locked.has(accountId))) invalid('postings', 'of the accounts of the batch')
-    if (new Set(postings.map(({ key }) => key)).size < postings.length) invalid('postings', 'of different keys')
+    if (postings.length > largestBatch) throwPostingInvalid('postings', `at most ${largestBatch}`)
+    if (postings.some(({ accountId }) => !locked.has(accountId)))
+      throwPostingInvalid('postings', 'of the accounts of the batch')
+    if (new Set(postings.map(({ key }) => key)).size < postings.length)
+      throwPostingInvalid('postings', 'of different keys')
     const movements = postings.map((posting) => batchJournalOf(batch, posting))
     const results = await engine.post(movements, locked)
     let posted = 0
@@ -110,25 +112,25 @@ export class LedgerService implements Ledger {
     return this.#parts.kinds
   }
 
-  async credit(posting: Posting): Promise<Posted> {
+  async credit(posting: Posting): Promise<PostingResult> {
     return postedOf(await this.#post(creditJournalOf(posting), posting))
   }
 
-  async debit(posting: Posting): Promise<Posted> {
+  async debit(posting: Posting): Promise<PostingResult> {
     return postedOf(await this.#post(debitJournalOf(posting), posting))
   }
 
-  async hold(posting: HoldPosting): Promise<Held> {
+  async hold(posting: HoldPosting): Promise<HoldResult> {
     return heldOf(await this.#post(holdJournalOf(posting), posting))
   }
 
-  async transfer(transfer: Transfer): Promise<Transferred> {
-    const outcome = await this.#postAlone(transferOf(transfer))
+  async transfer(transfer: Transfer): Promise<TransferResult> {
+    const outcome = await this.#postAlone(transferJournalOf(transfer))
     const [, to] = outcome.accounts
-    return { ...postedOf(outcome), to: to as Transferred['to'] }
+    return { ...postedOf(outcome), to: to as TransferResult['to'] }
   }
 
-  async capture(capture: Capture): Promise<Captured> {
+  async capture(capture: Capture): Promise<CaptureResult> {
     const { db } = this.#parts
     return db.statements(async () => {
       const hold = await readHold(db, capture.holdId)
@@ -138,7 +140,7 @@ export class LedgerService implements Ledger {
     })
   }
 
-  async release(release: Release): Promise<Held> {
+  async release(release: Release): Promise<HoldResult> {
     const { db } = this.#parts
     return db.statements(async () => {
       const hold = await readHold(db, release.holdId)
@@ -146,7 +148,7 @@ export class LedgerService implements Ledger {
     })
   }
 
-  async reverse(reversal: Reversal): Promise<Posted> {
+  async reverse(reversal: Reversal): Promise<PostingResult> {
     const { db, journals } = this.#parts
     return db.statements(async () => {
       const taken = await journals.taken(reversal.journalId)
@@ -209,34 +211,34 @@ export class LedgerService implements Ledger {
     return this.#parts.assets.monthKeyOf(asset, at)
   }
 
-  async #post(movement: Movement, { owner, asset }: AccountRef): Promise<Outcome> {
+  async #post(movement: PendingJournal, { owner, asset }: AccountRef): Promise<JournalOutcome> {
     this.#parts.assets.get(asset)
     if (this.#parts.db.inTransaction) return this.#postAlone(movement)
     return outcomeOf(await this.#queue.add(movement, `${asset}\n${owner.type}\n${owner.id}`))
   }
 
-  async #postAlone(movement: Movement): Promise<Outcome> {
+  async #postAlone(movement: PendingJournal): Promise<JournalOutcome> {
     const { db, assets, engine } = this.#parts
     assets.get(movement.asset)
     return db.statements(async () => {
       const [result] = await engine.post([movement])
-      return outcomeOf(result as Verdict)
+      return outcomeOf(result as PostingDecision)
     })
   }
 }
 
-function outcomeOf(result: Verdict): Outcome {
+function outcomeOf(result: PostingDecision): JournalOutcome {
   if ('refused' in result) throw result.refused
   return result.outcome
 }
 
-function postedOf({ journalId, accounts, replayed }: Outcome): Posted {
+function postedOf({ journalId, accounts, replayed }: JournalOutcome): PostingResult {
   const [account] = accounts
   if (account === undefined) throw new Error(`Journal ${journalId} has no entry.`)
   return { journalId, ...account, replayed }
 }
 
-function heldOf(outcome: Outcome): Held {
+function heldOf(outcome: JournalOutcome): HoldResult {
   if (outcome.holdId === undefined) throw new Error(`Journal ${outcome.journalId} opened no hold.`)
   return { ...postedOf(outcome), holdId: outcome.holdId }
 }

@@ -10,10 +10,10 @@ import type {
   Reversal,
   Transfer,
 } from '../contract.ts'
-import { never } from '../entities.ts'
+import { noExpiryTime } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { assertAmount, assertCounterAccount, assertOwner, invalid, journalDraft } from './checks.ts'
-import type { DebitedUnits, Movement } from './journals.ts'
+import { assertAmount, assertCounterAccount, assertOwner, journalDraft, throwPostingInvalid } from './checks.ts'
+import type { DebitedUnits, PendingJournal } from './journals.ts'
 
 export interface StoredHold {
   readonly id: number
@@ -54,13 +54,13 @@ export async function findAllExpiredHolds(db: Database, now: number): Promise<re
 }
 
 /** Release of an expired hold. Every caller uses the same idempotency key, so the hold is released only once. */
-export const expiryOf = (holdId: number): Release => ({
+export const expiredHoldRelease = (holdId: number): Release => ({
   holdId,
   key: `money:hold-expiry:${holdId}`,
   kind: 'money.hold-expired',
 })
 
-export function creditJournalOf(posting: Posting): Movement {
+export function creditJournalOf(posting: Posting): PendingJournal {
   const { owner, asset, amount, counter = 'issued', lots } = posting
   assertPosting(posting)
   assertCounterAccount(counter)
@@ -69,7 +69,7 @@ export function creditJournalOf(posting: Posting): Movement {
   return { asset, draft, counter, legs: [{ ...leg, lots: { kind: 'credit', amount, detail: lots } }] }
 }
 
-export function debitJournalOf(posting: Posting): Movement {
+export function debitJournalOf(posting: Posting): PendingJournal {
   const { owner, asset, amount, counter = 'redeemed', lots } = posting
   assertPosting(posting)
   assertCounterAccount(counter)
@@ -78,12 +78,12 @@ export function debitJournalOf(posting: Posting): Movement {
   return { asset, draft, counter, legs: [{ ...leg, lots: { kind: 'debit', amount, detail: lots } }] }
 }
 
-export function transferOf(transfer: Transfer): Movement {
+export function transferJournalOf(transfer: Transfer): PendingJournal {
   const { from, to, asset, amount, lots: detail } = transfer
   assertAmount(amount)
   assertOwner(from, 'from')
   assertOwner(to, 'to')
-  if (from.type === to.type && from.id === to.id) invalid('to', 'another owner than from')
+  if (from.type === to.type && from.id === to.id) throwPostingInvalid('to', 'another owner than from')
   const draft = journalDraft('transfer', transfer, [asset, from.type, from.id, to.type, to.id, amount])
   const legs = [
     {
@@ -102,10 +102,11 @@ export function transferOf(transfer: Transfer): Movement {
   return { asset, draft, legs }
 }
 
-export function holdJournalOf(posting: HoldPosting): Movement {
-  const { owner, asset, amount, expiresAt = never, lots: detail } = posting
+export function holdJournalOf(posting: HoldPosting): PendingJournal {
+  const { owner, asset, amount, expiresAt = noExpiryTime, lots: detail } = posting
   assertPosting(posting)
-  if (!(Number.isSafeInteger(expiresAt) && expiresAt > 0)) invalid('expiresAt', 'milliseconds since the epoch')
+  if (!(Number.isSafeInteger(expiresAt) && expiresAt > 0))
+    throwPostingInvalid('expiresAt', 'milliseconds since the epoch')
   const draft = journalDraft('hold', posting, [asset, owner.type, owner.id, amount])
   const leg = { account: { owner, asset }, available: -amount, frozen: amount }
   return { asset, draft, opens: { amount, expiresAt }, legs: [{ ...leg, lots: { kind: 'hold', amount, detail } }] }
@@ -114,7 +115,7 @@ export function holdJournalOf(posting: HoldPosting): Movement {
 export function captureJournalOf(
   capture: Capture,
   { id: holdId, accountId, asset, amount: held }: StoredHold,
-): Movement {
+): PendingJournal {
   const { amount = held, counter = 'redeemed', lots: detail } = capture
   assertAmount(amount)
   assertCounterAccount(counter)
@@ -126,7 +127,10 @@ export function captureJournalOf(
   return { asset, draft, counter, closes: { holdId, captured: amount, released }, legs: [leg] }
 }
 
-export function releaseJournalOf(release: Release, { id: holdId, accountId, asset, amount }: StoredHold): Movement {
+export function releaseJournalOf(
+  release: Release,
+  { id: holdId, accountId, asset, amount }: StoredHold,
+): PendingJournal {
   const draft = journalDraft('release', { ...release, kind: release.kind ?? 'money.release' }, [holdId])
   const lots = { kind: 'release', amount, holdId, detail: release.lots } as const
   const leg = { account: accountId, available: amount, frozen: -amount, lots }
@@ -136,7 +140,10 @@ export function releaseJournalOf(release: Release, { id: holdId, accountId, asse
 /** Reversals have their own kind, so that returned units do not count as earned again. */
 const reversalKind = 'money.reverse'
 
-export function reversalJournalOf(reversal: Reversal, { accountId, asset, taken, counter }: DebitedUnits): Movement {
+export function reversalJournalOf(
+  reversal: Reversal,
+  { accountId, asset, taken, counter }: DebitedUnits,
+): PendingJournal {
   const { journalId, amount = taken } = reversal
   assertAmount(amount)
   const notes = { ...reversal, kind: reversalKind, parentJournalId: journalId }
@@ -145,7 +152,7 @@ export function reversalJournalOf(reversal: Reversal, { accountId, asset, taken,
   return { asset, draft, counter, reverses: { journalId, taken }, legs: [leg] }
 }
 
-export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
+export function claimJournalOf(claim: LotClaim, accountId: number, asset: string): PendingJournal {
   const { amount, counter, lots: detail } = claim
   assertAmount(amount)
   assertCounterAccount(counter)
@@ -154,7 +161,7 @@ export function claimOf(claim: LotClaim, accountId: number, asset: string): Move
   return { asset, draft, counter, isClaim: true, legs: [leg] }
 }
 
-export function batchJournalOf(batch: Batch, posting: BatchPosting): Movement {
+export function batchJournalOf(batch: Batch, posting: BatchPosting): PendingJournal {
   const { asset, direction, counter = direction === 'credit' ? 'issued' : 'redeemed' } = batch
   const { accountId, amount, lots: detail } = posting
   assertAmount(amount)

@@ -5,8 +5,16 @@ import { EntryRow, HoldRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
-import type { Closing, Journals, Leg, Movement, NumberedJournal, Outcome, Reversing } from './journals.ts'
-import { claimOf, expiryOf, findExpiredHolds, releaseJournalOf } from './movements.ts'
+import type {
+  AccountChange,
+  HoldClosing,
+  JournalOutcome,
+  Journals,
+  JournalToReverse,
+  NumberedJournal,
+  PendingJournal,
+} from './journals.ts'
+import { claimJournalOf, expiredHoldRelease, findExpiredHolds, releaseJournalOf } from './movements.ts'
 
 interface EngineDependencies {
   readonly db: Database
@@ -16,7 +24,7 @@ interface EngineDependencies {
   readonly journals: Journals
 }
 
-export type Verdict = { readonly outcome: Outcome } | { readonly refused: BusinessError }
+export type PostingDecision = { readonly outcome: JournalOutcome } | { readonly refused: BusinessError }
 
 /**
  * Rows and lot movements that are still to be written. Until then, the balances are computed in memory while the
@@ -48,7 +56,10 @@ export class PostingEngine {
    * @param held accounts that the caller, a batch, has locked; all lots of the batch then move in one call
    * @throws the errors of lot repositories
    */
-  async post(movements: readonly Movement[], held?: ReadonlyMap<number, LockedAccount>): Promise<readonly Verdict[]> {
+  async post(
+    movements: readonly PendingJournal[],
+    held?: ReadonlyMap<number, LockedAccount>,
+  ): Promise<readonly PostingDecision[]> {
     const { db, clock, journals } = this.#parts
     const work: Work = { now: clock.now(), entries: [], holds: [], lots: [], changed: new Set() }
     const numbered = movements.map((movement) => ({ movement, journalId: db.newId() }))
@@ -56,7 +67,7 @@ export class PostingEngine {
     const fresh = numbered.filter(({ movement }) => !earlier.has(movement.draft.idemHash))
     const ids = await this.#idsOf(fresh)
     const locked = held ?? (await this.#parts.accounts.lock([...ids.values()].flat().filter((id) => id !== undefined)))
-    const results: Verdict[] = []
+    const results: PostingDecision[] = []
     const refused: number[] = []
     for (const one of numbered) {
       const journal = earlier.get(one.movement.draft.idemHash)
@@ -97,11 +108,11 @@ export class PostingEngine {
     ids: readonly (number | undefined)[],
     locked: ReadonlyMap<number, LockedAccount>,
     work: Work,
-  ): Promise<Outcome> {
+  ): Promise<JournalOutcome> {
     const { db, assets, accounts } = this.#parts
     const { asset, legs, draft, opens, counter } = movement
     if (movement.closes !== undefined) await this.#closeHold(movement.closes, work.now)
-    const touched: { readonly leg: Leg; readonly account: LockedAccount }[] = []
+    const touched: { readonly leg: AccountChange; readonly account: LockedAccount }[] = []
     for (const [index, leg] of legs.entries()) {
       const account = locked.get(ids[index] ?? 0)
       if (account !== undefined && account.available + leg.available < 0) await this.#giveBackDue(account, asset, work)
@@ -157,7 +168,7 @@ export class PostingEngine {
   }
 
   /** @throws BusinessError `409` `money.hold-closed`, also if an expired hold would be captured */
-  async #closeHold({ holdId, captured, released }: Closing, now: number): Promise<void> {
+  async #closeHold({ holdId, captured, released }: HoldClosing, now: number): Promise<void> {
     const changed = await this.#parts.db.execute(
       `update money_hold set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
       [captured > 0 ? 'captured' : 'released', captured, released, holdId, 'open', captured > 0 ? now : 0],
@@ -170,7 +181,7 @@ export class PostingEngine {
     if (account.frozen === 0) return
     const { db, clock, journals } = this.#parts
     for (const { id, amount } of await findExpiredHolds(db, account.id, clock.expiryNow())) {
-      const movement = releaseJournalOf(expiryOf(id), { id, accountId: account.id, asset, amount })
+      const movement = releaseJournalOf(expiredHoldRelease(id), { id, accountId: account.id, asset, amount })
       const numbered = { movement, journalId: db.newId() }
       const earlier = await journals.write([numbered], work.now)
       if (earlier.size === 0) await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
@@ -178,7 +189,7 @@ export class PostingEngine {
   }
 
   /** @throws BusinessError `409` `money.exceeds-journal` with the returnable units in `data.amount` */
-  async #reversing({ journalId, taken }: Reversing, amount: number) {
+  async #reversing({ journalId, taken }: JournalToReverse, amount: number) {
     const before = await this.#parts.journals.reversed(journalId)
     const amountLeft = taken - before
     if (amount > amountLeft) {
@@ -191,7 +202,7 @@ export class PostingEngine {
   async #payClaims({ book, movement }: Work['lots'][number], account: LockedAccount, work: Work): Promise<void> {
     for (const claim of (await book.claims?.(movement)) ?? []) {
       const { db, journals } = this.#parts
-      const numbered = { movement: claimOf(claim, account.id, movement.asset), journalId: db.newId() }
+      const numbered = { movement: claimJournalOf(claim, account.id, movement.asset), journalId: db.newId() }
       await journals.write([numbered], work.now)
       await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
     }
@@ -212,10 +223,10 @@ export class PostingEngine {
 }
 
 /** True if held or spent units become available again. */
-const givesBack = ({ closes, reverses }: Movement) => reverses !== undefined || (closes?.released ?? 0) > 0
+const givesBack = ({ closes, reverses }: PendingJournal) => reverses !== undefined || (closes?.released ?? 0) > 0
 
 /** Returns the account if it allows the leg. @throws BusinessError otherwise */
-function allowed(leg: Leg, account: LockedAccount | undefined, isClaim = false): LockedAccount {
+function allowed(leg: AccountChange, account: LockedAccount | undefined, isClaim = false): LockedAccount {
   const available = account?.available ?? 0
   if (account === undefined) throw businessError('balance-insufficient', insufficient(available))
   // A closed account still allows a decrease of its frozen units.

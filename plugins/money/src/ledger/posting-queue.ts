@@ -3,8 +3,8 @@ import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
-import type { Movement } from './journals.ts'
-import type { PostingEngine, Verdict } from './posting-engine.ts'
+import type { PendingJournal } from './journals.ts'
+import type { PostingDecision, PostingEngine } from './posting-engine.ts'
 
 /** Maximum number of postings in one transaction. */
 const largestGroup = 100
@@ -17,8 +17,8 @@ const maxLaneLength = 5_000
 const serverLanes = 4
 
 interface Waiting {
-  readonly movement: Movement
-  readonly resolve: (result: Verdict) => void
+  readonly movement: PendingJournal
+  readonly resolve: (result: PostingDecision) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -45,7 +45,7 @@ export class PostingQueue {
   }
 
   /** @throws BusinessError `503` `money.busy` */
-  add(movement: Movement, lane: string): Promise<Verdict> {
+  add(movement: PendingJournal, lane: string): Promise<PostingDecision> {
     const own = this.#laneOf(lane)
     if (own.waiting.length >= maxLaneLength) throw businessError('busy')
     return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { callerRows } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import {
-  orderOwner,
+  orderOwnerColumn,
   type PaymentOrder,
   type PaymentSuccessHandler,
   type Payments,
@@ -78,7 +78,7 @@ export const actionRoutes = [
     response: previewView,
     reasons: ['payment.order-unknown'],
     async handler(request, { payments, handlers }) {
-      const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))
+      const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwnerColumn))
       const { status, amount: paid, refundedAmount } = order
       const amount = request.body.amount ?? paid - refundedAmount
       const blockedBy = blockOf(order, amount, handlers)
@@ -116,7 +116,7 @@ export const actionRoutes = [
       const { payments, db, handlers } = parts
       const { outTradeNo } = request.params
       const { transactionHash, reason } = request.body
-      const before = await payments.get(outTradeNo, callerRows(request, orderOwner))
+      const before = await payments.get(outTradeNo, callerRows(request, orderOwnerColumn))
       if (handlers.get(before.scene)?.refundsItself) throw businessError('refund-elsewhere', { data: { outTradeNo } })
       const refundNo = refundNoOf(before, transactionHash) ?? `O${db.newId()}`
       return db.transactional(async () => {
@@ -139,7 +139,7 @@ export const actionRoutes = [
     response: previewView,
     reasons: ['payment.order-unknown'],
     async handler(request, { payments }) {
-      const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))
+      const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwnerColumn))
       const { status, amount, refundedAmount } = order
       const blockedBy = status === 'pending' ? null : 'order-not-pending'
       return {
@@ -165,7 +165,7 @@ export const actionRoutes = [
       const { payments, db } = parts
       const { outTradeNo } = request.params
       const { reason } = request.body
-      const before = await payments.get(outTradeNo, callerRows(request, orderOwner))
+      const before = await payments.get(outTradeNo, callerRows(request, orderOwnerColumn))
       return db.transactional(async () => {
         const order = await payments.close(outTradeNo)
         const summary = { amount: order.amount, asset: order.asset, reason }

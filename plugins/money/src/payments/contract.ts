@@ -131,7 +131,7 @@ export interface PaymentRefund {
   readonly reason?: string
 }
 
-export interface Refunded {
+export interface RefundResult {
   readonly order: PaymentOrder
   /** True if an earlier call recorded this refund. */
   readonly replayed: boolean
@@ -141,39 +141,39 @@ export interface PaymentFilter {
   readonly status?: PaymentStatus
   readonly provider?: string
   readonly userId?: number
-  /** Condition from `callerRows(request, orderOwner)`. Default: all rows. */
+  /** Condition from `callerRows(request, orderOwnerColumn)`. Default: all rows. */
   readonly rows?: object
 }
 
 export interface TransactionFilter {
   readonly outTradeNo?: string
   readonly type?: string
-  /** Condition from `callerRows(request, throughOrder('out_trade_no'))`. Default: all rows. */
+  /** Condition from `callerRows(request, ownerThroughOrder('out_trade_no'))`. Default: all rows. */
   readonly rows?: object
 }
 
 /** Column with the user of an order, for `callerRows`. */
-export const orderOwner = 'user_id'
+export const orderOwnerColumn = 'user_id'
 
 /**
  * Columns that `callerRows` uses to find the user of the order to which a row refers.
  *
  * @param column database column with the `outTradeNo`
  */
-export const throughOrder = (column: string) => ({
+export const ownerThroughOrder = (column: string) => ({
   column,
   through: 'money_payment_order',
   key: 'out_trade_no',
-  owner: orderOwner,
+  owner: orderOwnerColumn,
 })
 
 /** Selects transactions by order number, or by hash on a chain; at most 200 values per call. */
-export type TransactionsAsked =
+export type TransactionQuery =
   | { readonly outTradeNos: readonly string[] }
   | { readonly chainName: string; readonly transactionHashes: readonly string[] }
 
 /** Transactions and payers whose claims are requested: at most 200 hashes and 200 payers. */
-export interface ClaimsAsked {
+export interface ClaimQuery {
   readonly chainName: string
   /** Hashes in lower case. */
   readonly transactionHashes: readonly string[]
@@ -207,7 +207,7 @@ export interface PaymentClaim {
 }
 
 /** Selects a part of the paid orders of a provider. `limit` is the maximum number of orders, 1 to 200. */
-export type PaidWalk =
+export type PaidOrdersQuery =
   /** Orders with an id above `afterId`, ordered by id. */
   | { readonly afterId: number; readonly limit: number }
   /**
@@ -257,14 +257,14 @@ export interface Payments {
    * @returns a list for each walk
    * @throws RangeError if a limit is not 1 to 200
    */
-  paidWalks(provider: string, walks: readonly PaidWalk[]): Promise<readonly (readonly PaymentOrder[])[]>
+  paidWalks(provider: string, walks: readonly PaidOrdersQuery[]): Promise<readonly (readonly PaymentOrder[])[]>
   /**
    * Returns claims of pending orders on transfers. An order claims a transfer if it specifies the transaction, or if
    * its proven payer sent the transfer.
    *
    * @throws RangeError for more than 200 hashes or payers
    */
-  pendingClaims(requested: ClaimsAsked): Promise<readonly PaymentClaim[]>
+  pendingClaims(requested: ClaimQuery): Promise<readonly PaymentClaim[]>
   /**
    * Like `find`, but the order must exist.
    *
@@ -278,7 +278,7 @@ export interface Payments {
    *
    * @throws RangeError for more than 200 orders or transactions
    */
-  transactionsOf(requested: TransactionsAsked): Promise<readonly PaymentTransaction[]>
+  transactionsOf(requested: TransactionQuery): Promise<readonly PaymentTransaction[]>
   /**
    * Closes an order, so that it can no longer be paid. Has no effect on a closed order.
    *
@@ -318,7 +318,7 @@ export interface Payments {
    *   with `data.status`; `409` `payment.refund-exceeds-paid` with `data.refundable`; `409` `payment.refund-differs` if
    *   the number has another amount; and the errors of the handler
    */
-  refund(refund: PaymentRefund): Promise<Refunded>
+  refund(refund: PaymentRefund): Promise<RefundResult>
 }
 
 export const payments = service<Payments>('money.payments', { from: '@plinth/money/payments' })

@@ -1,7 +1,7 @@
 import { type Database, sumsByStep, sumsOverTime } from '@plinth/database'
-import { count, described, routesWith, spanQuery, Type } from '@plinth/http'
+import { count, routesWith, spanQuery, Type, withDescription } from '@plinth/http'
 import { callerRowsSql } from '@plinth/iam'
-import { orderOwner, throughOrder } from './contract.ts'
+import { orderOwnerColumn, ownerThroughOrder } from './contract.ts'
 import { permissionCodes } from './permissions.ts'
 import { refundType } from './terms.ts'
 
@@ -29,8 +29,8 @@ export const figureRoutes = [
         Type.Object({
           at: Type.String({ description: 'Day in the time zone of the site, or hour of a short time span.' }),
           asset: Type.String({ description: 'Currency or asset of the amounts.' }),
-          orders: described(count, 'Payment orders that were created.'),
-          paidOrders: described(count, 'Payment orders that were paid, whenever they were created.'),
+          orders: withDescription(count, 'Payment orders that were created.'),
+          paidOrders: withDescription(count, 'Payment orders that were paid, whenever they were created.'),
           revenue: amount('Payments, including those that were refunded later.'),
           refunded: amount('Refunds of payments, whenever they were paid.'),
         }),
@@ -40,7 +40,7 @@ export const figureRoutes = [
     async handler(request, { db, dayOf }) {
       const span = spanQuery.parse(request.query, db.clock.now())
       const orders = 'money_payment_order'
-      const where = callerRowsSql(request, orders, orderOwner)
+      const where = callerRowsSql(request, orders, orderOwnerColumn)
       const created = sumsOverTime(db, {
         table: orders,
         time: { id: 'id' },
@@ -57,7 +57,7 @@ export const figureRoutes = [
         by: 'asset',
         sums: { paidOrders: 'count(*)', revenue: 'sum(amount)' },
       })
-      const refunds = callerRowsSql(request, 't', throughOrder('out_trade_no'))
+      const refunds = callerRowsSql(request, 't', ownerThroughOrder('out_trade_no'))
       const refunded = sumsOverTime(db, {
         table: 'money_payment_transaction t',
         time: { id: 't.id' },

@@ -1,7 +1,7 @@
 import type { LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
-import { orderOwner } from './contract.ts'
+import { orderOwnerColumn } from './contract.ts'
 import { PaymentOrderRow } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
@@ -14,11 +14,11 @@ export const orderLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.paymentView,
   scope: 'caller',
   async byIds(ids, request) {
-    const where = { $and: [{ outTradeNo: { $in: [...ids] } }, callerRows(request, orderOwner)] }
+    const where = { $and: [{ outTradeNo: { $in: [...ids] } }, callerRows(request, orderOwnerColumn)] }
     return (await db.fork().find(PaymentOrderRow, where)).map(labelOf)
   },
   async search(text, request) {
-    const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerRows(request, orderOwner)] }
+    const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerRows(request, orderOwnerColumn)] }
     return (await findPage<PaymentOrderRow>(db.fork(), PaymentOrderRow, where, window)).items.map(labelOf)
   },
 })

@@ -1,5 +1,11 @@
 import type { Database } from '@plinth/database'
-import { type ClaimsAsked, maxClaimOrders, type PaidWalk, type PaymentClaim, type PaymentOrder } from './contract.ts'
+import {
+  type ClaimQuery,
+  maxClaimOrders,
+  type PaidOrdersQuery,
+  type PaymentClaim,
+  type PaymentOrder,
+} from './contract.ts'
 import { orders } from './entities.ts'
 
 const maxValues = 200
@@ -11,13 +17,13 @@ export function distinctQueryValues(values: readonly string[]): string[] {
   return distinct
 }
 
-export const places = (values: readonly string[]) => values.map(() => '?').join(', ')
+export const placeholdersFor = (values: readonly string[]) => values.map(() => '?').join(', ')
 
 /** Implements `Payments.paidWalks`. */
 export async function readPaidOrders(
   db: Pick<Database, 'query'>,
   provider: string,
-  walks: readonly PaidWalk[],
+  walks: readonly PaidOrdersQuery[],
 ): Promise<readonly (readonly PaymentOrder[])[]> {
   if (walks.length === 0) return []
   const parts = walks.map((walk, at) => {
@@ -35,12 +41,12 @@ export async function readPaidOrders(
   return walks.map((walk, at) => (found.get(at) ?? []).map((row) => orders.read(row)).sort(comparisonOf(walk)))
 }
 
-function limitOf({ limit }: PaidWalk): number {
+function limitOf({ limit }: PaidOrdersQuery): number {
   if (Number.isInteger(limit) && limit >= 1 && limit <= maxValues) return limit
   throw new RangeError(`The limit is ${limit}, not 1 to ${maxValues}`)
 }
 
-function partOf(walk: PaidWalk) {
+function partOf(walk: PaidOrdersQuery) {
   if ('afterId' in walk) return { where: 'id > ?', bound: [walk.afterId], order: 'id' }
   const { paidAfter, paidUntil, before } = walk
   const order = 'paid_at desc, id desc'
@@ -50,7 +56,7 @@ function partOf(walk: PaidWalk) {
   return { where: `${within} and (paid_at < ? or (paid_at = ? and id < ?))`, bound, order }
 }
 
-const comparisonOf = (walk: PaidWalk) => (one: PaymentOrder, other: PaymentOrder) =>
+const comparisonOf = (walk: PaidOrdersQuery) => (one: PaymentOrder, other: PaymentOrder) =>
   'afterId' in walk ? one.id - other.id : (other.paidAt ?? 0) - (one.paidAt ?? 0) || other.id - one.id
 
 const terms = orders.pick('transactionHash', 'payer', 'tokenContract', 'receiver', 'amountRaw')
@@ -60,7 +66,7 @@ const hashRead = 'transaction_hash, null as payer, null as token_contract, null 
 /** Implements `Payments.pendingClaims`. */
 export async function readPendingClaims(
   db: Pick<Database, 'query'>,
-  { chainName, transactionHashes, payers }: ClaimsAsked,
+  { chainName, transactionHashes, payers }: ClaimQuery,
 ): Promise<readonly PaymentClaim[]> {
   const read = async (column: 'transaction_hash' | 'payer', values: readonly string[], by: string, selected: string) =>
     values.length === 0
@@ -69,7 +75,7 @@ export async function readPendingClaims(
           `select * from (select ${selected}, ${claimed.list}, count(*) over (partition by ${by}) as total,
              row_number() over (partition by ${by} order by id desc) as place
            from money_payment_order
-           where ${column} in (${places(values)}) and status = 'pending' and chain_name = ?) as claim
+           where ${column} in (${placeholdersFor(values)}) and status = 'pending' and chain_name = ?) as claim
            where place <= ${maxClaimOrders} order by id desc`,
           [...values, chainName],
         )

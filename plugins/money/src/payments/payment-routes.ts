@@ -15,7 +15,7 @@ import {
   viewOf,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
-import { orderOwner, type Payments, payerProofs, paymentStatuses, throughOrder } from './contract.ts'
+import { orderOwnerColumn, ownerThroughOrder, type Payments, payerProofs, paymentStatuses } from './contract.ts'
 import { orders, transactions } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
@@ -91,7 +91,7 @@ export const paymentRoutes = [
         newestFirst,
         async (window) => {
           const { status, provider, userId, outTradeNo } = request.query
-          const rows = callerRows(request, orderOwner)
+          const rows = callerRows(request, orderOwnerColumn)
           const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo, rows }), window)
           return { ...found, items: found.items.map(orderView.of) }
         },
@@ -107,7 +107,7 @@ export const paymentRoutes = [
     response: orderView.schema,
     reasons: ['money.asset-unknown', 'payment.order-unknown'],
     handler: async (request, { payments }) =>
-      orderView.of(await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))),
+      orderView.of(await payments.get(request.params.outTradeNo, callerRows(request, orderOwnerColumn))),
   }),
   route({
     method: 'GET',
@@ -130,7 +130,7 @@ export const paymentRoutes = [
         newestFirst,
         async (window) => {
           const { outTradeNo, type } = request.query
-          const rows = callerRows(request, throughOrder('out_trade_no'))
+          const rows = callerRows(request, ownerThroughOrder('out_trade_no'))
           const found = await payments.transactions(withoutAbsent({ outTradeNo, type, rows }), window)
           const ordersOf = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
           return {

@@ -1,17 +1,17 @@
 import {
   type Database,
   findPage,
-  insertMissing,
+  incrementBy,
+  insertMissingRows,
   type NewRow,
   type PageWindow,
-  plus,
   updateRows,
 } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import {
-  type ClaimsAsked,
-  type PaidWalk,
+  type ClaimQuery,
+  type PaidOrdersQuery,
   type PayerProof,
   type PaymentFilter,
   type PaymentOrder,
@@ -22,23 +22,23 @@ import {
   type PaymentTransaction,
   paymentRefunded,
   paymentSucceeded,
-  type Refunded,
+  type RefundResult,
   type Settlement,
   type SettlementOutcome,
   type SettlementSkip,
   type TransactionFilter,
-  type TransactionsAsked,
+  type TransactionQuery,
 } from './contract.ts'
 import { orders, PaymentOrderRow, PaymentTransactionRow, transactions } from './entities.ts'
 import { businessError } from './failures.ts'
-import { distinctQueryValues, places, readPaidOrders, readPendingClaims } from './order-walks.ts'
+import { distinctQueryValues, placeholdersFor, readPaidOrders, readPendingClaims } from './order-walks.ts'
 import {
   assertPayer,
   assertRefund,
   assertSettlement,
   assertTerms,
   assertTransactionHash,
-  fingerprintOf,
+  fingerprintOfTerms,
   refundType,
 } from './terms.ts'
 
@@ -62,8 +62,8 @@ export class TransactionRepository {
   async add(transaction: NewTransaction): Promise<number | undefined> {
     const id = this.#db.newId()
     const row = { ...transaction, id, createdAt: this.#clock.now() }
-    // `insertMissing` checks all three unique keys. `insertNew` would not do, because it truncates long values.
-    await insertMissing(this.#db, PaymentTransactionRow, 'any', [row])
+    // `insertMissingRows` checks all three unique keys. `insertRowsIfAbsent` would not do, because it truncates long values.
+    await insertMissingRows(this.#db, PaymentTransactionRow, 'any', [row])
     const found = await this.#db.query<{ id: unknown }>('select id from money_payment_transaction where id = ?', [id])
     return found.length === 1 ? id : undefined
   }
@@ -100,10 +100,10 @@ export class PaymentsService implements Payments {
     const { db, clock, handlers } = this.#parts
     const { outTradeNo, scene } = terms
     if (!handlers.has(scene)) throw businessError('scene-unknown', { params: { scene }, data: { scene } })
-    const fingerprint = fingerprintOf(terms)
+    const fingerprint = fingerprintOfTerms(terms)
     const fresh = { status: 'pending', refundedAmount: 0, version: 1 } as const
     const order = { ...terms, ...fresh, id: db.newId(), fingerprint, createdAt: clock.now() }
-    await insertMissing(db, PaymentOrderRow, 'outTradeNo', [order])
+    await insertMissingRows(db, PaymentOrderRow, 'outTradeNo', [order])
     const made = await db.fork().findOneOrFail(PaymentOrderRow, { outTradeNo })
     if (made.fingerprint !== fingerprint)
       throw businessError('terms-differ', { params: { outTradeNo }, data: { outTradeNo } })
@@ -118,7 +118,7 @@ export class PaymentsService implements Payments {
   async findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>> {
     const expected = distinctQueryValues(outTradeNos)
     if (expected.length === 0) return new Map()
-    const found = await orders.select(this.#parts.db, `where out_trade_no in (${places(expected)})`, expected)
+    const found = await orders.select(this.#parts.db, `where out_trade_no in (${placeholdersFor(expected)})`, expected)
     return new Map(found.map((order) => [order.outTradeNo, order]))
   }
 
@@ -127,22 +127,22 @@ export class PaymentsService implements Payments {
     return orders
   }
 
-  async paidWalks(provider: string, walks: readonly PaidWalk[]) {
+  async paidWalks(provider: string, walks: readonly PaidOrdersQuery[]) {
     return readPaidOrders(this.#parts.db, provider, walks)
   }
 
-  async pendingClaims(requested: ClaimsAsked) {
+  async pendingClaims(requested: ClaimQuery) {
     return readPendingClaims(this.#parts.db, requested)
   }
 
-  async transactionsOf(requested: TransactionsAsked): Promise<readonly PaymentTransaction[]> {
+  async transactionsOf(requested: TransactionQuery): Promise<readonly PaymentTransaction[]> {
     const [column, expected] =
       'outTradeNos' in requested
         ? ['out_trade_no', distinctQueryValues(requested.outTradeNos)]
         : ['transaction_hash', distinctQueryValues(requested.transactionHashes)]
     if (expected.length === 0) return []
     const [condition, bound] = 'chainName' in requested ? ['chain_name = ? and ', [requested.chainName]] : ['', []]
-    const where = `where ${condition}${column} in (${places(expected)}) order by id`
+    const where = `where ${condition}${column} in (${placeholdersFor(expected)}) order by id`
     return transactions.select(this.#parts.db, where, [...bound, ...expected])
   }
 
@@ -165,7 +165,7 @@ export class PaymentsService implements Payments {
   async close(outTradeNo: string, expectedVersion?: number): Promise<PaymentOrder> {
     const { db } = this.#parts
     const seen = expectedVersion === undefined ? {} : { version: expectedVersion }
-    const changes = { status: 'closed', version: plus(1) } as const
+    const changes = { status: 'closed', version: incrementBy(1) } as const
     const closed = await updateRows(db, PaymentOrderRow, { outTradeNo, status: 'pending', ...seen }, changes)
     const order = await this.get(outTradeNo)
     const hasChanged = expectedVersion !== undefined && order.status === 'pending'
@@ -194,7 +194,11 @@ export class PaymentsService implements Payments {
     assertPayer(payer)
     const { db } = this.#parts
     const unproven = { outTradeNo, status: 'pending', payer: null } as const
-    const proven = await updateRows(db, PaymentOrderRow, unproven, { payer, payerProof: proof, version: plus(1) })
+    const proven = await updateRows(db, PaymentOrderRow, unproven, {
+      payer,
+      payerProof: proof,
+      version: incrementBy(1),
+    })
     const order = await this.get(outTradeNo)
     if (proven > 0 || order.payer === payer) return order
     if (order.payer !== null) throw businessError('payer-differs', { data: { outTradeNo } })
@@ -223,7 +227,7 @@ export class PaymentsService implements Payments {
     if (transactionId === undefined) return skipped('transaction-already-exists')
     const paidAt = clock.now()
     const { id, version } = order
-    const changes = { status: 'success', version: plus(1), paidAt, transactionHash } as const
+    const changes = { status: 'success', version: incrementBy(1), paidAt, transactionHash } as const
     const changed = await updateRows(db, PaymentOrderRow, { id, status: 'pending', version }, changes)
     if (changed === 0) {
       await this.#transactions.takeBack(transactionId)
@@ -236,12 +240,12 @@ export class PaymentsService implements Payments {
     return { outcome: 'settled', order: paid, transactionId }
   }
 
-  async refund(refund: PaymentRefund): Promise<Refunded> {
+  async refund(refund: PaymentRefund): Promise<RefundResult> {
     assertRefund(refund)
     return this.#parts.db.transactional(() => this.#refund(refund))
   }
 
-  async #refund(refund: PaymentRefund): Promise<Refunded> {
+  async #refund(refund: PaymentRefund): Promise<RefundResult> {
     const { db, events, handlers } = this.#parts
     const { outTradeNo, refundNo, amount, reason } = refund
     const before = await this.get(outTradeNo)

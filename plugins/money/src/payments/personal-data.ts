@@ -1,6 +1,6 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { orderOwner, throughOrder } from './contract.ts'
+import { orderOwnerColumn, ownerThroughOrder } from './contract.ts'
 import { PaymentOrderRow, PaymentTransactionRow } from './entities.ts'
 
 const reason = bilingual(
@@ -11,13 +11,13 @@ const reason = bilingual(
 export const paymentTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, PaymentTransactionRow, {
     title: bilingual('Payment transactions', '支付流水'),
-    owner: throughOrder('out_trade_no'),
+    owner: ownerThroughOrder('out_trade_no'),
     erasure: 'kept',
     reason,
   }),
   personalTable(db, PaymentOrderRow, {
     title: bilingual('Payment orders', '支付订单'),
-    owner: orderOwner,
+    owner: orderOwnerColumn,
     omit: ['fingerprint'],
     erasure: 'kept',
     reason,

@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
-import { localDays, site } from '@plinth/site'
+import { createDayFormatter, site } from '@plinth/site'
 import { paymentPages } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
 import { actionRoutes } from './action-routes.ts'
@@ -73,7 +73,7 @@ export default definePlugin({
     for (const tile of paymentTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'money.payment-order', orderLabels(db))
     http?.addRoutes(paymentRoutes, { payments: service })
-    http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? localDays(() => 'UTC') })
+    http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })
     http?.addRoutes(actionRoutes, { payments: service, db, kernel, handlers })
   },
 })

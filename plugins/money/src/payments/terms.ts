@@ -93,7 +93,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
 }
 
 /** Returns a hash of the terms. A second call with the same order number must have the same hash. */
-export function fingerprintOf(terms: PaymentTerms): string {
+export function fingerprintOfTerms(terms: PaymentTerms): string {
   const { outTradeNo, provider, scene, userId, asset, amount } = terms
   const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms
   const members = [

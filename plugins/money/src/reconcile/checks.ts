@@ -10,7 +10,7 @@ export interface CheckedAccount {
   readonly version: number
 }
 
-export interface Finding {
+export interface ReconciliationDifference {
   readonly rule: FindingRule
   readonly accountId: number | null
   readonly journalId: number | null
@@ -71,14 +71,14 @@ export async function findDifferences(
   db: Database,
   accounts: readonly CheckedAccount[],
   lots: LotRepository | undefined,
-): Promise<readonly Finding[]> {
+): Promise<readonly ReconciliationDifference[]> {
   if (accounts.length === 0) return []
   const ids = padded(accounts.map(({ id }) => id))
   const entries = await entrySums(db, accounts, ids)
   const last = await lastBalances(db, ids)
   const holds = await holdSums(db, ids)
   const sums = lots === undefined ? undefined : await lots.sums(accounts.map(({ id }) => id))
-  const findings: Finding[] = []
+  const findings: ReconciliationDifference[] = []
   for (const account of accounts) {
     const { id: accountId, available, frozen, version } = account
     const expect = (rule: FindingRule, expected: number, found: number) => {
@@ -177,7 +177,11 @@ export async function readNextJournals(db: Database, after: number): Promise<Jou
 }
 
 /** Returns journals without entries, or whose entries do not sum to zero. */
-export async function findUnbalancedJournals(db: Database, after: number, last: number): Promise<readonly Finding[]> {
+export async function findUnbalancedJournals(
+  db: Database,
+  after: number,
+  last: number,
+): Promise<readonly ReconciliationDifference[]> {
   const rows = await db.query<Record<string, unknown>>(
     `select j.id, count(e.id) as entries, coalesce(sum(e.d_available + e.d_frozen), 0) as total
      from money_journal j left join money_entry e on e.journal_id = j.id

@@ -10,9 +10,9 @@ import type { Assets } from '../ledger/assets.ts'
 import { permissionCodes } from '../permissions.ts'
 import {
   type CheckedAccount,
-  type Finding,
   findDifferences,
   findUnbalancedJournals,
+  type ReconciliationDifference,
   readNextAccounts,
   readNextJournals,
 } from './checks.ts'
@@ -195,7 +195,7 @@ export class Reconciler {
     }
   }
 
-  async #keep(id: number, found: readonly Finding[], counts: Counts): Promise<void> {
+  async #keep(id: number, found: readonly ReconciliationDifference[], counts: Counts): Promise<void> {
     const { db, clock } = this.#parts
     const kept = found.slice(0, Math.max(0, maxFindings - counts.findings))
     const rows = kept.map((finding) => ({

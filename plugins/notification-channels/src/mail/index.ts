@@ -16,7 +16,7 @@ import {
 } from '@plinth/kernel'
 import { type MailDelivery, mail } from '@plinth/mail'
 import { site } from '@plinth/site'
-import { configCentre, PluginKey, pluginKeySetting } from '@plinth/system-config'
+import { configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
 import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'
 import { usersWith } from '../user-addresses.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
@@ -68,7 +68,7 @@ export default definePlugin({
       sensitive: true,
       scope: 'process',
     }),
-    [ownKeyName]: pluginKeySetting({
+    [ownKeyName]: declarePluginKey({
       title: { en: 'Generated signing key of unsubscribe links', 'zh-CN': '自动生成的退订链接签名密钥' },
       description: {
         en: 'Created automatically with the first unsubscribe link and stored encrypted. Do not set it manually.',
@@ -80,7 +80,12 @@ export default definePlugin({
     const { mail, accounts, http, site, preferences } = services
     const own =
       services.configCentre &&
-      new PluginKey({ plugin, name: ownKeyName, centre: services.configCentre, stored: () => config.get(ownKeyName) })
+      new PluginEncryptionKey({
+        plugin,
+        name: ownKeyName,
+        centre: services.configCentre,
+        stored: () => config.get(ownKeyName),
+      })
     const configured = () => config.get(keyName).split(',').filter(Boolean)
     const links = new UnsubscribeLinks({ configured, own, siteUrl: () => site?.url ?? '' })
     if (http !== undefined && preferences !== undefined) {

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type HttpServer, rateLimited } from '@plinth/http'
 import type { NotificationPreferences } from '@plinth/inbox'
 import { errorReason, isBusinessError } from '@plinth/kernel'
-import type { PluginKey } from '@plinth/system-config'
+import type { PluginEncryptionKey } from '@plinth/system-config'
 
 const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
@@ -14,7 +14,7 @@ interface LinkDependencies {
   /** Configured keys. The first one signs new links. Links that any of them signed are accepted. */
   readonly configured: () => readonly string[]
   /** Key that the product has generated. It signs if no key is configured. Links that it signed are always accepted. */
-  readonly own: Pick<PluginKey, 'find' | 'get'> | undefined
+  readonly own: Pick<PluginEncryptionKey, 'find' | 'get'> | undefined
   readonly siteUrl: () => string
 }
 

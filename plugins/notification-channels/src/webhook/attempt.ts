@@ -15,7 +15,7 @@ import type { RateLimiter } from '@plinth/rate-limit'
 import { type CommonAttributes, sensitiveValues } from './attributes.ts'
 import type { WebhookHint, WebhookProvider, WebhookRequest, WebhookResponse, WebhookVerdict } from './contract.ts'
 import { clampWaitMs, hintKey, hintOfFailure, isRejected, responseOf } from './judgement.ts'
-import { maskPatterns, secretParts } from './masking.ts'
+import { maskPatterns, secretPartsOfUrl } from './masking.ts'
 import { buildRequest, requestBodyText } from './requests.ts'
 import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
 
@@ -262,7 +262,7 @@ export class Attempt {
     const { 'content-type': _, ...headers } = this.#request?.headers ?? {}
     return [
       ...secretsOf(this.#message),
-      ...[this.#asked.endpoint, this.#route?.endpoint, this.#request?.url].flatMap(secretParts),
+      ...[this.#asked.endpoint, this.#route?.endpoint, this.#request?.url].flatMap(secretPartsOfUrl),
       ...[this.#asked.secret, this.#route?.secret].flatMap((secret) => loginParts(secret ?? '')),
       ...sensitiveValues(directory.providers, this.#message.attributes),
       ...Object.values(headers),

@@ -1,9 +1,9 @@
 import {
-  jsonOf,
-  memberAt,
   type OutgoingFailure,
   type OutgoingHttpError,
   type OutgoingResponse,
+  parseJsonOrUndefined,
+  valueAtPath,
 } from '@plinth/outgoing-http'
 import type { WebhookHint, WebhookResponse, WebhookVerdict } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
@@ -22,7 +22,13 @@ const maxWaitMs = 86_400_000
 export const clampWaitMs = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
 export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookResponse {
-  return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
+  return {
+    status,
+    headers,
+    body,
+    json: parseJsonOrUndefined(body),
+    retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
+  }
 }
 
 /** Reads the header `Retry-After` (RFC 9110, 10.2.3): a date or seconds. Some providers send fractions of seconds. */
@@ -93,9 +99,9 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
 }
 
 /** True if the member at a path has this value, as a number or as text. */
-export const memberIs = (path: string, expected: number) => {
+export const createMemberCheck = (path: string, expected: number) => {
   return ({ json }: Pick<WebhookResponse, 'json'>): boolean => {
-    const value = memberAt(json, path)
+    const value = valueAtPath(json, path)
     return value === expected || value === String(expected)
   }
 }
@@ -104,7 +110,9 @@ type Where = JudgementRules['code']
 
 function textAt(response: WebhookResponse, where: Where): string | undefined {
   const values =
-    typeof where === 'function' ? [where(response)] : [where ?? []].flat().map((path) => memberAt(response.json, path))
+    typeof where === 'function'
+      ? [where(response)]
+      : [where ?? []].flat().map((path) => valueAtPath(response.json, path))
   const found = values.find((value) => ['string', 'number'].includes(typeof value) && value !== '')
   return found === undefined ? undefined : String(found)
 }
@@ -114,7 +122,7 @@ function textAt(response: WebhookResponse, where: Where): string | undefined {
  * returns true. Otherwise the error message decides, then the error code, then the status. Without code and message, a
  * success status is `unknown`, because the provider may have accepted the message.
  */
-export function judgement(rules: JudgementRules): (response: WebhookResponse) => WebhookVerdict {
+export function createResponseJudge(rules: JudgementRules): (response: WebhookResponse) => WebhookVerdict {
   const { codes = {}, texts = {} } = rules
   return (response) => {
     const { status } = response
@@ -136,7 +144,7 @@ export function judgement(rules: JudgementRules): (response: WebhookResponse) =>
 }
 
 function secondsAt({ json }: WebhookResponse, path: string | undefined): number | undefined {
-  const seconds = path === undefined ? undefined : memberAt(json, path)
+  const seconds = path === undefined ? undefined : valueAtPath(json, path)
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 

@@ -4,7 +4,7 @@ import { maskedValue } from '@plinth/kernel'
 const isWord = (segment: string) => /^(?:[a-z._-]{1,15}|sendMessage)$/.test(segment)
 
 /** Returns the parts of a URL that may be secret: query values and path segments, each also without its suffix. */
-export function secretParts(address: string | URL | undefined): string[] {
+export function secretPartsOfUrl(address: string | URL | undefined): string[] {
   const url = address === undefined ? null : URL.parse(String(address))
   if (url === null) return address === undefined ? [] : [String(address)]
   const segments = url.pathname.split('/').filter((segment) => !isWord(segment))
@@ -18,11 +18,11 @@ export function secretParts(address: string | URL | undefined): string[] {
     url.pathname.length > 1 ? url.pathname + url.search : '',
     url.href,
   ]
-  return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
+  return [...new Set(parts.flatMap((part) => [part, decodeEscapes(part)]))].filter((part) => part.length >= 6)
 }
 
 /** Decodes the escapes of a text. Returns it unchanged if they are invalid. */
-export function decoded(text: string): string {
+export function decodeEscapes(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

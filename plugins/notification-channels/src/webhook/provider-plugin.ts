@@ -54,7 +54,7 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
  * export default webhookProviderPlugin({ id: 'acme.webhook', version: '1.0.0' }, {
  * code: 'acme', displayName: 'ACME', knownHosts: ['hooks.acme.example'], secret: { use: 'token', into: 'path' },
  * messageTypes: { text: { body: ({ subject, content }) => ({ title: subject, text: content }) } },
- * judge: judgement({ delivered: ({ json }) => memberAt(json, 'ok') === true, message: 'error' }),
+ * judge: createResponseJudge({ delivered: ({ json }) => valueAtPath(json, 'ok') === true, message: 'error' }),
  * })
  */
 export function webhookProviderPlugin(

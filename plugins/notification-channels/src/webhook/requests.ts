@@ -1,9 +1,9 @@
 import type { JsonValue, NotificationMessage, TextRange } from '@plinth/kernel'
 import { hasNoText } from '../message-text.ts'
 import { WebhookInputError, type WebhookMessage, type WebhookRequest, type WebhookSecret } from './contract.ts'
-import { decoded } from './masking.ts'
+import { decodeEscapes } from './masking.ts'
 import type { Route } from './routing.ts'
-import { cleanLine, cleanText, everything, fitted, shownText } from './texts.ts'
+import { buildFittingBody, cleanLine, cleanText, escapeRanges, wholeTextRange } from './texts.ts'
 
 /** Bytes. */
 const largestRequest = 262_144
@@ -43,7 +43,7 @@ export function withQuery(url: URL, parameters: Readonly<Record<string, string>>
 type Address = Omit<WebhookRequest, 'body'>
 
 /** Decodes a token that was copied from a URL, such as `abc%3D`. Otherwise it would be escaped twice. */
-const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decoded(escapes))
+const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decodeEscapes(escapes))
 
 /** Inserts the token where the provider expects it. */
 export function withToken({ url, headers }: Address, secret: WebhookSecret, token: string | undefined): Address {
@@ -116,7 +116,7 @@ function textsOf({ subject, content, valueRanges }: NotificationMessage, { messa
   const body = cleanText({ text: content, ranges: valueRanges?.content ?? [] })
   const plain = provider.messageTypes[messageType]?.plain
   const shown = (text: string, ranges: readonly TextRange[]) =>
-    plain === undefined ? text : shownText({ text, ranges: messageType === 'text' ? everything : ranges }, plain)
+    plain === undefined ? text : escapeRanges({ text, ranges: messageType === 'text' ? wholeTextRange : ranges }, plain)
   return {
     subject: line.text,
     content: body.text,
@@ -161,7 +161,7 @@ export function buildRequest(
     return { ...type.body(fit), ...members }
   }
   const { body, truncated } =
-    payload === undefined ? fitted(build, { subject, content }, type) : { body: payload, truncated: false }
+    payload === undefined ? buildFittingBody(build, { subject, content }, type) : { body: payload, truncated: false }
   const request = { url, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body }
   return { request, truncated }
 }

@@ -1,5 +1,5 @@
 import type { TextRange } from '@plinth/kernel'
-import { memberAt } from '@plinth/outgoing-http'
+import { valueAtPath } from '@plinth/outgoing-http'
 import type { WebhookMessageType, WebhookPlainText, WebhookTextLimit } from './contract.ts'
 
 /** A text with ranges that must be shown literally. */
@@ -17,17 +17,17 @@ export const cleanText = (source: SourceText): SourceText => replaced(source, co
 
 export const cleanLine = (source: SourceText): SourceText => replaced(source, lineControls, ' ')
 
-export const everything: readonly TextRange[] = [[0, Number.POSITIVE_INFINITY]]
+export const wholeTextRange: readonly TextRange[] = [[0, Number.POSITIVE_INFINITY]]
 
 /** Returns a text that is shown literally, for providers that insert it into their own markup. */
 export const asPlainText = (text: string, plain: WebhookPlainText): string =>
-  shownText({ text, ranges: everything }, plain)
+  escapeRanges({ text, ranges: wholeTextRange }, plain)
 
 /**
  * Returns a text in which tokens that touch a range are shown literally; other tokens remain markup. The last range may
  * end after the text.
  */
-export function shownText({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
+export function escapeRanges({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
   if (ranges.length === 0) return text
   let [shown, end, next] = ['', 0, 0]
   for (const { 0: token, index } of text.matchAll(tokens)) {
@@ -70,7 +70,7 @@ function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): So
 
 type Unit = WebhookTextLimit['unit']
 
-export function measure(text: string, unit: Unit): number {
+export function measureText(text: string, unit: Unit): number {
   if (unit === 'utf16') return text.length
   if (unit === 'bytes') return Buffer.byteLength(text)
   let count = 0
@@ -101,7 +101,7 @@ const codePointStarts = (text: string) => (index: number) => {
  *
  * @param most number of UTF-16 units above which a text never fits
  */
-export function cutToFit(text: string, most: number, fits: (candidate: string) => boolean): string {
+export function truncateToFit(text: string, most: number, fits: (candidate: string) => boolean): string {
   if (text.length <= most && fits(text)) return text
   // One unit more than the limit shows whether the last grapheme continues after it.
   const beginning = text.slice(0, most + 1)
@@ -129,10 +129,10 @@ const maxInputLength = ({ max }: WebhookTextLimit) => 2 * max
 const takes =
   ({ max, unit, member }: WebhookTextLimit) =>
   (body: object): boolean =>
-    measure(member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''), unit) <= max
+    measureText(member === undefined ? JSON.stringify(body) : String(valueAtPath(body, member) ?? ''), unit) <= max
 
 /** Builds a body with as much of the content as fits. If none of it fits, the subject is shortened too. */
-export function fitted<Body extends object>(
+export function buildFittingBody<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },
   { limit, subjectLimit }: Pick<WebhookMessageType, 'limit' | 'subjectLimit'>,
@@ -140,7 +140,7 @@ export function fitted<Body extends object>(
   const title =
     subjectLimit === undefined
       ? subject
-      : cutToFit(subject, maxInputLength(subjectLimit), (text) => takes(subjectLimit)(build(text, '')))
+      : truncateToFit(subject, maxInputLength(subjectLimit), (text) => takes(subjectLimit)(build(text, '')))
   const whole = () => build(title, content)
   if (limit === undefined) return { body: whole(), truncated: title !== subject }
   const fits = takes(limit)
@@ -149,9 +149,9 @@ export function fitted<Body extends object>(
     const body = whole()
     if (fits(body)) return { body, truncated: title !== subject }
   }
-  const shortened = cutToFit(content, most, (text) => fits(build(title, text)))
+  const shortened = truncateToFit(content, most, (text) => fits(build(title, text)))
   const body = build(title, shortened)
   if (fits(body)) return { body, truncated: true }
-  const shortTitle = cutToFit(title, most, (text) => fits(build(text, '')))
+  const shortTitle = truncateToFit(title, most, (text) => fits(build(text, '')))
   return { body: build(shortTitle, ''), truncated: true }
 }

@@ -10,7 +10,7 @@ import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } fro
 import type { AttemptDependencies, AttemptSettings } from './attempt.ts'
 import type { ConfiguredWebhookProvider, WebhookHint, WebhookProvider, WebhookResponse } from './contract.ts'
 import { hintOfFailure, messages, responseOf } from './judgement.ts'
-import { maskPatterns, secretParts } from './masking.ts'
+import { maskPatterns, secretPartsOfUrl } from './masking.ts'
 import { buildRequest, withToken } from './requests.ts'
 import { type Route, routeOf, WebhookRouteError } from './routing.ts'
 
@@ -102,7 +102,7 @@ export class Verification {
   }
 
   #problemOf(error: OutgoingHttpError, { endpoint, secret = '' }: Route): ChannelError {
-    const detail = maskPatterns(this.#parts.redact(error.message, [...secretParts(endpoint), secret]))
+    const detail = maskPatterns(this.#parts.redact(error.message, [...secretPartsOfUrl(endpoint), secret]))
     const reason = hintText(hintOfFailure(error))
     return ofTheAddress.includes(error.code)
       ? new ChannelError('address', reason, ['configuration'], detail)

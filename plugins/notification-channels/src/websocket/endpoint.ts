@@ -3,11 +3,11 @@ import type { Translator } from '@plinth/i18n'
 import type { Identity } from '@plinth/iam'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { RawData, WebSocket } from 'ws'
-import { Admission, callerOf } from './connections/admission.ts'
+import { ConnectionCounter, callerOf } from './connections/admission.ts'
 import type { ClientMessages } from './connections/client-messages.ts'
 import { ClientSocket, type SocketTable } from './connections/socket-table.ts'
-import type { Upgrades } from './connections/upgrades.ts'
-import type { Upkeep } from './connections/upkeep.ts'
+import type { HandshakeForwarder } from './connections/upgrades.ts'
+import type { ConnectionUpkeep } from './connections/upkeep.ts'
 import type { WebsocketCaller } from './contract.ts'
 import { businessError } from './failures.ts'
 import type { SocketMetrics } from './metrics.ts'
@@ -65,10 +65,10 @@ export interface EndpointSettings {
 
 interface EndpointDependencies {
   readonly settings: EndpointSettings
-  readonly upgrades: Upgrades
+  readonly upgrades: HandshakeForwarder
   readonly table: SocketTable
   readonly messages: ClientMessages
-  readonly upkeep: Upkeep
+  readonly upkeep: ConnectionUpkeep
   readonly fanOut: FanOut
   readonly identity: Pick<Identity, 'authenticate'>
   readonly translator: Pick<Translator, 'negotiate'> | undefined
@@ -84,14 +84,14 @@ type Handshake = Omit<HttpRequest, 'query'> & {
 
 export class Endpoint {
   readonly #parts: EndpointDependencies
-  readonly #admission: Admission
+  readonly #admission: ConnectionCounter
   /** Number of open and pending connections by user id. */
   readonly #byUser = new Map<number, number>()
   #isGoing = false
 
   constructor(parts: EndpointDependencies) {
     this.#parts = parts
-    this.#admission = new Admission(parts.settings)
+    this.#admission = new ConnectionCounter(parts.settings)
   }
 
   /** Opens a connection. @throws BusinessError of `callerOf`; "400", "429" and "503" of `notification-websocket` */

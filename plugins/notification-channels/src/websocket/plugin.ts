@@ -8,8 +8,8 @@ import { sharedStore } from '@plinth/shared-store'
 import { keys } from './config.ts'
 import { ClientMessages } from './connections/client-messages.ts'
 import { SocketTable } from './connections/socket-table.ts'
-import { Upgrades } from './connections/upgrades.ts'
-import { Upkeep } from './connections/upkeep.ts'
+import { HandshakeForwarder } from './connections/upgrades.ts'
+import { ConnectionUpkeep } from './connections/upkeep.ts'
 import { presence, websocketGroupGuard } from './contract.ts'
 import { Endpoint, type EndpointSettings, path, routes } from './endpoint.ts'
 import { businessError, messages } from './failures.ts'
@@ -48,7 +48,7 @@ export default definePlugin({
     const present = services.inbox?.present ?? presentWithoutInbox(translator)
     const deliverer = new Deliverer({ table, enabled, present, preferences, metrics: counters, clock, log })
     const fanOut = new FanOut({ store, deliverer, sockets: () => table.all(), log })
-    const upkeep = new Upkeep({
+    const upkeep = new ConnectionUpkeep({
       table,
       identity,
       clock,
@@ -87,7 +87,7 @@ export default definePlugin({
         return config.get(`${key}.max-buffered`)
       },
     }
-    const upgrades = new Upgrades(path, config.get(`${key}.max-message-size`))
+    const upgrades = new HandshakeForwarder(path, config.get(`${key}.max-message-size`))
     const endpoint = new Endpoint({
       settings,
       upgrades,

@@ -1,4 +1,4 @@
-import { bulkLimited, type HttpRequest, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
+import { bulkRateLimit, type HttpRequest, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { auditFieldsOfCaller, channelChecks } from '@plinth/kernel'
 import { outcomeName } from '../facade/results.ts'
@@ -144,7 +144,7 @@ export const channelRoutes = [
     summary: 'Check whether a channel can send; sends nothing',
     description: `The check ends after ${verifyDeadlineMs / 1000} seconds. If the channel cannot be queried, only its configuration is checked.`,
     access: { permission: permissionCodes.messageSend, scope: 'none' },
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { params },
     response: verificationView,
     reasons: ['notification.channel-not-found'],
@@ -164,7 +164,7 @@ export const channelRoutes = [
     description:
       'Returns the outcome that the send log stores. A recipient user must be in the data scope of the caller.',
     access: { permission: permissionCodes.messageSend, scope: 'caller' },
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     request: { params, body: testBody },
     response: testView,
     reasons: ['iam.out-of-scope', 'notification.channel-not-found', 'notification.test-recipient-missing'],

@@ -14,7 +14,7 @@ import {
   type TextParams,
   writeAuditEntry,
 } from '@plinth/kernel'
-import { ChannelCalls, late } from '../facade/channel-calls.ts'
+import { ChannelCalls, timedOut } from '../facade/channel-calls.ts'
 import en from '../messages/en.json' with { type: 'json' }
 import type { ChannelDirectory, ChannelEntry } from './channel-entries.ts'
 
@@ -107,7 +107,7 @@ export class ChannelVerifier {
       const checked = await this.#calls.run(verifyDeadlineMs, undefined, (signal) =>
         Promise.resolve(channel.verify?.(signal, provider?.code)),
       )
-      if (checked === late) {
+      if (checked === timedOut) {
         const seconds = verifyDeadlineMs / 1000
         return no('connection', texts.translate(locale, 'no-answer', { seconds }), { checked: ['configuration'] })
       }

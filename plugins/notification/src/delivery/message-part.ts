@@ -33,7 +33,7 @@ export const maxSingleSendPartRecipients = 50
  * Maximum number of parallel sends. If the process dies, the outcome of that many sends is `unknown`, unless the
  * channel is idempotent.
  */
-export const sentTogether = 10
+export const maxParallelParts = 10
 
 /**
  * Event: some recipients of a message on one channel (a part of the message) are due. A durable event (document 2 of
@@ -53,15 +53,15 @@ export const messagePart = event(
 )
 
 /** Recipients in stored form: only their ids if all of them are users. */
-export interface CarriedRecipients {
+export interface StoredRecipients {
   readonly userIds?: number[]
   readonly recipients?: Recipient[]
 }
 
-export function carried(recipients: readonly Recipient[]): CarriedRecipients {
+export function toStoredRecipients(recipients: readonly Recipient[]): StoredRecipients {
   const userIds = recipients.flatMap((one) => (one.kind === 'user' ? [one.userId] : []))
   return userIds.length === recipients.length ? { userIds } : { recipients: [...recipients] }
 }
 
-export const carriedBy = ({ userIds = [], recipients }: CarriedRecipients): readonly Recipient[] =>
+export const fromStoredRecipients = ({ userIds = [], recipients }: StoredRecipients): readonly Recipient[] =>
   recipients ?? userIds.map((userId) => ({ kind: 'user', userId }))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Database, insertMissing, type NewRow } from '@plinth/database'
+import { type Database, insertMissingRows, type NewRow } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import {
   type Clock,
@@ -13,18 +13,18 @@ import {
 } from '@plinth/kernel'
 import type { EnqueuedMessage, EnqueueOptions } from '../contract.ts'
 import { NotificationRow, priorities } from '../entities.ts'
-import type { Outgoing } from '../facade/outgoing.ts'
+import type { OutgoingMessages } from '../facade/outgoing.ts'
 import { businessError } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import {
-  carried,
   maxIdempotentPartRecipients,
   maxPartRecipients,
   maxSingleSendPartRecipients,
   messagePart,
+  toStoredRecipients,
 } from './message-part.ts'
 
 export interface Sender {
@@ -35,7 +35,7 @@ export interface Sender {
 interface QueueDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'> | undefined
-  readonly outgoing: Pick<Outgoing, 'requireChannel'>
+  readonly outgoing: Pick<OutgoingMessages, 'requireChannel'>
   readonly rendering: Pick<MessageRenderer, 'preview'>
   readonly subjectOf: (message: NotificationMessage) => string
   readonly redact: (text: string, more?: Iterable<unknown>) => string
@@ -100,7 +100,7 @@ export class MessageQueue {
         if (kept !== null && kept.id !== id) return { messageId: kept.messageId }
       }
       for (const [number, { channel, recipients }] of plans.entries()) {
-        const part = { notificationId: id, channel, part: `${channel}:${number}`, ...carried(recipients) }
+        const part = { notificationId: id, channel, part: `${channel}:${number}`, ...toStoredRecipients(recipients) }
         await events.publish(messagePart, part, moment)
       }
       return { messageId: message.id }
@@ -155,7 +155,7 @@ const uncounted = { partsDone: 0, accepted: 0, rejected: 0, deferred: 0, unknown
 
 async function insert(db: Database, message: NewMessage): Promise<number> {
   const id = db.newId()
-  await insertMissing(db, NotificationRow, 'idempotencyHash', [{ ...uncounted, ...message, id }])
+  await insertMissingRows(db, NotificationRow, 'idempotencyHash', [{ ...uncounted, ...message, id }])
   return id
 }
 

@@ -3,18 +3,18 @@ import type { Events } from '@plinth/events'
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationPartRow, SendLogRow } from '../entities.ts'
-import { type Outgoing, type Prepared, sendsPerChannelCall } from '../facade/outgoing.ts'
+import { type OutgoingMessages, type PrepareResult, sendsPerChannelCall } from '../facade/outgoing.ts'
 import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import type { SendEntry, Sending } from '../send-log/row.ts'
+import type { RecordedSend, SendEntry } from '../send-log/row.ts'
 import type { SendLogWriter } from '../send-log/send-log-writer.ts'
-import { restored } from '../send-log/snapshot.ts'
-import { carried, messagePart, sentTogether } from './message-part.ts'
+import { restoreMessage } from '../send-log/snapshot.ts'
+import { maxParallelParts, messagePart, toStoredRecipients } from './message-part.ts'
 
 interface PartDeliveryDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
-  readonly outgoing: Outgoing
+  readonly outgoing: OutgoingMessages
   readonly recorder: Pick<SendRecorder, 'writeLater'>
   readonly writer: SendLogWriter
   readonly quiet: QuietUsers
@@ -40,7 +40,7 @@ interface PartState {
 interface FirstTry {
   readonly leftOut: readonly number[]
   /** Undefined if all recipients are left out. */
-  readonly prepared: Prepared | undefined
+  readonly prepared: PrepareResult | undefined
   /**
    * Marks the part as begun. Call it in the transaction that writes the first row of the part to the send log. For a
    * part without rows, call it in the transaction that ends the part.
@@ -58,7 +58,7 @@ type KnownRow = Pick<SendLogRow, 'id' | 'status'>
 
 interface Delivery {
   readonly key: string
-  readonly sending: Sending
+  readonly sending: RecordedSend
 }
 
 /**
@@ -82,7 +82,7 @@ export class PartDelivery {
     const state = await this.#stateOf(part)
     // Nothing is sent, because the message was cancelled or purged.
     if (state?.payload == null) return
-    const whole = { ...restored(state.payload).message, recipients: part.recipients }
+    const whole = { ...restoreMessage(state.payload).message, recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
     const leftOut = new Set(first?.leftOut ?? state.leftOut)
     const recipients = part.recipients.filter((_, index) => !leftOut.has(index))
@@ -124,7 +124,7 @@ export class PartDelivery {
       await insertRows(db, NotificationPartRow, [{ id: db.newId(), notificationId, part: part.part, leftOut }])
       for (const [until, places] of quiet) {
         const later = places.flatMap((place) => part.recipients[place] ?? [])
-        const waiting = { notificationId, channel, part: `${base}@${until}`, ...carried(later) }
+        const waiting = { notificationId, channel, part: `${base}@${until}`, ...toStoredRecipients(later) }
         await events.publish(messagePart, waiting, { notBefore: until })
       }
       if (state === 'sending' && skipped === 0 && quiet.size === 0) return
@@ -158,7 +158,7 @@ export class PartDelivery {
    * sends
    */
   async #sendAll(
-    prepared: Prepared,
+    prepared: PrepareResult,
     deliveries: readonly Delivery[],
     signal: AbortSignal,
     begin: (() => Promise<void>) | undefined,
@@ -171,8 +171,8 @@ export class PartDelivery {
       return row === undefined || (row.status === 'sending' && isIdempotent)
     })
     let sent: Sent = { finished: [], isBegun: false }
-    for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
-      const together = open.slice(from, from + sentTogether)
+    for (let from = 0; from < open.length && !signal.aborted; from += maxParallelParts) {
+      const together = open.slice(from, from + maxParallelParts)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
       // One write stores the outcomes of the last sends and the rows of the next ones.
       const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
@@ -187,7 +187,7 @@ export class PartDelivery {
    * Returns the rows of earlier attempts by key. Their interrupted sends become `unknown`, unless the channel is
    * idempotent.
    */
-  async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
+  async #knownOf(prepared: PrepareResult, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
     const { db, writer } = this.#parts
     const keys = deliveries.map(({ key }) => key)
     if (keys.length === 0) return new Map()
@@ -219,14 +219,14 @@ export class PartDelivery {
   }
 
   /** Creates the entry of a send. @param id id of an existing row in state `sending` */
-  #entry(prepared: Prepared, sending: Sending, id: number | undefined): SendEntry {
+  #entry(prepared: PrepareResult, sending: RecordedSend, id: number | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
     const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
     return id === undefined ? entry : Object.assign(entry, { id, tried: true })
   }
 
   async #sendTogether(
-    prepared: Prepared,
+    prepared: PrepareResult,
     deliveries: readonly Delivery[],
     entries: readonly SendEntry[],
     signal: AbortSignal,
@@ -273,9 +273,9 @@ export class PartDelivery {
 }
 
 const send = (
-  outgoing: Outgoing,
-  prepared: Prepared,
-  sending: Sending,
+  outgoing: OutgoingMessages,
+  prepared: PrepareResult,
+  sending: RecordedSend,
   signal: AbortSignal,
 ): Promise<SendResult> | SendResult =>
   'result' in prepared
@@ -287,13 +287,17 @@ const send = (
       )
 
 /** Returns the number of recipients to whom nothing is sent. */
-function skippedOf(prepared: Prepared, recipients: number): number {
+function skippedOf(prepared: PrepareResult, recipients: number): number {
   if ('channel' in prepared)
     return prepared.channel.traits.recipients === 'each' ? recipients - prepared.source.recipients.length : 0
   return prepared.result.skipped === true ? 1 : 0
 }
 
-function deliveriesOf(prepared: Prepared, { notificationId, part }: Part, message: NotificationMessage): Delivery[] {
+function deliveriesOf(
+  prepared: PrepareResult,
+  { notificationId, part }: Part,
+  message: NotificationMessage,
+): Delivery[] {
   const base = {
     message: 'source' in prepared ? prepared.source : message,
     idempotencyKey: `${message.id}/${part}`,

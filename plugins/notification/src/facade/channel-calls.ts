@@ -1,6 +1,6 @@
 import { type Clock, Deadlines } from '@plinth/kernel'
 
-export const late = Symbol('no answer in time')
+export const timedOut = Symbol('no answer in time')
 
 /** Calls channels with a deadline, and can abort all of them. */
 export class ChannelCalls {
@@ -13,7 +13,7 @@ export class ChannelCalls {
   }
 
   /**
-   * Returns the result, or `late` after the deadline. The signal of the work aborts at the deadline, when the caller
+   * Returns the result, or `timedOut` after the deadline. The signal of the work aborts at the deadline, when the caller
    * aborts, and when the product stops. In the last two cases, the result is still awaited.
    *
    * @param ms deadline in milliseconds
@@ -24,14 +24,14 @@ export class ChannelCalls {
     ms: number,
     outer: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T | typeof late> {
-    const { promise, resolve, reject } = Promise.withResolvers<T | typeof late>()
+  ): Promise<T | typeof timedOut> {
+    const { promise, resolve, reject } = Promise.withResolvers<T | typeof timedOut>()
     const call = new AbortController()
     const giveUp = () => call.abort(outer?.reason)
     const endWait = this.#deadlines.begin(ms, () => {
       end()
       call.abort(new Error(`No answer within ${ms} ms`))
-      resolve(late)
+      resolve(timedOut)
     })
     const end = () => {
       endWait()

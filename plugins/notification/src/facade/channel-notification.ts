@@ -13,14 +13,14 @@ import type {
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { businessError, notificationError } from '../failures.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import type { SendEntry, Sending } from '../send-log/row.ts'
-import { type NotificationSettings, type Outgoing, type Ready, sendsPerChannelCall } from './outgoing.ts'
+import type { RecordedSend, SendEntry } from '../send-log/row.ts'
+import { type NotificationSettings, type OutgoingMessages, type PreparedSend, sendsPerChannelCall } from './outgoing.ts'
 import { combineSendResults, requireSuccess } from './results.ts'
 
 interface NotificationDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
-  readonly outgoing: Outgoing
+  readonly outgoing: OutgoingMessages
   /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
   /** Undefined in a product without a database. */
@@ -129,7 +129,7 @@ export class ChannelNotification implements Notification {
       }))
   }
 
-  async #sendOn(code: string, sending: Sending, around: Around): Promise<SendResult> {
+  async #sendOn(code: string, sending: RecordedSend, around: Around): Promise<SendResult> {
     const { outgoing, recorder } = this.#parts
     const prepared = await outgoing.prepare(code, sending)
     if ('result' in prepared) {
@@ -153,7 +153,7 @@ export class ChannelNotification implements Notification {
     return combineSendResults(sending.message.id, results)
   }
 
-  async #sendOne(prepared: Ready, sending: Sending, { signal, logged }: Around): Promise<SendResult> {
+  async #sendOne(prepared: PreparedSend, sending: RecordedSend, { signal, logged }: Around): Promise<SendResult> {
     const { outgoing, recorder } = this.#parts
     const { recipients } = sending.message
     const isForAll = recipients === prepared.message.recipients

@@ -15,9 +15,9 @@ import {
 import type { SendResult } from '../contract.ts'
 import { businessError, notificationError } from '../failures.ts'
 import type { MessageRenderer } from '../rendering.ts'
-import type { Sending, Shown } from '../send-log/row.ts'
-import { ChannelCalls, late } from './channel-calls.ts'
-import { failure, resultOf, withoutSecrets } from './results.ts'
+import type { RecordedSend, RenderedSubject } from '../send-log/row.ts'
+import { ChannelCalls, timedOut } from './channel-calls.ts'
+import { failedSendResult, sendResultOf, withoutSecrets } from './results.ts'
 
 /** Settings that are read at every send, so that a change takes effect immediately. */
 export interface NotificationSettings {
@@ -51,22 +51,22 @@ export interface OutgoingDependencies {
   readonly subjectOf: (message: NotificationMessage) => string
 }
 
-export interface Ready {
+export interface PreparedSend {
   readonly code: string
   readonly channel: NotificationChannel
   readonly message: NotificationMessage
   /** The original message, without recipients who do not want it. */
   readonly source: NotificationMessage
-  readonly shown: Shown
+  readonly shown: RenderedSubject
 }
 interface Refused {
   readonly result: SendResult
-  readonly shown: Shown
+  readonly shown: RenderedSubject
 }
-export type Prepared = Ready | Refused
+export type PrepareResult = PreparedSend | Refused
 
 /** Checks and renders messages, and calls channels with a deadline. */
-export class Outgoing {
+export class OutgoingMessages {
   readonly #parts: OutgoingDependencies
   readonly #calls: ChannelCalls
   readonly #inFlight = new Set<Promise<unknown>>()
@@ -114,11 +114,11 @@ export class Outgoing {
     })
   }
 
-  async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
+  async prepare(code: string, { message }: Pick<RecordedSend, 'message'>): Promise<PrepareResult> {
     const { settings, rendering, channels, subjectOf } = this.#parts
     const channel = channels.get(code)
-    const rejected = (errorCode: string, text: string, more?: Parameters<typeof failure>[4]): Refused => {
-      const result = failure(code, message, errorCode, text, more)
+    const rejected = (errorCode: string, text: string, more?: Parameters<typeof failedSendResult>[4]): Refused => {
+      const result = failedSendResult(code, message, errorCode, text, more)
       this.#logFailure(result, message)
       return { result, shown: { subject: subjectOf(message) } }
     }
@@ -161,8 +161,8 @@ export class Outgoing {
 
   /** Calls a channel. Every error of the channel becomes a result. */
   async call(
-    { code, channel, message }: Ready,
-    { idempotencyKey, attempt }: Omit<Sending, 'message'>,
+    { code, channel, message }: PreparedSend,
+    { idempotencyKey, attempt }: Omit<RecordedSend, 'message'>,
     signal?: AbortSignal,
   ): Promise<SendResult> {
     const { settings, meter, hintText, preferences, redact } = this.#parts
@@ -174,14 +174,14 @@ export class Outgoing {
       const outcome = await this.#calls.run(sendDeadlineMs, signal, (given) =>
         channel.send(message, { signal: given, idempotencyKey, attempt, isWanted: preferences !== undefined }),
       )
-      if (outcome === late) {
+      if (outcome === timedOut) {
         const text = `No answer within ${sendDeadlineMs} ms`
-        result = failure(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
-      } else result = withoutSecrets(resultOf(code, message, outcome, hintText), redact, secrets)
+        result = failedSendResult(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
+      } else result = withoutSecrets(sendResultOf(code, message, outcome, hintText), redact, secrets)
     } catch (error) {
       this.#logThrown(code, message, error)
       const text = 'The channel failed; the log says why'
-      result = failure(code, message, 'notification.channel-failed', text, { outcome: 'unknown' })
+      result = failedSendResult(code, message, 'notification.channel-failed', text, { outcome: 'unknown' })
     }
     end?.(result.outcome)
     this.#logFailure(result, message)
@@ -240,7 +240,7 @@ const reaches = (
  * Returns one send for each call of the channel. If the channel sends to one recipient at a time, each recipient gets
  * its own send and idempotency key.
  */
-export function sendsPerChannelCall<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
+export function sendsPerChannelCall<S extends Pick<RecordedSend, 'message' | 'idempotencyKey'>>(
   channel: NotificationChannel,
   sending: S,
 ): S[] {

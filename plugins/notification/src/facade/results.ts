@@ -26,7 +26,7 @@ export const sendResult = Type.Object({
 
 type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>
 
-export const failure = (
+export const failedSendResult = (
   channel: string,
   { id }: Pick<NotificationMessage, 'id'>,
   errorCode: string,
@@ -34,7 +34,7 @@ export const failure = (
   more: Failure = { outcome: 'rejected' },
 ): SendResult => ({ channel, success: false, messageId: id, errorCode, errorMessage, ...more })
 
-export function resultOf(
+export function sendResultOf(
   channel: string,
   message: NotificationMessage,
   delivery: DeliveryOutcome,
@@ -53,7 +53,7 @@ export function resultOf(
   }
   const wait = outcome === 'deferred' ? delivery.retryAfterMs : undefined
   const again = wait === undefined || !Number.isFinite(wait) ? {} : { retryAfterMs: Math.max(0, Math.ceil(wait)) }
-  return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
+  return failedSendResult(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
 }
 
 /** Maximum length of a text from a provider, in code points. */

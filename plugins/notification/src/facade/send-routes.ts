@@ -1,4 +1,4 @@
-import { described, id, instant, nullable, rateLimited, routesWith, Type, text } from '@plinth/http'
+import { id, instant, nullable, rateLimited, routesWith, Type, text, withDescription } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type ChannelProvider, localize } from '@plinth/kernel'
@@ -8,7 +8,7 @@ import type { MessageRenderer } from '../rendering.ts'
 import { type AdministratorsSend, maxConcurrent } from './administrators-send.ts'
 import { type Audience, audiences, maxListedUsers } from './audience.ts'
 import { type ChannelNotification, compose } from './channel-notification.ts'
-import type { Outgoing } from './outgoing.ts'
+import type { OutgoingMessages } from './outgoing.ts'
 import { sendResult } from './results.ts'
 import { requireSentAttributes, sentAttributes, socialFields, socialMessageTypes } from './sent-attributes.ts'
 
@@ -51,7 +51,9 @@ const sendBody = Type.Object({
         'Target that opens from the message, and options of channels by name, such as `{"webhook.provider": "ntfy", "webhook.ntfy.topic": "ops"}`. Keys, tokens and robot URLs are not allowed.',
     }),
   ),
-  notBefore: Type.Optional(described(instant, 'Time before which the message is not sent, at most 366 days ahead.')),
+  notBefore: Type.Optional(
+    withDescription(instant, 'Time before which the message is not sent, at most 366 days ahead.'),
+  ),
   priority: Type.Optional(
     Type.Enum(priorities, { description: '`critical`: the message is also sent during quiet hours.' }),
   ),
@@ -128,7 +130,7 @@ interface SendRouteDependencies {
   readonly notification: Pick<ChannelNotification, 'channels' | 'codesOf'>
   readonly administrators: AdministratorsSend
   readonly audience: Audience
-  readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
+  readonly outgoing: Pick<OutgoingMessages, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: MessageRenderer
   /** Checks the data scope of the sender. Undefined in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined

@@ -1,4 +1,4 @@
-import { addToRows, type Database, exactInteger } from '@plinth/database'
+import { type Database, exactInteger, insertOrAddToRows } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 import { SendLogCountRow, type SendLogState } from '../entities.ts'
 
@@ -36,10 +36,10 @@ export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
 
 /** Returns the kind of a row. @param row `restorable` may be the number that a database driver returns */
-export const kindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
+export const sendLogKindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
   row.status === 'failed' && row.restorable ? 'retryable' : row.status
 
-export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number]>): Changes {
+export function countsByKind(rows: Iterable<readonly [kind: SendLogKind, rows: number]>): Changes {
   const counts: Partial<Record<SendLogKind, number>> = {}
   for (const [kind, number] of rows) counts[kind] = (counts[kind] ?? 0) + number
   return counts
@@ -52,7 +52,7 @@ export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
   const changed = Object.entries(changes).filter(([, number]) => number !== 0)
   const rows = changed.sort().map(([kind, total]) => ({ kind, total }))
-  await addToRows(db, SendLogCountRow, { key: 'kind', sums: ['total'] }, rows)
+  await insertOrAddToRows(db, SendLogCountRow, { key: 'kind', sums: ['total'] }, rows)
 }
 
 export interface RowsSql {
@@ -67,7 +67,7 @@ export async function countKinds(db: Database, { sql, parameters }: RowsSql): Pr
     parameters,
   )
   const counts = { success: 0, failed: 0, retryable: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
-  for (const row of rows) counts[kindOf(row)] += exactInteger(row.total)
+  for (const row of rows) counts[sendLogKindOf(row)] += exactInteger(row.total)
   return counts
 }
 

@@ -1,5 +1,5 @@
 import { type Database, sumsByStep, sumsOverTime } from '@plinth/database'
-import { count, described, routesWith, spanQuery, Type } from '@plinth/http'
+import { count, routesWith, spanQuery, Type, withDescription } from '@plinth/http'
 import { callerRowsSql } from '@plinth/iam'
 import { permissionCodes } from '../permissions.ts'
 import { recipientOwner } from '../recipients.ts'
@@ -25,8 +25,8 @@ export const figureRoutes = [
         Type.Object({
           at: Type.String({ description: 'Day in the time zone of the site, or hour of a short time span.' }),
           channel: Type.String(),
-          sent: described(count, 'Messages that the channel accepted.'),
-          failed: described(count, 'Messages that failed and were not sent again.'),
+          sent: withDescription(count, 'Messages that the channel accepted.'),
+          failed: withDescription(count, 'Messages that failed and were not sent again.'),
         }),
       ),
     }),

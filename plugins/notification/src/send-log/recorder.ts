@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import type { SendEntry, Sending, Shown } from './row.ts'
+import type { RecordedSend, RenderedSubject, SendEntry } from './row.ts'
 import type { SendLogWriter } from './send-log-writer.ts'
 
 export interface RecorderDependencies {
@@ -20,7 +20,7 @@ const largestBatch = 200
  * Maximum weight of the rows that wait for the database, in characters: `rowWeight` for each row, and its payload.
  * Beyond this limit, sends are not recorded. It is enough for an outage of 20 s at 2,500 sends per second.
  */
-export const largestBacklog = 50_000_000
+export const maxBacklogWeight = 50_000_000
 export const rowWeight = 1_000
 /** Milliseconds without a successful write after which sends no longer wait for their rows. */
 const patienceMs = 500
@@ -74,7 +74,7 @@ export class SendRecorder {
   }
 
   /** Queues the row of a send. Resolves when the row is in the table, or after the maximum wait. */
-  async begin(channel: string, sending: Sending, shown: Shown): Promise<SendEntry> {
+  async begin(channel: string, sending: RecordedSend, shown: RenderedSubject): Promise<SendEntry> {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.#queue(entry)
     const isLong = this.#isBehind || this.#waiting.length > maxQueueLength
@@ -86,7 +86,7 @@ export class SendRecorder {
   }
 
   /** Records a send that failed before a channel was called. */
-  record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
+  record(channel: string, sending: RecordedSend, shown: RenderedSubject, result: SendResult): SendEntry {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
     return entry
@@ -124,7 +124,7 @@ export class SendRecorder {
     }
     const weight = weightOf(entry)
     const isClosed = this.#closing.signal.aborted
-    if (isClosed || this.#weight + weight > largestBacklog) {
+    if (isClosed || this.#weight + weight > maxBacklogWeight) {
       this.#lose([entry], isClosed ? 'the product stops' : 'too many rows wait for the database')
       return
     }

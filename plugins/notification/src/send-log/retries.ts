@@ -9,11 +9,11 @@ import {
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationRow, SendLogRow, type SendLogState } from '../entities.ts'
-import type { Outgoing, Prepared } from '../facade/outgoing.ts'
+import type { OutgoingMessages, PrepareResult } from '../facade/outgoing.ts'
 import type { SendRecorder } from './recorder.ts'
-import type { SendEntry, Sending } from './row.ts'
-import { type Claim, rejectRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
-import { restored } from './snapshot.ts'
+import type { RecordedSend, SendEntry } from './row.ts'
+import { rejectRows, releaseInterrupted, type SendLogClaim, type SendLogWriter } from './send-log-writer.ts'
+import { restoreMessage } from './snapshot.ts'
 
 /** Maximum number of rows per request, because they are sent one after another while the caller waits. */
 export const largestBatch = 50
@@ -37,14 +37,14 @@ interface RetryDependencies {
   readonly db: Database
   readonly log: Logger
   readonly kernel: Pick<Kernel, 'contributions'>
-  readonly outgoing: Outgoing
+  readonly outgoing: OutgoingMessages
   readonly recorder: Pick<SendRecorder, 'finish'>
   readonly writer: SendLogWriter
 }
 
-interface Claimed extends Claim {
+interface Claimed extends SendLogClaim {
   readonly channel: string
-  readonly sending: Sending
+  readonly sending: RecordedSend
   readonly before: SendLogState
 }
 
@@ -164,7 +164,7 @@ export class SendLogRetries {
     return outgoing.tracked(this.#begin(claimed, prepared))
   }
 
-  async #begin(claimed: Claimed, prepared: Prepared): Promise<RetryOutcome> {
+  async #begin(claimed: Claimed, prepared: PrepareResult): Promise<RetryOutcome> {
     const { outgoing, recorder, writer } = this.#parts
     const { id, channel, sending } = claimed
     const entry = writer.entryOf(channel, sending, prepared.shown)
@@ -194,13 +194,13 @@ const action = 'notification-send-log.retry'
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
 
 /** Restores the send of a row; undefined if its message cannot be restored. */
-function sendingOf(row: SendLogRow, stored: string | null | undefined): Sending | undefined {
+function sendingOf(row: SendLogRow, stored: string | null | undefined): RecordedSend | undefined {
   const { id, payload, attempt, notificationId, restorable } = row
   if (!restorable || payload == null) return undefined
   const isStored = stored != null
   try {
     const delivery = notificationId == null ? undefined : { notificationId, isStored }
-    return { ...restored(payload, stored), attempt: attempt + 1, retryOfId: id, delivery }
+    return { ...restoreMessage(payload, stored), attempt: attempt + 1, retryOfId: id, delivery }
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 import { maxCounted } from '@plinth/database'
 import {
-  bulkLimited,
+  bulkRateLimit,
   count,
   id,
   idParams,
@@ -214,7 +214,7 @@ export const sendLogRoutes = [
     method: 'POST',
     path: `${path}/retry-batch`,
     legacyPath: true,
-    annotations: [bulkLimited],
+    annotations: [bulkRateLimit],
     summary: 'Resend several failed messages, one after the other',
     description: `Nothing is sent unless all rows can be sent again. ${once} Duplicate ids are ignored.`,
     access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },

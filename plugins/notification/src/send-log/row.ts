@@ -46,7 +46,7 @@ interface DeliveryOf {
   readonly isStored: boolean
 }
 
-export interface Sending {
+export interface RecordedSend {
   /** The original message, for a retry. */
   readonly message: NotificationMessage
   readonly idempotencyKey: string
@@ -64,7 +64,7 @@ type Mask = (text: string, more?: Iterable<unknown>) => string
 const shownRecipients = 20
 
 /** The subject as recipients see it. */
-export type Shown = Pick<NotificationMessage, 'subject'>
+export type RenderedSubject = Pick<NotificationMessage, 'subject'>
 
 /**
  * Returns the row of a send that has not started. Its texts contain no secrets of the message or the configuration.
@@ -73,8 +73,8 @@ export type Shown = Pick<NotificationMessage, 'subject'>
  */
 export function createSendingRow(
   channel: string,
-  sending: Sending,
-  shown: Shown,
+  sending: RecordedSend,
+  shown: RenderedSubject,
   mask: Mask,
   now: Date,
   until: Date,

@@ -1,4 +1,4 @@
-import { type Database, insertMissing, putRows } from '@plinth/database'
+import { type Database, insertMissingRows, insertOrReplaceRows } from '@plinth/database'
 import { type Events, event } from '@plinth/events'
 import { Type } from '@plinth/http'
 import type { Clock, ConfigView, NotificationChannel } from '@plinth/kernel'
@@ -8,17 +8,24 @@ import { SendLogRow, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
 import { businessError } from '../failures.ts'
 import type { OwnerOf } from '../recipients.ts'
-import { changeCounts, changeMessageCounts, kindOf, type OutcomeChange, type SendLogKind, tallied } from './counts.ts'
+import {
+  changeCounts,
+  changeMessageCounts,
+  countsByKind,
+  type OutcomeChange,
+  type SendLogKind,
+  sendLogKindOf,
+} from './counts.ts'
 import {
   createFinishedRow,
   createSendingRow,
   entryOf,
   type NewSendLog,
   outcomeProperties,
+  type RecordedSend,
+  type RenderedSubject,
   rowLock,
   type SendEntry,
-  type Sending,
-  type Shown,
 } from './row.ts'
 
 interface Verdict {
@@ -44,7 +51,7 @@ interface RetrySettings {
  * @param random from 0 to below 1. Half of the delay is random, so that messages that failed together are retried at
  *   different times.
  */
-export function judge(
+export function decideRetry(
   { success, outcome, retryAfterMs = 0 }: SendResult,
   { restorable, attempt }: Pick<NewSendLog, 'restorable' | 'attempt'>,
   channel: Pick<NotificationChannel, 'traits'> | undefined,
@@ -77,7 +84,7 @@ export interface SendLogWriterDependencies {
 }
 
 /** A claim of a row for a retry. `claimedUntil` identifies the claim, because a later claim ends later. */
-export interface Claim {
+export interface SendLogClaim {
   readonly id: number
   readonly claimedUntil: Date
 }
@@ -101,7 +108,7 @@ export class SendLogWriter {
   }
 
   /** Builds the row of a send without storing it. */
-  entryOf(channel: string, sending: Sending, shown: Shown): SendEntry {
+  entryOf(channel: string, sending: RecordedSend, shown: RenderedSubject): SendEntry {
     const { clock, redact, settings } = this.#parts
     const now = clock.now()
     const until = new Date(now + settings.sendDeadlineMs + recordSlackMs)
@@ -119,7 +126,7 @@ export class SendLogWriter {
       maxDelayMs: config.get('platform.notification.retry.longest-delay'),
     }
     const channel = channels.get(entry.row.channel)
-    const { status, retryInMs } = judge(result, entry.row, channel, retry, Math.random)
+    const { status, retryInMs } = decideRetry(result, entry.row, channel, retry, Math.random)
     entry.row = createFinishedRow(entry.row, entry.message, result, status, redact)
     entry.retryInMs = retryInMs
   }
@@ -150,7 +157,7 @@ export class SendLogWriter {
       const before = new Map(rows.map((row) => [row.id, row]))
       const fresh = batch.filter(({ id }) => !before.has(id))
       const ended = batch.filter(({ id, row }) => isEnding(before.get(id), row)).sort((a, b) => a.id - b.id)
-      await insertMissing(
+      await insertMissingRows(
         db,
         SendLogRow,
         'id',
@@ -158,7 +165,7 @@ export class SendLogWriter {
           fresh.map(async ({ id, row, message }) => ({ ...row, ...(await ownerOf(message.recipients)), id })),
         ),
       )
-      await putRows(
+      await insertOrReplaceRows(
         db,
         SendLogRow,
         { key: 'id', sets: outcomeProperties },
@@ -169,8 +176,8 @@ export class SendLogWriter {
       const outcomes: OutcomeChange[] = []
       for (const { id, row, retryInMs } of [...fresh, ...ended]) {
         const old = before.get(id)
-        if (old !== undefined) kinds.push([kindOf(old), -1])
-        kinds.push([kindOf(row), 1])
+        if (old !== undefined) kinds.push([sendLogKindOf(old), -1])
+        kinds.push([sendLogKindOf(row), 1])
         const { notificationId } = row
         if (notificationId != null) {
           if (old?.outcome != null) outcomes.push({ notificationId, outcome: old.outcome, by: -1 })
@@ -179,7 +186,7 @@ export class SendLogWriter {
         if (retryInMs !== undefined) await this.retryLater(id, retryInMs)
       }
       await changeMessageCounts(db, outcomes)
-      await changeCounts(db, tallied(kinds))
+      await changeCounts(db, countsByKind(kinds))
     })
   }
 
@@ -205,7 +212,10 @@ export class SendLogWriter {
         const claimed = await em.nativeUpdate(SendLogRow, { id, status, restorable: true }, claim)
         if (claimed === 0) rejectRows('send-log-not-failed', [id])
       }
-      await changeCounts(db, tallied([...rows.map((row) => [kindOf(row), -1] as const), ['retried', rows.length]]))
+      await changeCounts(
+        db,
+        countsByKind([...rows.map((row) => [sendLogKindOf(row), -1] as const), ['retried', rows.length]]),
+      )
     })
     return claimedUntil
   }
@@ -215,7 +225,7 @@ export class SendLogWriter {
    *
    * @throws BusinessError "409" `notification.send-log-not-failed` if the claim has expired
    */
-  async beginRetry(claim: Claim, retry: SendEntry): Promise<void> {
+  async beginRetry(claim: SendLogClaim, retry: SendEntry): Promise<void> {
     const { db } = this.#parts
     await db.transactional(async (em) => {
       const row = await em.findOne(SendLogRow, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
@@ -228,9 +238,9 @@ export class SendLogWriter {
       }
       await changeCounts(
         db,
-        tallied([
-          [kindOf(row), -1],
-          [kindOf(settled), 1],
+        countsByKind([
+          [sendLogKindOf(row), -1],
+          [sendLogKindOf(settled), 1],
         ]),
       )
       await this.write([retry])
@@ -238,7 +248,7 @@ export class SendLogWriter {
   }
 
   /** Ends a claim without a retry. @param status state of the row before the claim */
-  async release(claim: Claim, status: SendLogState): Promise<void> {
+  async release(claim: SendLogClaim, status: SendLogState): Promise<void> {
     await giveBack(this.#parts.db, heldBy(claim), status)
   }
 
@@ -255,7 +265,12 @@ const isEnding = (before: Stored | undefined, row: NewSendLog) =>
   ['sending', 'unknown'].includes(before.status) &&
   !(before.status === row.status && before.outcome === row.outcome)
 
-const heldBy = ({ id, claimedUntil }: Claim) => ({ id, status: 'retried' as const, restorable: true, claimedUntil })
+const heldBy = ({ id, claimedUntil }: SendLogClaim) => ({
+  id,
+  status: 'retried' as const,
+  restorable: true,
+  claimedUntil,
+})
 
 const unclaimed = { claimedUntil: null, claimedFrom: null } as const
 
@@ -264,9 +279,9 @@ const giveBack = (db: Database, where: object, status: SendLogState) =>
     const rows = await em.nativeUpdate(SendLogRow, where, { status, ...unclaimed })
     await changeCounts(
       db,
-      tallied([
+      countsByKind([
         ['retried', -rows],
-        [kindOf({ status, restorable: true }), rows],
+        [sendLogKindOf({ status, restorable: true }), rows],
       ]),
     )
   })

@@ -1,5 +1,5 @@
 import type { NotificationMessage, Recipient } from '@plinth/kernel'
-import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-part.ts'
+import { fromStoredRecipients, type StoredRecipients, toStoredRecipients } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
 /** Data that a retry needs. The retry uses the same idempotency key. */
@@ -59,20 +59,20 @@ export function snapshotText(
 }
 
 /** Stored form of a part of an enqueued message. The list of messages contains the message itself. */
-interface PartSnapshot extends CarriedRecipients {
+interface PartSnapshot extends StoredRecipients {
   readonly idempotencyKey: string
 }
 
 /** Returns the stored form of a part. Only for messages that `snapshotText` can store. */
 export const partSnapshotText = (recipients: readonly Recipient[], idempotencyKey: string): string =>
-  JSON.stringify({ ...carried(recipients), idempotencyKey } satisfies PartSnapshot)
+  JSON.stringify({ ...toStoredRecipients(recipients), idempotencyKey } satisfies PartSnapshot)
 
 /** Restores a message. @param stored stored form of the enqueued message, if `text` is a part of it */
-export function restored(text: string, stored?: string | null): Snapshot {
+export function restoreMessage(text: string, stored?: string | null): Snapshot {
   const kept: Snapshot | PartSnapshot = JSON.parse(text)
   if ('message' in kept) return kept
   const { message }: Snapshot = JSON.parse(stored ?? '')
-  return { message: { ...message, recipients: carriedBy(kept) }, idempotencyKey: kept.idempotencyKey }
+  return { message: { ...message, recipients: fromStoredRecipients(kept) }, idempotencyKey: kept.idempotencyKey }
 }
 
 /** True if attributes contain secrets, or if they are nested too deeply to check. */

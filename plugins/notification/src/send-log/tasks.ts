@@ -1,26 +1,26 @@
-import { olderThan, purgeTask } from '@plinth/coordination'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { type Database, type RemovedRows, selectionOf } from '@plinth/database'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import { SendLogRow } from '../entities.ts'
-import { changeCounts, kindOf, tallied } from './counts.ts'
+import { changeCounts, countsByKind, sendLogKindOf } from './counts.ts'
 import { markInterrupted, releaseInterrupted } from './send-log-writer.ts'
 
 type Uses = { requires: { database: OptionalRef<Database> }; config: typeof keys }
 
 const kinds = selectionOf(SendLogRow).pick('status', 'restorable')
 
-export const tally = {
+export const sendLogCountUpdate = {
   columns: ['status', 'restorable'],
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
-    changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(kinds.read(values)), -rows]))),
+    changeCounts(db, countsByKind(groups.map(({ rows, values }) => [sendLogKindOf(kinds.read(values)), -rows]))),
 }
 
 /** Tables whose rows are removed together with their message. */
 export const messageParts = [{ table: 'notification_message_part', column: 'notification_id' }]
 
 /** Removes old rows of the send log. It also releases interrupted retries. */
-export const purge = purgeTask<Uses>('platform.notification.send-log', {
+export const purgeSendLog = createPurgeTask<Uses>('platform.notification.send-log', {
   displayName: { en: 'Remove old entries of the send log', 'zh-CN': '清理旧的发送记录' },
   old({ config, clock }) {
     const retention = config.get('platform.notification.send-log.retention')
@@ -28,16 +28,16 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
     const before = new Date(clock.now() - retention)
     const orderBy = 'created_at, id'
     return [
-      { ...olderThan('notification_send_log', 'created_at', before), orderBy, tally },
+      { ...rowsBefore('notification_send_log', 'created_at', before), orderBy, tally: sendLogCountUpdate },
       // A scheduled message is old when the time at which it is sent is past, not when it was created.
       {
-        ...olderThan('notification_message', 'created_at', before),
+        ...rowsBefore('notification_message', 'created_at', before),
         where: 'created_at < ? and not_before is null',
         orderBy,
         dependents: messageParts,
       },
       {
-        ...olderThan('notification_message', 'not_before', before),
+        ...rowsBefore('notification_message', 'not_before', before),
         orderBy: 'not_before, id',
         dependents: messageParts,
       },
@@ -47,7 +47,7 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
 })
 
 /** Scheduled task that finds sends whose process died. */
-export const settle: ScheduledTask<Uses> = {
+export const findInterruptedSends: ScheduledTask<Uses> = {
   name: 'notification.send-log.settle',
   displayName: { en: 'Find interrupted sends', 'zh-CN': '检查中断的发送' },
   fixedDelay: 'platform.notification.send-log.settle.fixed-delay',

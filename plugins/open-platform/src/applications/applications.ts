@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { conflictData, type Database } from '@plinth/database'
+import { type Database, versionConflictData } from '@plinth/database'
 import type { Identity, Operator, Principal } from '@plinth/iam'
 import {
   type AuditSummary,
@@ -13,7 +13,7 @@ import {
   omitUndefined,
   writeAuditEntry,
 } from '@plinth/kernel'
-import { type PluginKey, SealedBox } from '@plinth/system-config'
+import { PluginEncryption, type PluginEncryptionKey } from '@plinth/system-config'
 import { businessError } from '../declarations.ts'
 import { AppRow, type AppStatus, appOwnerColumn } from '../entities.ts'
 import type { ScopeRegistry } from '../scopes.ts'
@@ -204,7 +204,7 @@ export class Applications {
   }
 
   async #conflict(id: number, { principal }: Operator): Promise<BusinessError> {
-    return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
+    return businessError('version-conflict', { data: versionConflictData(await this.get(id, principal)) })
   }
 
   #record(operator: Operator, verb: string, { id, appKey }: AppRow, summary: AuditSummary): Promise<void> {
@@ -252,11 +252,11 @@ const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId 
 
 /** Encrypts the secrets of applications with a key that is not stored as plain text in the database. */
 export class AppSecretEncryption {
-  readonly #box: SealedBox
+  readonly #box: PluginEncryption
   readonly #log: Logger
 
-  constructor(key: Pick<PluginKey, 'find' | 'get'>, log: Logger) {
-    this.#box = new SealedBox(key)
+  constructor(key: Pick<PluginEncryptionKey, 'find' | 'get'>, log: Logger) {
+    this.#box = new PluginEncryption(key)
     this.#log = log
   }
 

@@ -16,7 +16,7 @@ import { type SignedHeaders, signatureOf, timestampToleranceMs } from './canonic
 const nonceLifetimeMs = 2 * timestampToleranceMs + 60_000
 
 /** The recently used nonces of all instances. */
-export class Nonces {
+export class UsedNonces {
   readonly #store: Pick<SharedStore, 'get' | 'setIfAbsent'>
   readonly #log: Logger
 

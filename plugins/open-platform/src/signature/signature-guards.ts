@@ -4,7 +4,7 @@ import { largestLimit } from '../config.ts'
 import { type GuardedRequest, type OpenApi, type OpenCaller, openApi, openApiAnnotation } from '../contract.ts'
 import { businessError, openPlatformError } from '../declarations.ts'
 import type { ScopeRegistry } from '../scopes.ts'
-import type { Authenticator, Nonces } from './authenticator.ts'
+import type { Authenticator, UsedNonces } from './authenticator.ts'
 import {
   assertFresh,
   canonicalLines,
@@ -29,7 +29,7 @@ const shared = { access: 'signed', annotations: [openApi({ scopes: [] })] } as c
 const { route } = routesWith()
 
 /** Two routes without a scope, by which a third party can test its signature: one with a query, one with a body. */
-export const openRoutes = [
+export const signatureTestRoutes = [
   route({
     ...shared,
     method: 'GET',
@@ -53,7 +53,7 @@ export const openRoutes = [
 
 interface SignatureDependencies {
   readonly authenticator: Authenticator
-  readonly nonces: Nonces
+  readonly nonces: UsedNonces
   readonly clock: Pick<Clock, 'now'>
 }
 

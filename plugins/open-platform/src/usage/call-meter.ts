@@ -1,7 +1,14 @@
 import { hash } from 'node:crypto'
 import { finished } from 'node:stream'
-import { olderThan, purgeTask } from '@plinth/coordination'
-import { addToRows, type Database, type FoundPage, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { createPurgeTask, rowsBefore } from '@plinth/coordination'
+import {
+  type Database,
+  type FoundPage,
+  findPage,
+  insertMissingRows,
+  insertOrAddToRows,
+  type PageWindow,
+} from '@plinth/database'
 import { type Clock, errorReason, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
@@ -42,10 +49,10 @@ export class CallRecords {
       const known = new Set(written.map(({ callKey }) => callKey))
       const fresh = calls.filter(({ callKey }) => !known.has(callKey))
       const withId = <Row extends object>(row: Row) => ({ ...row, id: this.#db.newId() })
-      await insertMissing(this.#db, CallRow, 'callKey', fresh.map(withId))
+      await insertMissingRows(this.#db, CallRow, 'callKey', fresh.map(withId))
       const key = ['day', 'appId', 'route', 'method'] as const
       const sums = ['calls', 'failed', 'cost'] as const
-      await addToRows(this.#db, CallDayRow, { key, sums }, sumsOf(fresh).map(withId))
+      await insertOrAddToRows(this.#db, CallDayRow, { key, sums }, sumsOf(fresh).map(withId))
     })
   }
 
@@ -75,11 +82,11 @@ function sumsOf(calls: readonly CallRecord[]): DaySums[] {
 type Uses = { requires: typeof requires; config: typeof keys }
 
 /** Removes usage records after their retention time, and secrets after their grace period. */
-export const purge = purgeTask<Uses>('platform.open-platform', {
+export const purgeCallRecords = createPurgeTask<Uses>('platform.open-platform', {
   displayName: { en: 'Remove old open-platform records', 'zh-CN': '清除过期的开放平台记录' },
   old({ services: { site }, config, clock }) {
     const oldest = site.dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
-    return [olderThan('open_call', 'day', oldest), olderThan('open_call_day', 'day', oldest)]
+    return [rowsBefore('open_call', 'day', oldest), rowsBefore('open_call_day', 'day', oldest)]
   },
   async also({ clock }, db) {
     const forget =

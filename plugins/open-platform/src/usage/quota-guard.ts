@@ -2,7 +2,7 @@ import type { RouteGuard } from '@plinth/http'
 import { type RateLimiter, type RateLimitResult, retryAfterSeconds, tooManyRequests } from '@plinth/rate-limit'
 import type { ApplicationAlerts } from '../applications/application-alerts.ts'
 import type { GuardedReply } from '../contract.ts'
-import type { Nonces } from '../signature/authenticator.ts'
+import type { UsedNonces } from '../signature/authenticator.ts'
 import { readSignedHeaders } from '../signature/canonical-request.ts'
 import { openApiOf, requireOpenCaller } from '../signature/signature-guards.ts'
 import type { CallMeter } from './call-meter.ts'
@@ -10,7 +10,7 @@ import type { CallMeter } from './call-meter.ts'
 const windowMs = 60_000
 
 interface QuotaDependencies {
-  readonly nonces: Nonces
+  readonly nonces: UsedNonces
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter
   readonly alerts: Pick<ApplicationAlerts, 'rateLimited'>

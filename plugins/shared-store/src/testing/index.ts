@@ -40,7 +40,7 @@ export const skipRedisOn = (port: number): Promise<false | string> =>
 export const skipRedis: false | string = await skipRedisOn(port)
 
 /** Returns a new key prefix on the local Redis, and a client to inspect it. `drop` removes the keys. */
-export function redisSpace() {
+export function createRedisNamespace() {
   const keyPrefix = `plinth-test-${randomBytes(6).toString('hex')}`
   const client = new Redis({ port })
   // The pattern also finds keys with the prefix in a hash tag.
@@ -72,7 +72,7 @@ export function redisSpace() {
 }
 
 /** Why tests that start a Redis server must be skipped, or `false`. */
-export const skipOwnRedis: false | string =
+export const skipWithoutRedisProgram: false | string =
   spawnSync('redis-server', ['--version']).status === 0 ? false : 'no redis-server program'
 
 /**
@@ -80,7 +80,7 @@ export const skipOwnRedis: false | string =
  *
  * @param more further command-line arguments
  */
-export async function ownRedis(...more: readonly string[]) {
+export async function startRedis(...more: readonly string[]) {
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'plinth-redis-'))
   let child: ChildProcess

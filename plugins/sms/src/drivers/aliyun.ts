@@ -1,18 +1,18 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
-import { jsonOf } from '@plinth/outgoing-http'
+import { parseJsonOrUndefined } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
   type CodeMeaning,
   type DriverDependencies,
-  deferred,
+  deferredMeaning,
   missingTemplateOutcome,
-  needsOf,
+  neededKeysOf,
+  outcomeOfErrorCode,
   outcomeWithoutErrorCode,
-  post,
-  refused,
-  rejected,
-  textAt,
+  postToProvider,
+  rejectedMeaning,
+  textAtPath,
 } from './call.ts'
 
 /** Data that an ACS3-HMAC-SHA256 signature contains. */
@@ -70,45 +70,46 @@ export function aliyunHeaders(
 
 /** Meanings of the error codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
-  'isv.BUSINESS_LIMIT_CONTROL': rejected('too-frequent'),
-  'isv.DAY_LIMIT_CONTROL': rejected('too-frequent'),
-  'isv.MONTH_LIMIT_CONTROL': rejected('too-frequent'),
-  'isv.MOBILE_NUMBER_ILLEGAL': rejected('number-refused'),
-  'isv.MOBILE_COUNT_OVER_LIMIT': rejected('number-refused'),
-  'isv.BLACK_KEY_CONTROL_LIMIT': rejected('params-refused'),
-  'isv.TEMPLATE_MISSING_PARAMETERS': rejected('params-refused'),
-  'isv.TEMPLATE_PARAMS_ILLEGAL': rejected('params-refused'),
-  'isv.PARAM_LENGTH_LIMIT': rejected('params-refused'),
-  'isv.INVALID_PARAMETERS': rejected('params-refused'),
-  'isv.INVALID_JSON_PARAM': rejected('params-refused'),
-  'isv.SMS_TEMPLATE_ILLEGAL': rejected('template-refused'),
-  'isv.SMS_SIGNATURE_ILLEGAL': rejected('signature-refused'),
-  'isv.SMS_SIGN_ILLEGAL': rejected('signature-refused'),
-  'isv.AMOUNT_NOT_ENOUGH': rejected('balance-empty'),
-  'isv.OUT_OF_SERVICE': rejected('balance-empty'),
-  'isv.PRODUCT_UN_SUBSCRIPT': rejected('permission-missing'),
-  'isv.PRODUCT_UNSUBSCRIBE': rejected('permission-missing'),
-  'isv.ACCOUNT_NOT_EXISTS': rejected('credentials-refused'),
-  'isv.ACCOUNT_ABNORMAL': rejected('credentials-refused'),
-  'isp.RAM_PERMISSION_DENY': rejected('permission-missing'),
-  'InvalidAccessKeyId.NotFound': rejected('credentials-refused'),
-  SignatureDoesNotMatch: rejected('credentials-refused'),
-  'isp.SYSTEM_ERROR': deferred('driver-busy'),
-  'Throttling.User': deferred('driver-busy'),
-  Throttling: deferred('driver-busy'),
-  ServiceUnavailable: deferred('driver-busy'),
+  'isv.BUSINESS_LIMIT_CONTROL': rejectedMeaning('too-frequent'),
+  'isv.DAY_LIMIT_CONTROL': rejectedMeaning('too-frequent'),
+  'isv.MONTH_LIMIT_CONTROL': rejectedMeaning('too-frequent'),
+  'isv.MOBILE_NUMBER_ILLEGAL': rejectedMeaning('number-refused'),
+  'isv.MOBILE_COUNT_OVER_LIMIT': rejectedMeaning('number-refused'),
+  'isv.BLACK_KEY_CONTROL_LIMIT': rejectedMeaning('params-refused'),
+  'isv.TEMPLATE_MISSING_PARAMETERS': rejectedMeaning('params-refused'),
+  'isv.TEMPLATE_PARAMS_ILLEGAL': rejectedMeaning('params-refused'),
+  'isv.PARAM_LENGTH_LIMIT': rejectedMeaning('params-refused'),
+  'isv.INVALID_PARAMETERS': rejectedMeaning('params-refused'),
+  'isv.INVALID_JSON_PARAM': rejectedMeaning('params-refused'),
+  'isv.SMS_TEMPLATE_ILLEGAL': rejectedMeaning('template-refused'),
+  'isv.SMS_SIGNATURE_ILLEGAL': rejectedMeaning('signature-refused'),
+  'isv.SMS_SIGN_ILLEGAL': rejectedMeaning('signature-refused'),
+  'isv.AMOUNT_NOT_ENOUGH': rejectedMeaning('balance-empty'),
+  'isv.OUT_OF_SERVICE': rejectedMeaning('balance-empty'),
+  'isv.PRODUCT_UN_SUBSCRIPT': rejectedMeaning('permission-missing'),
+  'isv.PRODUCT_UNSUBSCRIBE': rejectedMeaning('permission-missing'),
+  'isv.ACCOUNT_NOT_EXISTS': rejectedMeaning('credentials-refused'),
+  'isv.ACCOUNT_ABNORMAL': rejectedMeaning('credentials-refused'),
+  'isp.RAM_PERMISSION_DENY': rejectedMeaning('permission-missing'),
+  'InvalidAccessKeyId.NotFound': rejectedMeaning('credentials-refused'),
+  SignatureDoesNotMatch: rejectedMeaning('credentials-refused'),
+  'isp.SYSTEM_ERROR': deferredMeaning('driver-busy'),
+  'Throttling.User': deferredMeaning('driver-busy'),
+  Throttling: deferredMeaning('driver-busy'),
+  ServiceUnavailable: deferredMeaning('driver-busy'),
 }
 
 const code = 'aliyun'
 const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
 /** Driver for Alibaba Cloud, Short Message Service, operation SendSms of version 2017-05-25. */
-export function aliyun({ config, http, clock }: DriverDependencies): SmsDriver {
+export function createAliyunDriver({ config, http, clock }: DriverDependencies): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.aliyun.access-key-id'),
     secret: config.get('platform.sms.aliyun.access-key-secret'),
   })
-  const needs = () => needsOf(config, neededKeys, ['platform.sms.aliyun.sign-name', 'platform.sms.aliyun.endpoint'])
+  const needs = () =>
+    neededKeysOf(config, neededKeys, ['platform.sms.aliyun.sign-name', 'platform.sms.aliyun.endpoint'])
   return {
     displayName: { en: 'Alibaba Cloud', 'zh-CN': '阿里云' },
     templateCodes: /^SMS_\d+$/,
@@ -128,17 +129,17 @@ export function aliyun({ config, http, clock }: DriverDependencies): SmsDriver {
       url.search = aliyunQuery(query)
       const date = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
       const call = { host: url.host, action: 'SendSms', version: '2017-05-25', query, date, nonce: randomUUID() }
-      return post(http, code, { url, headers: aliyunHeaders(call, keys()), signal }, outcomeOf)
+      return postToProvider(http, code, { url, headers: aliyunHeaders(call, keys()), signal }, outcomeOf)
     },
   }
 }
 
 function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const response = jsonOf(body)
-  const said = textAt(response, 'Code')
+  const response = parseJsonOrUndefined(body)
+  const said = textAtPath(response, 'Code')
   if (said === undefined) return outcomeWithoutErrorCode(code, status)
-  const message = textAt(response, 'Message') ?? ''
-  if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
-  const messageId = textAt(response, 'BizId')
+  const message = textAtPath(response, 'Message') ?? ''
+  if (said !== 'OK') return outcomeOfErrorCode(code, { status, code: said, message }, meanings[said])
+  const messageId = textAtPath(response, 'BizId')
   return omitUndefined({ outcome: 'accepted', provider: code, providerCode: said, messageId })
 }

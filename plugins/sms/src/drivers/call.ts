@@ -9,10 +9,10 @@ import {
 } from '@plinth/kernel'
 import {
   isOutgoingHttpError,
-  memberAt,
   type OutgoingHttp,
   type OutgoingRequest,
   type OutgoingResponse,
+  valueAtPath,
 } from '@plinth/outgoing-http'
 import type { SmsConfig, SmsKey } from '../config.ts'
 import en from '../messages/en.json' with { type: 'json' }
@@ -38,14 +38,14 @@ type SmsHint =
   | 'sender-refused'
   | 'driver-busy'
 
-export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', hint })
-export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
+export const rejectedMeaning = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', hint })
+export const deferredMeaning = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
 
 /**
  * Returns the outcome for an error code. An unknown code is treated as permanent, because another attempt costs money.
  * With status 5xx, the code is ignored.
  */
-export function refused(
+export function outcomeOfErrorCode(
   provider: string,
   { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
   meaning: CodeMeaning | undefined,
@@ -95,8 +95,8 @@ export const missingTemplateOutcome = (provider: string): DeliveryOutcome => ({
 })
 
 /** Returns the text or number at a path; undefined if the value is neither. */
-export function textAt(response: unknown, path: string): string | undefined {
-  const value = memberAt(response, path)
+export function textAtPath(response: unknown, path: string): string | undefined {
+  const value = valueAtPath(response, path)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
@@ -109,7 +109,7 @@ export interface DriverDependencies {
 const deadlineMs = 10_000
 
 /** Sends a request. If there is no response, the outcome is `unknown`, unless the request cannot have arrived. */
-export async function post(
+export async function postToProvider(
   http: OutgoingHttp,
   provider: string,
   request: Omit<OutgoingRequest, 'method' | 'deadlineMs'>,
@@ -131,7 +131,7 @@ export async function post(
  * @param rejectionOf returns a hint if the provider rejects the account
  * @throws ChannelError
  */
-export async function ask(
+export async function checkAccount(
   http: OutgoingHttp,
   request: Omit<OutgoingRequest, 'method' | 'deadlineMs'>,
   rejectionOf: (response: OutgoingResponse) => SmsHint | undefined,
@@ -151,6 +151,10 @@ export async function ask(
 
 const unreachable = bilingual('The SMS company cannot be reached.', '无法连接短信服务商。')
 
-export function needsOf(config: SmsConfig, needed: readonly SmsKey[], others: readonly string[]): NeededConfigKeys {
+export function neededKeysOf(
+  config: SmsConfig,
+  needed: readonly SmsKey[],
+  others: readonly string[],
+): NeededConfigKeys {
   return { keys: [...needed, ...others], missingKeys: needed.filter((name) => config.get(name) === '') }
 }

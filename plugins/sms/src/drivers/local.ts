@@ -7,7 +7,7 @@ import type { SmsDriver } from '../contract.ts'
  * Driver for development that writes messages to files. Only their owner can read the files, because a message may
  * contain a sign-in code.
  */
-export function file(directory: string): SmsDriver {
+export function createFileDriver(directory: string): SmsDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
     isConfigured: () => true,
@@ -28,7 +28,7 @@ export function file(directory: string): SmsDriver {
 /**
  * Driver for development that writes messages to the log. The text is left out, because it may contain a sign-in code.
  */
-export function logged(log: Logger): SmsDriver {
+export function createLogDriver(log: Logger): SmsDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },
     isConfigured: () => true,

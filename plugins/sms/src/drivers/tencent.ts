@@ -1,18 +1,18 @@
 import { createHash, createHmac } from 'node:crypto'
 import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
-import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
+import { isJsonObject, parseJsonOrUndefined, valueAtPath } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
   type CodeMeaning,
   type DriverDependencies,
-  deferred,
+  deferredMeaning,
   missingTemplateOutcome,
-  needsOf,
+  neededKeysOf,
+  outcomeOfErrorCode,
   outcomeWithoutErrorCode,
-  post,
-  refused,
-  rejected,
-  textAt,
+  postToProvider,
+  rejectedMeaning,
+  textAtPath,
 } from './call.ts'
 
 /** Data that a TC3-HMAC-SHA256 signature contains. */
@@ -55,27 +55,27 @@ export function tencentAuthorization(
 
 /** Meanings of the error codes of SendSms (Tencent Cloud, SMS, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
-  'AuthFailure.SecretIdNotFound': rejected('credentials-refused'),
-  'AuthFailure.SignatureFailure': rejected('credentials-refused'),
-  'AuthFailure.SignatureExpire': rejected('credentials-refused'),
-  'AuthFailure.UnauthorizedOperation': rejected('permission-missing'),
-  'FailedOperation.InsufficientBalanceInSmsPackage': rejected('balance-empty'),
-  'FailedOperation.PhoneNumberInBlacklist': rejected('recipient-blocked'),
-  'FailedOperation.SignatureIncorrectOrUnapproved': rejected('signature-refused'),
-  'FailedOperation.TemplateIncorrectOrUnapproved': rejected('template-refused'),
-  'FailedOperation.TemplateParamSetNotMatchApprovedTemplate': rejected('params-refused'),
-  'FailedOperation.ContainSensitiveWord': rejected('params-refused'),
-  'InvalidParameterValue.IncorrectPhoneNumber': rejected('number-refused'),
-  'InvalidParameterValue.TemplateParameterFormatError': rejected('params-refused'),
-  'InvalidParameterValue.TemplateParameterLengthLimit': rejected('params-refused'),
-  'LimitExceeded.DeliveryFrequencyLimit': rejected('too-frequent'),
-  'LimitExceeded.PhoneNumberDailyLimit': rejected('too-frequent'),
-  'LimitExceeded.PhoneNumberOneHourLimit': rejected('too-frequent'),
-  'LimitExceeded.PhoneNumberThirtySecondLimit': rejected('too-frequent'),
-  'LimitExceeded.PhoneNumberSameContentDailyLimit': rejected('too-frequent'),
-  'UnauthorizedOperation.SmsSdkAppIdVerifyFail': rejected('credentials-refused'),
-  'UnauthorizedOperation.RequestIpNotInWhitelist': rejected('permission-missing'),
-  RequestLimitExceeded: deferred('driver-busy'),
+  'AuthFailure.SecretIdNotFound': rejectedMeaning('credentials-refused'),
+  'AuthFailure.SignatureFailure': rejectedMeaning('credentials-refused'),
+  'AuthFailure.SignatureExpire': rejectedMeaning('credentials-refused'),
+  'AuthFailure.UnauthorizedOperation': rejectedMeaning('permission-missing'),
+  'FailedOperation.InsufficientBalanceInSmsPackage': rejectedMeaning('balance-empty'),
+  'FailedOperation.PhoneNumberInBlacklist': rejectedMeaning('recipient-blocked'),
+  'FailedOperation.SignatureIncorrectOrUnapproved': rejectedMeaning('signature-refused'),
+  'FailedOperation.TemplateIncorrectOrUnapproved': rejectedMeaning('template-refused'),
+  'FailedOperation.TemplateParamSetNotMatchApprovedTemplate': rejectedMeaning('params-refused'),
+  'FailedOperation.ContainSensitiveWord': rejectedMeaning('params-refused'),
+  'InvalidParameterValue.IncorrectPhoneNumber': rejectedMeaning('number-refused'),
+  'InvalidParameterValue.TemplateParameterFormatError': rejectedMeaning('params-refused'),
+  'InvalidParameterValue.TemplateParameterLengthLimit': rejectedMeaning('params-refused'),
+  'LimitExceeded.DeliveryFrequencyLimit': rejectedMeaning('too-frequent'),
+  'LimitExceeded.PhoneNumberDailyLimit': rejectedMeaning('too-frequent'),
+  'LimitExceeded.PhoneNumberOneHourLimit': rejectedMeaning('too-frequent'),
+  'LimitExceeded.PhoneNumberThirtySecondLimit': rejectedMeaning('too-frequent'),
+  'LimitExceeded.PhoneNumberSameContentDailyLimit': rejectedMeaning('too-frequent'),
+  'UnauthorizedOperation.SmsSdkAppIdVerifyFail': rejectedMeaning('credentials-refused'),
+  'UnauthorizedOperation.RequestIpNotInWhitelist': rejectedMeaning('permission-missing'),
+  RequestLimitExceeded: deferredMeaning('driver-busy'),
 }
 
 const code = 'tencent'
@@ -86,13 +86,13 @@ const neededKeys = [
 ] as const
 
 /** Driver for Tencent Cloud, SMS, operation SendSms of version 2021-01-11. */
-export function tencent({ config, http, clock }: DriverDependencies): SmsDriver {
+export function createTencentDriver({ config, http, clock }: DriverDependencies): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.tencent.secret-id'),
     key: config.get('platform.sms.tencent.secret-key'),
   })
   const needs = () =>
-    needsOf(config, neededKeys, [
+    neededKeysOf(config, neededKeys, [
       'platform.sms.tencent.sign-name',
       'platform.sms.tencent.region',
       'platform.sms.tencent.endpoint',
@@ -123,21 +123,21 @@ export function tencent({ config, http, clock }: DriverDependencies): SmsDriver 
         'x-tc-region': config.get('platform.sms.tencent.region'),
         'x-tc-timestamp': String(timestamp),
       }
-      return post(http, code, { url, headers, body, signal }, outcomeOf)
+      return postToProvider(http, code, { url, headers, body, signal }, outcomeOf)
     },
   }
 }
 
 /** Returns the outcome of a call with one number. The response contains one status, or an error if the call failed. */
 function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const response = memberAt(jsonOf(body), 'Response')
-  const failure = memberAt(response, 'Error')
-  const hasFailed = isMembers(failure)
-  const answer = hasFailed ? failure : memberAt(response, 'SendStatusSet.0')
-  const said = textAt(answer, 'Code')
+  const response = valueAtPath(parseJsonOrUndefined(body), 'Response')
+  const failure = valueAtPath(response, 'Error')
+  const hasFailed = isJsonObject(failure)
+  const answer = hasFailed ? failure : valueAtPath(response, 'SendStatusSet.0')
+  const said = textAtPath(answer, 'Code')
   if (said === undefined) return outcomeWithoutErrorCode(code, status)
   if (said === 'Ok' && !hasFailed) {
-    const messageId = textAt(answer, 'SerialNo')
+    const messageId = textAtPath(answer, 'SerialNo')
     return omitUndefined({
       outcome: 'accepted',
       provider: code,
@@ -147,5 +147,5 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
   }
   // An internal error may occur after the message was sent.
   if (said.startsWith('InternalError')) return outcomeWithoutErrorCode(code, 500)
-  return refused(code, { status, code: said, message: textAt(answer, 'Message') ?? '' }, meanings[said])
+  return outcomeOfErrorCode(code, { status, code: said, message: textAtPath(answer, 'Message') ?? '' }, meanings[said])
 }

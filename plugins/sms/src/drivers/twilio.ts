@@ -1,18 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { DeliveryOutcome } from '@plinth/kernel'
-import { jsonOf } from '@plinth/outgoing-http'
+import { parseJsonOrUndefined } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
-  ask,
   type CodeMeaning,
+  checkAccount,
   type DriverDependencies,
-  deferred,
-  needsOf,
+  deferredMeaning,
+  neededKeysOf,
+  outcomeOfErrorCode,
   outcomeWithoutErrorCode,
-  post,
-  refused,
-  rejected,
-  textAt,
+  postToProvider,
+  rejectedMeaning,
+  textAtPath,
 } from './call.ts'
 
 /** Returns the signature of the URL followed by the parameters, sorted by name (Twilio, "Validating requests"). */
@@ -33,21 +33,21 @@ export function isTwilioSignature(given: string, expected: string): boolean {
 
 /** Meanings of error codes (Twilio, "Error and warning dictionary"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
-  20003: rejected('credentials-refused'),
-  20404: rejected('credentials-refused'),
-  20429: deferred('driver-busy'),
-  21211: rejected('number-refused'),
-  21212: rejected('sender-refused'),
-  21408: rejected('permission-missing'),
-  21603: rejected('sender-refused'),
-  21606: rejected('sender-refused'),
-  21610: rejected('recipient-blocked'),
-  21612: rejected('number-refused'),
-  21614: rejected('number-refused'),
-  21617: rejected('params-refused'),
-  21705: rejected('sender-refused'),
-  30001: deferred('driver-busy'),
-  63038: rejected('too-frequent'),
+  20003: rejectedMeaning('credentials-refused'),
+  20404: rejectedMeaning('credentials-refused'),
+  20429: deferredMeaning('driver-busy'),
+  21211: rejectedMeaning('number-refused'),
+  21212: rejectedMeaning('sender-refused'),
+  21408: rejectedMeaning('permission-missing'),
+  21603: rejectedMeaning('sender-refused'),
+  21606: rejectedMeaning('sender-refused'),
+  21610: rejectedMeaning('recipient-blocked'),
+  21612: rejectedMeaning('number-refused'),
+  21614: rejectedMeaning('number-refused'),
+  21617: rejectedMeaning('params-refused'),
+  21705: rejectedMeaning('sender-refused'),
+  30001: deferredMeaning('driver-busy'),
+  63038: rejectedMeaning('too-frequent'),
 }
 
 const code = 'twilio'
@@ -64,14 +64,14 @@ const contentSid = /^HX[0-9a-fA-F]{32}$/
  * Driver for Twilio, resource Messages of version 2010-04-01. If the template code is a content SID (HX...), it is sent
  * with the parameters as its variables. Otherwise the text is sent.
  */
-export function twilio({ config, http }: DriverDependencies): SmsDriver {
+export function createTwilioDriver({ config, http }: DriverDependencies): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')
   const token = () => config.get('platform.sms.twilio.auth-token')
   const from = () => config.get('platform.sms.twilio.from')
   const endpoint = () => config.get('platform.sms.twilio.endpoint')
   const authorization = () => `Basic ${Buffer.from(`${account()}:${token()}`).toString('base64')}`
   const needs = () =>
-    needsOf(config, neededKeys, ['platform.sms.twilio.endpoint', 'platform.sms.twilio.status-callback'])
+    neededKeysOf(config, neededKeys, ['platform.sms.twilio.endpoint', 'platform.sms.twilio.status-callback'])
   return {
     displayName: { en: 'Twilio', 'zh-CN': 'Twilio' },
     templateCodes: contentSid,
@@ -79,8 +79,8 @@ export function twilio({ config, http }: DriverDependencies): SmsDriver {
     needs,
     async verify(signal) {
       const url = new URL(`/2010-04-01/Accounts/${encodeURIComponent(account())}.json`, endpoint())
-      return ask(http, { url, headers: { authorization: authorization() }, signal }, ({ status, body }) => {
-        if (status === 200 && textAt(jsonOf(body), 'sid') === account()) return undefined
+      return checkAccount(http, { url, headers: { authorization: authorization() }, signal }, ({ status, body }) => {
+        if (status === 200 && textAtPath(parseJsonOrUndefined(body), 'sid') === account()) return undefined
         return status === 401 || status === 404 ? 'credentials-refused' : 'driver-busy'
       })
     },
@@ -103,7 +103,7 @@ export function twilio({ config, http }: DriverDependencies): SmsDriver {
         authorization: authorization(),
       }
       const url = new URL(path, endpoint())
-      return post(http, code, { url, headers, body: body.toString(), signal }, outcomeOf)
+      return postToProvider(http, code, { url, headers, body: body.toString(), signal }, outcomeOf)
     },
   }
 }
@@ -111,11 +111,15 @@ export function twilio({ config, http }: DriverDependencies): SmsDriver {
 export const receiptPath = '/api/v1/sms/receipts/twilio'
 
 function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const response = jsonOf(body)
-  const messageId = textAt(response, 'sid')
+  const response = parseJsonOrUndefined(body)
+  const messageId = textAtPath(response, 'sid')
   if (status >= 200 && status < 300 && messageId !== undefined)
     return { outcome: 'accepted', provider: code, messageId }
-  const said = textAt(response, 'code')
+  const said = textAtPath(response, 'code')
   if (said === undefined || status < 400) return outcomeWithoutErrorCode(code, status)
-  return refused(code, { status, code: said, message: textAt(response, 'message') ?? '' }, meanings[said])
+  return outcomeOfErrorCode(
+    code,
+    { status, code: said, message: textAtPath(response, 'message') ?? '' },
+    meanings[said],
+  )
 }

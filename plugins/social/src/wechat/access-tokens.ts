@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
-import { jsonOf, memberAt, type OutgoingHttp } from '@plinth/outgoing-http'
+import { type OutgoingHttp, parseJsonOrUndefined, valueAtPath } from '@plinth/outgoing-http'
 import type { SharedStore } from '@plinth/shared-store'
-import type { SealedBox } from '@plinth/system-config'
+import type { PluginEncryption } from '@plinth/system-config'
 import type { SocialAccount } from '../config.ts'
 import { readResponse, type WechatResponse } from './messages.ts'
 
 interface TokenDependencies {
   readonly http: OutgoingHttp
   readonly store: SharedStore
-  readonly box: Pick<SealedBox, 'seal' | 'open'>
+  readonly box: Pick<PluginEncryption, 'seal' | 'open'>
   readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly log: Logger
 }
@@ -124,7 +124,7 @@ const keyOf = ({ appId, endpoint }: AddressedAccount) =>
   `${purpose}:${appId}:${createHash('sha256').update(endpoint).digest('base64url').slice(0, 22)}`
 
 function issuedToken(body: string): { readonly token: string; readonly expiresIn: number } | undefined {
-  const answer = jsonOf(body)
-  const [token, expiresIn] = [memberAt(answer, 'access_token'), memberAt(answer, 'expires_in')]
+  const answer = parseJsonOrUndefined(body)
+  const [token, expiresIn] = [valueAtPath(answer, 'access_token'), valueAtPath(answer, 'expires_in')]
   return typeof token === 'string' && token !== '' && typeof expiresIn === 'number' ? { token, expiresIn } : undefined
 }

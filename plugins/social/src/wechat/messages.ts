@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DeliveryOutcome } from '@plinth/kernel'
-import { jsonOf, memberAt } from '@plinth/outgoing-http'
+import { parseJsonOrUndefined, valueAtPath } from '@plinth/outgoing-http'
 import type { SocialMessage, SocialMessageType } from '../contract.ts'
 
 /** Path and body of one kind of request to WeChat. */
@@ -29,7 +29,7 @@ function languageOf(tag: string | undefined): string | undefined {
 }
 
 /** Defined by the documentation of WeChat: template messages, customer-service messages, subscribe messages. */
-export const capabilities: Readonly<Record<SocialMessageType, Capability>> = {
+export const messageTypeCapabilities: Readonly<Record<SocialMessageType, Capability>> = {
   'official-template': {
     path: '/cgi-bin/message/template/send',
     needsTemplate: true,
@@ -144,7 +144,7 @@ const meanings: Readonly<Record<number, readonly [Outcome, SocialHint, number?] 
 }
 
 /** Returns the hint if WeChat returns a code instead of a token. An unknown code counts as a problem of the account. */
-export const hintOf = (errcode: number): SocialHint => meanings[errcode]?.[1] ?? 'account-refused'
+export const hintOfErrcode = (errcode: number): SocialHint => meanings[errcode]?.[1] ?? 'account-refused'
 
 /** Codes that mean that the access token is no longer valid. */
 export const tokenCodes: ReadonlySet<number> = new Set([40001, 40014, 42001])
@@ -160,8 +160,8 @@ export interface WechatResponse {
  * 2^53.
  */
 export function readResponse(body: string): WechatResponse | undefined {
-  const response = jsonOf(body)
-  const [errcode, errmsg] = [memberAt(response, 'errcode'), memberAt(response, 'errmsg')]
+  const response = parseJsonOrUndefined(body)
+  const [errcode, errmsg] = [valueAtPath(response, 'errcode'), valueAtPath(response, 'errmsg')]
   if (typeof errcode !== 'number') return undefined
   const messageId = /"msgid"\s*:\s*"?(\d{1,32})/.exec(body)?.[1]
   return { errcode, errmsg: typeof errmsg === 'string' ? errmsg : '', messageId }

@@ -53,7 +53,7 @@ export interface LostSecret {
   readonly reason: string
 }
 
-export interface Settled {
+export interface SettledChanges {
   readonly changes: readonly SettledChange[]
   readonly lost: readonly LostSecret[]
 }
@@ -73,7 +73,7 @@ export class Destinations {
    * the history is only restored if it was entered for this destination. A stored secret is removed if its destination
    * changes.
    */
-  settle(changes: readonly ConfigChange[], stored: StoredConfig): Settled {
+  settle(changes: readonly ConfigChange[], stored: StoredConfig): SettledChanges {
     const before = this.#configAdmin.destinations(entriesAfterChanges(stored))
     const after = this.#configAdmin.destinations(entriesAfterChanges(stored, changes))
     const isRestorable = (change: ConfigChange) => {

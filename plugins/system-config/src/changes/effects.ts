@@ -1,10 +1,10 @@
 import { bilingual, type JsonValue } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import type { ConfigChange, Effect, KeyProblem, Outcome, Preview } from '../contract.ts'
-import { shown } from '../secrets/sealed-value.ts'
+import { maskedForDisplay } from '../secrets/sealed-value.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { problem } from './change-check.ts'
-import { entriesAfterChanges, type LostSecret, type Settled } from './destinations.ts'
+import { entriesAfterChanges, type LostSecret, type SettledChanges } from './destinations.ts'
 
 /**
  * Returns the problems of changes after which a key would be false although another key requires it. Uses the values of
@@ -60,7 +60,7 @@ export class Effects {
     this.#declarations = declarations
   }
 
-  foreseen({ changes, lost }: Settled, stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
+  foreseen({ changes, lost }: SettledChanges, stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
     const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfterChanges(stored, changes))
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const effects = requested.map((change) => {
@@ -80,7 +80,7 @@ export class Effects {
     return { effects: [...effects, ...losses], plugins: [...plugins].sort() }
   }
 
-  happened({ changes, lost }: Settled, before: StoredConfig): readonly Effect[] {
+  happened({ changes, lost }: SettledChanges, before: StoredConfig): readonly Effect[] {
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const effects = requested.map((change) => this.#effect(change, before, this.#outcomeNow(change.key)))
     return [...effects, ...this.#losses(lost, before)]
@@ -88,7 +88,7 @@ export class Effects {
 
   #losses(lost: readonly LostSecret[], before: StoredConfig): readonly Effect[] {
     return lost.map(({ key, outcome, reason }) => {
-      const old = shown(before.values.get(key)?.value, true)
+      const old = maskedForDisplay(before.values.get(key)?.value, true)
       const after = outcome === 'unset' ? undefined : old
       return { key, plugin: this.#declarations().get(key)?.plugin, outcome, reason, before: old, after }
     })
@@ -133,8 +133,8 @@ export class Effects {
     const common = {
       key,
       plugin: this.#declarations().get(key)?.plugin,
-      before: shown(old?.value, isSecret),
-      after: shown(value, isSecret),
+      before: maskedForDisplay(old?.value, isSecret),
+      after: maskedForDisplay(value, isSecret),
     }
     if (isSame) return { ...common, outcome: 'unchanged' }
     return typeof outcome === 'string'

@@ -15,7 +15,7 @@ interface OwnersDependencies {
 }
 
 /** Asks the plugins that declare keys whether they accept new values. */
-export class Owners {
+export class KeyOwnerVerification {
   readonly #parts: OwnersDependencies
 
   constructor(parts: OwnersDependencies) {

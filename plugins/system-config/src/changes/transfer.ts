@@ -12,7 +12,7 @@ const notADocument = (why: string) => businessError('document-invalid', { params
  *
  * @throws BusinessError `400`, reason `system-config.document-invalid`
  */
-export function readDocument(text: string): ImportDocument {
+export function parseImportDocument(text: string): ImportDocument {
   let document: JsonValue
   try {
     document = JSON.parse(text)

@@ -11,13 +11,13 @@ const channel = 'system-config'
  * `values`: a new version exists. `secrets`: secrets were encrypted again, so this instance may now be able to decrypt
  * them.
  */
-export type Announcement = 'values' | 'secrets'
+export type ChangeNotification = 'values' | 'secrets'
 
 /**
  * Notifies other instances of stored changes. Methods do not throw, because the next poll finds the changes even if a
  * notification is lost.
  */
-export class Announcements {
+export class ChangeNotifier {
   readonly #store: SharedStore | undefined
   readonly #log: Logger
   readonly #own = randomUUID()
@@ -32,7 +32,7 @@ export class Announcements {
    * Notifies other instances without waiting, so that an unavailable store does not delay the save. Must not be called
    * inside a transaction.
    */
-  tell(what: Announcement): void {
+  tell(what: ChangeNotification): void {
     if (this.#store === undefined) return
     const telling = this.#store
       .publish(channel, `${this.#own} ${what}`)
@@ -51,7 +51,7 @@ export class Announcements {
   }
 
   /** Calls the listener for notifications of other instances. Call the returned function to unsubscribe. */
-  async listen(listener: (what: Announcement) => void): Promise<() => Promise<void>> {
+  async listen(listener: (what: ChangeNotification) => void): Promise<() => Promise<void>> {
     try {
       const stop = await this.#store?.subscribe(channel, (message) => {
         const [sender, what] = message.split(' ')

@@ -5,7 +5,7 @@ import { businessError } from '../declarations.ts'
 import { ConfigRow, HistoryRow } from '../entities.ts'
 import { encryptionKey, lockVersion, oldAndNewValueOf } from '../storage/config-store.ts'
 import type { MasterKeys } from './master-keys.ts'
-import { type SealedValue, seal, unseal } from './sealed-value.ts'
+import { type SealedValue, sealValue, unsealValue } from './sealed-value.ts'
 
 interface RotationOptions {
   readonly database: Database
@@ -128,13 +128,13 @@ async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: 
     count: 0,
     renew(configKey: string, old: SealedValue | undefined): SealedValue | undefined {
       if (old === undefined || old.masterKeyId === key.id) return old
-      const opened = unseal(keyring, configKey, old)
+      const opened = unsealValue(keyring, configKey, old)
       if ('problem' in opened) {
         unreadable.add(configKey)
         return old
       }
       renewal.count++
-      return seal(key, configKey, opened.value, opened.destination)
+      return sealValue(key, configKey, opened.value, opened.destination)
     },
   }
   return renewal

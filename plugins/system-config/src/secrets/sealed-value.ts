@@ -24,7 +24,7 @@ const boundPurpose = (configKey: string) => `${configKey} with its destination`
  * @param key master key for a secret; `undefined`: the value is not encrypted
  * @param destination destination for which the secret was entered; it is encrypted together with the secret
  */
-export function seal(
+export function sealValue(
   key: MasterKey | undefined,
   configKey: string,
   value: JsonValue,
@@ -43,7 +43,7 @@ type Opened =
   | { readonly problem: string }
 
 /** Returns the value of a row, or why it cannot be read. The reason contains neither the value nor the ciphertext. */
-export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
+export function unsealValue({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
   const key = masterKeyId === null ? undefined : byId.get(masterKeyId)
   if (masterKeyId !== null && key === undefined) {
     const cause = problem ?? 'This instance does not have that key.'
@@ -68,5 +68,5 @@ export function isSameSecret(a: JsonValue, b: JsonValue): boolean {
 }
 
 /** Returns a value for display. The mask has a fixed length. An empty text is not masked (decision D24). */
-export const shown = (value: JsonValue | undefined, isSensitive: boolean): JsonValue | undefined =>
+export const maskedForDisplay = (value: JsonValue | undefined, isSensitive: boolean): JsonValue | undefined =>
   isSensitive && value !== undefined && value !== '' ? maskedValue : value

@@ -6,16 +6,16 @@ import type { ConfigCentre } from '../contract.ts'
  * Encrypts texts with the key of a plugin: AES-256-GCM with a random nonce. The key is not stored as plain text in the
  * database.
  */
-export class SealedBox {
-  readonly #key: Pick<PluginKey, 'find' | 'get'>
+export class PluginEncryption {
+  readonly #key: Pick<PluginEncryptionKey, 'find' | 'get'>
 
-  constructor(key: Pick<PluginKey, 'find' | 'get'>) {
+  constructor(key: Pick<PluginEncryptionKey, 'find' | 'get'>) {
     this.#key = key
   }
 
   /**
    * @param purpose must be the same for decryption, so that encrypted texts cannot be swapped
-   * @throws the errors of `PluginKey.get`
+   * @throws the errors of `PluginEncryptionKey.get`
    */
   async seal(purpose: string, text: string): Promise<string> {
     return encrypt({ bytes: await this.#key.get() }, purpose, text)
@@ -37,15 +37,15 @@ const pluginKeyLength = 32
 
 export interface PluginKeyOptions {
   readonly plugin: string
-  /** Configuration key that stores the plugin key, declared with `pluginKeySetting`. */
+  /** Configuration key that stores the plugin key, declared with `declarePluginKey`. */
   readonly name: string
   readonly centre: Pick<ConfigCentre, 'saveState' | 'refresh'>
   /** Returns the stored text, as known to this instance. */
   readonly stored: () => string
 }
 
-/** Declares the configuration key for a `PluginKey`. It is encrypted, and operators cannot edit it. */
-export const pluginKeySetting = (texts: {
+/** Declares the configuration key for a `PluginEncryptionKey`. It is encrypted, and operators cannot edit it. */
+export const declarePluginKey = (texts: {
   readonly title: LocalizedText
   readonly description: LocalizedText
 }): KeyDeclaration<string> => key.string({ ...texts, default: '', sensitive: true, state: true, reload: 'live' })
@@ -55,7 +55,7 @@ export const pluginKeySetting = (texts: {
  * instances. The config centre stores it encrypted with the master key, so a copy of the database does not reveal it.
  * `plinth secrets rotate` encrypts it again.
  */
-export class PluginKey {
+export class PluginEncryptionKey {
   readonly #parts: PluginKeyOptions
   #key: { readonly text: string; readonly bytes: Buffer } | undefined
 

@@ -1,7 +1,7 @@
 import { type AuditEntry, type AuditSummary, fitTextToColumn, type JsonValue } from '@plinth/kernel'
 import type { SettledChange } from '../changes/destinations.ts'
 import type { Actor, ChangeOrigin, SaveOptions } from '../contract.ts'
-import { shown } from '../secrets/sealed-value.ts'
+import { maskedForDisplay } from '../secrets/sealed-value.ts'
 
 /** A change of a stored value with the value before it. */
 export interface RecordedChange {
@@ -45,8 +45,8 @@ export function savedEntry(
 function valuesOf({ change, before, isSecret }: RecordedChange): AuditSummary {
   const after = change.action === 'set' ? change.value : undefined
   return {
-    [change.key]: textOf(shown(after, isSecret)),
-    [`${change.key}Before`]: textOf(shown(before, isSecret)),
+    [change.key]: textOf(maskedForDisplay(after, isSecret)),
+    [`${change.key}Before`]: textOf(maskedForDisplay(before, isSecret)),
   }
 }
 

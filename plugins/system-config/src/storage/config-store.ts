@@ -4,10 +4,10 @@ import { type AuditEntry, type Clock, fitTextToColumn, type JsonValue } from '@p
 import type { Fingerprints } from '@plinth/kernel/host'
 import type { SettledChange } from '../changes/destinations.ts'
 import type { ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
-import { businessError, type Conflict, conflict } from '../declarations.ts'
+import { businessError, type Conflict, conflictError } from '../declarations.ts'
 import { ConfigRow, HistoryRow, VersionRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
-import { type SealedValue, seal, unseal } from '../secrets/sealed-value.ts'
+import { type SealedValue, sealValue, unsealValue } from '../secrets/sealed-value.ts'
 import type { MasterKey } from '../secrets/secret-box.ts'
 import { savedEntry } from './audit-entries.ts'
 
@@ -121,7 +121,7 @@ export class ConfigStore {
       const keys = changes.map(({ key }) => key)
       const rows = new Map((await rowsOf(em, keys)).map((row) => [row.configKey, row] as const))
       const conflicts = changes.flatMap((change) => conflictOf(change, rows.get(change.key)))
-      if (conflicts.length > 0) throw conflict(conflicts)
+      if (conflicts.length > 0) throw conflictError(conflicts)
 
       const isSecret = (key: string) => this.#options.isSensitive(key) || rows.get(key)?.sensitive === true
       const effective = changes.filter((change) =>
@@ -145,7 +145,7 @@ export class ConfigStore {
         const next =
           change.action === 'reset'
             ? undefined
-            : seal(sensitive ? masterKey : undefined, key, change.value, change.destination)
+            : sealValue(sensitive ? masterKey : undefined, key, change.value, change.destination)
         em.create(HistoryRow, {
           version,
           configKey: key,
@@ -202,7 +202,7 @@ export class ConfigStore {
       for (const row of rows) {
         const { value } = stored(row, keyring)
         if (value === undefined) continue
-        const next = seal(masterKey, row.configKey, value, destinations.get(row.configKey))
+        const next = sealValue(masterKey, row.configKey, value, destinations.get(row.configKey))
         em.assign(row, { configValue: next.text, masterKeyId: next.masterKeyId, sensitive: true })
       }
       await em.flush()
@@ -225,7 +225,7 @@ export const oldAndNewValueOf = (row: HistoryRow): readonly [SealedValue | undef
 ]
 
 function stored(row: ConfigRow, keyring: Keyring): StoredValue {
-  const opened = unseal(keyring, row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
+  const opened = unsealValue(keyring, row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
   return {
     key: row.configKey,
     value: 'value' in opened ? opened.value : undefined,

@@ -4,7 +4,7 @@ import type { ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyProbl
 import { businessError } from '../declarations.ts'
 import { HistoryRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
-import { shown, unseal } from '../secrets/sealed-value.ts'
+import { maskedForDisplay, unsealValue } from '../secrets/sealed-value.ts'
 import { oldAndNewValueOf, type StoredConfig } from './config-store.ts'
 
 /** Newest version first. The changes of one save are ordered by key. */
@@ -50,8 +50,8 @@ export class History {
   #entry(row: HistoryRow, keyring: Keyring): HistoryEntry {
     const sensitive = row.sensitive || this.#options.isSensitive(row.configKey)
     const [before, after] = oldAndNewValueOf(row).map((side) => {
-      const opened = side && unseal(keyring, row.configKey, side)
-      return shown(opened && ('value' in opened ? opened.value : opened.problem), sensitive)
+      const opened = side && unsealValue(keyring, row.configKey, side)
+      return maskedForDisplay(opened && ('value' in opened ? opened.value : opened.problem), sensitive)
     })
     return {
       version: row.version,
@@ -93,7 +93,7 @@ export class History {
       const expectedVersion = now?.version ?? 0
       const [then] = oldAndNewValueOf(row)
       if (then === undefined) return now === undefined ? [] : [{ key, action: 'reset', expectedVersion }]
-      const opened = unseal(keyring, key, then)
+      const opened = unsealValue(keyring, key, then)
       if ('problem' in opened) {
         problems.push({ field: key, rule: 'unreadable', message: `${key}: ${opened.problem}` })
         return []

@@ -1,7 +1,7 @@
 import { parseMjml } from './mjml.ts'
 import { parseSource } from './parse.ts'
 import type { CompiledTemplate } from './program.ts'
-import { RejectedSource, type SourceProblem, type TemplateSource } from './source.ts'
+import { RejectedSourceError, type SourceProblem, type TemplateSource } from './source.ts'
 import { variablesOf } from './variables.ts'
 
 export type Compilation =
@@ -9,7 +9,13 @@ export type Compilation =
   | { readonly fault: SourceProblem }
 
 /** Compiles a template. Returns the compiled template, or the rule that the source breaks with its position. */
-export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
+export async function compileTemplate({
+  subject,
+  content,
+  html,
+  htmlFormat,
+  locale,
+}: TemplateSource): Promise<Compilation> {
   try {
     const programs = {
       subject: parseSource(subject, 'subject'),
@@ -19,7 +25,7 @@ export async function compile({ subject, content, html, htmlFormat, locale }: Te
     const all = [programs.subject, programs.content, ...(programs.html === null ? [] : [programs.html])]
     return { compiled: { ...programs, variables: variablesOf(all) } }
   } catch (error) {
-    if (error instanceof RejectedSource) return { fault: error.fault }
+    if (error instanceof RejectedSourceError) return { fault: error.fault }
     throw error
   }
 }

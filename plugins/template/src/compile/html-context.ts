@@ -34,7 +34,14 @@ export interface HtmlState {
   readonly begun: string
 }
 
-export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', quote: '', address: 'start', begun: '' }
+export const initialHtmlState: HtmlState = {
+  mode: 'text',
+  element: '',
+  attribute: '',
+  quote: '',
+  address: 'start',
+  begun: '',
+}
 
 export class HtmlError extends Error {
   override readonly name = 'HtmlError'
@@ -96,7 +103,7 @@ const addressAttributes: ReadonlySet<string> = new Set([
 const schemes = /^(?:https?|mailto|tel|cid):/i
 const relative = /^[/#?.]/
 
-export function advance(state: HtmlState, text: string): HtmlState {
+export function advanceHtmlState(state: HtmlState, text: string): HtmlState {
   let now = state
   let at = 0
   while (at < text.length) {
@@ -155,7 +162,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     const end = skipping(betweenAttributes, text, at)
     if (end > at) return [state, end]
     if (text[at] !== '>') return [{ ...state, mode: 'attribute', attribute: '' }, at]
-    return [rawEndTags.has(state.element) ? { ...state, mode: 'raw' } : htmlStart, at + 1]
+    return [rawEndTags.has(state.element) ? { ...state, mode: 'raw' } : initialHtmlState, at + 1]
   },
   attribute(state, text, at) {
     // A `=` at the start belongs to the name of the attribute (HTML Standard, 13.2.5.32).
@@ -197,7 +204,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
 }
 
 /** Returns the state inside a tag, without the attribute that has ended. */
-const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
+const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...initialHtmlState, mode: 'tag', element })
 
 const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${element} ${attribute}`]
 
@@ -253,7 +260,7 @@ export function assertBlockAllowed(state: HtmlState): void {
  *
  * @throws HtmlError if the branches end in different states
  */
-export function joined(one: HtmlState, other: HtmlState): HtmlState {
+export function joinBranchStates(one: HtmlState, other: HtmlState): HtmlState {
   const members = ['mode', 'element', 'attribute', 'quote'] as const
   if (members.some((name) => one[name] !== other[name])) throw new HtmlError('branches-differ')
   const addressIsSame = one.address === other.address && one.begun === other.begun

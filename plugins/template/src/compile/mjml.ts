@@ -1,12 +1,12 @@
 import { errorReason } from '@plinth/kernel'
 import { parseHandlebars, parseSource, statementsOf } from './parse.ts'
 import type { Program } from './program.ts'
-import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
+import { RejectedSourceError, type SourceRule, sourceLimits } from './source.ts'
 
 /**
  * Compiles MJML. Values are inserted into the result, so they cannot become MJML or HTML.
  *
- * @throws RejectedSource
+ * @throws RejectedSourceError
  */
 export async function parseMjml(source: string, locale: string | null): Promise<Program> {
   // Parses the placeholders before MJML is compiled, so that their errors are reported at their position in the MJML.
@@ -65,7 +65,7 @@ function assertBalanced(source: string): void {
 }
 
 const rejection = (rule: SourceRule, near: string, line?: number) =>
-  new RejectedSource({ field: 'html', rule, near, ...(line === undefined ? {} : { line, column: 1 }) })
+  new RejectedSourceError({ field: 'html', rule, near, ...(line === undefined ? {} : { line, column: 1 }) })
 
 const lineAt = (source: string, index: number) => source.slice(0, index).split('\n').length
 
@@ -74,9 +74,9 @@ function withoutPlaces<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (!(error instanceof RejectedSource)) throw error
+    if (!(error instanceof RejectedSourceError)) throw error
     const { field, rule, near } = error.fault
-    throw new RejectedSource({ field, rule, near })
+    throw new RejectedSourceError({ field, rule, near })
   }
 }
 

@@ -1,11 +1,11 @@
 import Handlebars from 'handlebars'
 import {
-  advance,
+  advanceHtmlState,
   assertBlockAllowed,
   HtmlError,
   type HtmlState,
-  htmlStart,
-  joined,
+  initialHtmlState,
+  joinBranchStates,
   stateAfterValue,
 } from './html-context.ts'
 import {
@@ -14,12 +14,12 @@ import {
   changesItemContext,
   type Expression,
   type HelperName,
-  helpers,
+  helperArgumentCounts,
   loopNames,
   type Program,
   type Step,
 } from './program.ts'
-import { RejectedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
+import { RejectedSourceError, type SourceField, type SourceRule, sourceLimits } from './source.ts'
 
 /** Nodes of the syntax tree. The types of Handlebars do not distinguish them. */
 type SyntaxStatement =
@@ -48,7 +48,7 @@ export function parseHandlebars(source: string, field: SourceField): hbs.AST.Pro
   try {
     return Handlebars.parse(source)
   } catch (error) {
-    throw new RejectedSource({ field, rule: 'syntax', ...placeOf(error) })
+    throw new RejectedSourceError({ field, rule: 'syntax', ...placeOf(error) })
   }
 }
 
@@ -99,7 +99,7 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
  * Parses a template. The grammar is that of Handlebars, but the result is data, whereas Handlebars would compile it to
  * code.
  *
- * @throws RejectedSource
+ * @throws RejectedSourceError
  */
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
@@ -118,14 +118,14 @@ class FieldParser {
     this.#source = source
     this.#field = field
     this.#lines = source.split('\n')
-    this.#html = field === 'html' ? htmlStart : undefined
+    this.#html = field === 'html' ? initialHtmlState : undefined
   }
 
   program(): Program {
     const program = this.#steps(parseHandlebars(this.#source, this.#field), outermost)
     if (this.#html !== undefined && this.#html.mode !== 'text') {
       const end = { line: this.#lines.length, column: 1, near: this.#lines.at(-1) ?? '' }
-      throw new RejectedSource({ field: this.#field, rule: 'html-open', ...end })
+      throw new RejectedSourceError({ field: this.#field, rule: 'html-open', ...end })
     }
     return program
   }
@@ -134,7 +134,7 @@ class FieldParser {
     return statementsOf(program).flatMap((node): readonly Step[] => {
       switch (node.type) {
         case 'ContentStatement':
-          this.#html = this.#inHtml(node, (state) => advance(state, node.value))
+          this.#html = this.#inHtml(node, (state) => advanceHtmlState(state, node.value))
           return node.value === '' ? [] : [node.value]
         case 'CommentStatement':
           return []
@@ -177,7 +177,7 @@ class FieldParser {
     const behindBody = this.#html
     this.#html = before
     const otherwise = this.#steps(node.inverse, insideElse(scope))
-    this.#html = this.#inHtml(node, (state) => joined(behindBody ?? state, state))
+    this.#html = this.#inHtml(node, (state) => joinBranchStates(behindBody ?? state, state))
     return { ...step, body, otherwise }
   }
 
@@ -189,11 +189,11 @@ class FieldParser {
 
   #call(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, scope: Scope): Expression {
     const name = helperName(node.path, scope)
-    const helper = Object.keys(helpers).find((known): known is HelperName => known === name)
+    const helper = Object.keys(helperArgumentCounts).find((known): known is HelperName => known === name)
     const { params, hash } = node
     if ((hash?.pairs.length ?? 0) > 0) throw this.#rejected('helper-values', node)
     if (helper !== undefined) {
-      if (params.length !== helpers[helper]) throw this.#rejected('helper-values', node)
+      if (params.length !== helperArgumentCounts[helper]) throw this.#rejected('helper-values', node)
       return { call: helper, with: params.map((param) => this.#expression(param, scope)) }
     }
     const isBlock = blockNames.some((known) => known === name)
@@ -249,9 +249,9 @@ class FieldParser {
     }
   }
 
-  #rejected(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RejectedSource {
+  #rejected(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RejectedSourceError {
     const { line, column } = node.loc.start
-    return new RejectedSource({ field: this.#field, rule, line, column: column + 1, near })
+    return new RejectedSourceError({ field: this.#field, rule, line, column: column + 1, near })
   }
 
   /** Returns the source text of a node, up to the end of its first line. */

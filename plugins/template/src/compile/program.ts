@@ -39,8 +39,8 @@ export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
 /** Helpers with their number of arguments. */
-export const helpers = { lookup: 2, safeUrl: 1 } as const
-export type HelperName = keyof typeof helpers
+export const helperArgumentCounts = { lookup: 2, safeUrl: 1 } as const
+export type HelperName = keyof typeof helperArgumentCounts
 
 export const loopNames = ['index', 'key', 'first', 'last'] as const
 type LoopName = (typeof loopNames)[number]

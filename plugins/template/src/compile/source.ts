@@ -61,8 +61,8 @@ export interface SourceProblem {
   readonly near: string
 }
 
-export class RejectedSource extends Error {
-  override readonly name = 'RejectedSource'
+export class RejectedSourceError extends Error {
+  override readonly name = 'RejectedSourceError'
   readonly fault: SourceProblem
 
   constructor(fault: SourceProblem) {

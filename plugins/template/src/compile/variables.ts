@@ -8,11 +8,11 @@ interface Around {
 
 /** Returns the variables that the programs need, in the order of their first use. */
 export const variablesOf = (programs: readonly Program[]): readonly string[] =>
-  [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
+  [...findVariableUses(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
 
 /** Returns the variables that a template uses and does not need, in the order of their first use. */
 export function optionalVariablesOf({ subject, content, html }: CompiledTemplate): readonly string[] {
-  const uses = usesOf([subject, content, ...(html === null ? [] : [html])])
+  const uses = findVariableUses([subject, content, ...(html === null ? [] : [html])])
   return [...uses].filter(([, isNeeded]) => !isNeeded).map(([path]) => path)
 }
 
@@ -21,7 +21,7 @@ export function optionalVariablesOf({ subject, content, html }: CompiledTemplate
  * blocks are not variables. A variable that only decides a condition is not needed, and neither are its fields inside
  * the branch of this condition.
  */
-export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolean> {
+export function findVariableUses(programs: readonly Program[]): ReadonlyMap<string, boolean> {
   const found = new Map<string, boolean>()
   const note = (path: string, isNeeded: boolean) => {
     if (found.get(path) === true) return

@@ -1,7 +1,7 @@
 import type { TextRange } from '@plinth/kernel'
 import type { BlockStep, CompiledTemplate, Expression, Program } from '../compile/program.ts'
 import type { RenderedTemplate, TemplateValue } from '../contract.ts'
-import { type Variables, valueAt } from './values.ts'
+import { templateValueAt, type Variables } from './values.ts'
 
 /** Limits for all fields of one template together. */
 export const renderLimits = {
@@ -11,26 +11,26 @@ export const renderLimits = {
 } as const
 
 /** Steps and characters that are left until the limits are reached. */
-export class Budget {
+export class RenderBudget {
   #steps: number = renderLimits.steps
   #characters: number = renderLimits.characters
 
-  /** Counts a step. @throws RenderedTooMuch if the limit is exceeded */
+  /** Counts a step. @throws RenderLimitError if the limit is exceeded */
   step(): void {
     this.#steps -= 1
-    if (this.#steps < 0) throw new RenderedTooMuch()
+    if (this.#steps < 0) throw new RenderLimitError()
   }
 
-  /** Counts the characters of a text and returns it. @throws RenderedTooMuch if the limit is exceeded */
+  /** Counts the characters of a text and returns it. @throws RenderLimitError if the limit is exceeded */
   take(text: string): string {
     this.#characters -= text.length
-    if (this.#characters < 0) throw new RenderedTooMuch()
+    if (this.#characters < 0) throw new RenderLimitError()
     return text
   }
 }
 
-export class RenderedTooMuch extends Error {
-  override readonly name = 'RenderedTooMuch'
+export class RenderLimitError extends Error {
+  override readonly name = 'RenderLimitError'
 }
 
 export interface RenderedPart {
@@ -58,16 +58,16 @@ interface Frame {
 /**
  * Renders a program. Tests prove that the output equals that of Handlebars.
  *
- * @param variables values from `plainVariables`
+ * @param variables values from `copyPlainVariables`
  * @param encode escapes a printed value
  * @returns the parts of the text
- * @throws RenderedTooMuch
+ * @throws RenderLimitError
  */
 export function renderProgram(
   program: Program,
   variables: Variables,
   encode: (text: string) => string,
-  budget: Budget,
+  budget: RenderBudget,
 ): readonly RenderedPart[] {
   const parts: RenderedPart[] = []
 
@@ -98,7 +98,7 @@ export function renderProgram(
     if (keys.length === 0) run(step.otherwise, frame)
     for (const [index, key] of keys.entries()) {
       budget.step()
-      const item = valueAt(value, [String(key)])
+      const item = templateValueAt(value, [String(key)])
       const loop = { index, key, first: index === 0, last: index === keys.length - 1 }
       run(step.body, { ...entered(frame, item, step, [item, key]), loop })
     }
@@ -112,13 +112,13 @@ export function renderProgram(
     }
     switch (expression.from) {
       case 'variables':
-        return valueAt(variables, expression.path)
+        return templateValueAt(variables, expression.path)
       case 'loop':
         return frame.loop?.[expression.name]
       case 'name':
-        return valueAt(frame.names[expression.up]?.[expression.at], expression.path)
+        return templateValueAt(frame.names[expression.up]?.[expression.at], expression.path)
       case 'item':
-        return valueAt(outward(frame, expression.up)?.item, expression.path)
+        return templateValueAt(outward(frame, expression.up)?.item, expression.path)
     }
   }
 
@@ -159,7 +159,7 @@ function isEmpty(value: Value): boolean {
  * Returns the printed text of a value. A list prints its items, as in JavaScript. An object prints nothing, because its
  * text form is useless.
  */
-function textOf(value: Value, budget: Budget): string {
+function textOf(value: Value, budget: RenderBudget): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'object') return String(value)
   if (!Array.isArray(value)) return ''
@@ -174,7 +174,9 @@ function textOf(value: Value, budget: Budget): string {
 /** Returns a member of a value. As in Handlebars, the result for an empty value is this value itself. */
 function lookup(from: Value, name: Value): Value {
   if (!from) return from
-  return name === undefined || name === null || typeof name === 'object' ? undefined : valueAt(from, [String(name)])
+  return name === undefined || name === null || typeof name === 'object'
+    ? undefined
+    : templateValueAt(from, [String(name)])
 }
 
 const safeProtocols: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:'])
@@ -210,14 +212,14 @@ const maxSubjectLength = 500
 /**
  * Renders all fields of a template. They share one budget.
  *
- * @param variables values from `plainVariables`
- * @throws RenderedTooMuch
+ * @param variables values from `copyPlainVariables`
+ * @throws RenderLimitError
  */
 export function renderTemplate(
   { subject, content, html }: Pick<CompiledTemplate, 'subject' | 'content' | 'html'>,
   variables: Variables,
 ): Pick<RenderedTemplate, 'subject' | 'content' | 'valueRanges' | 'html'> {
-  const budget = new Budget()
+  const budget = new RenderBudget()
   const fill = (program: Program, encode: (text: string) => string) => renderProgram(program, variables, encode, budget)
   const [line, text] = [oneLine(fill(subject, unescapedText)), joined(fill(content, unescapedText))]
   return {

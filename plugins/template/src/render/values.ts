@@ -13,7 +13,7 @@ export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as
  * @throws BusinessError "400" `template.value-refused` for values that are not plain JSON, cycles, and values beyond
  * the limits
  */
-export function plainVariables(variables: Variables): Variables {
+export function copyPlainVariables(variables: Variables): Variables {
   let values = 0
   let characters = 0
   let variable = ''
@@ -59,7 +59,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** Returns the value at a path. It follows only own properties of objects. */
-export function valueAt(from: TemplateValue | undefined, path: readonly string[]): TemplateValue | undefined {
+export function templateValueAt(from: TemplateValue | undefined, path: readonly string[]): TemplateValue | undefined {
   let value = from
   for (const name of path) {
     if (value === null || value === undefined) return undefined

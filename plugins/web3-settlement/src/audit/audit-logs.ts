@@ -1,8 +1,8 @@
 import {
-  addToRows,
   type Database,
   type FoundPage,
   findPage,
+  insertOrAddToRows,
   type PageWindow,
   type RemovedRows,
   type Selected,
@@ -38,7 +38,7 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
     .filter(([, { total }]) => total !== 0)
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([, count]) => ({ ...count, id: db.newId() }))
-  if (rows.length > 0) await addToRows(db, AuditCountRow, { key: kind, sums: ['total'] }, rows)
+  if (rows.length > 0) await insertOrAddToRows(db, AuditCountRow, { key: kind, sums: ['total'] }, rows)
 }
 
 export const auditCountUpdate = {

@@ -1,5 +1,5 @@
 import {
-  affected,
+  affectedCount,
   type HttpRequest,
   id,
   idParams,
@@ -18,7 +18,7 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { auditFieldsOfCaller, type LocalizedText, localize, writeAuditEntry } from '@plinth/kernel'
 import { callerLogs, callerLogsSql } from '../caller-orders.ts'
-import { namesOf } from '../chain-names.ts'
+import { readChainNames } from '../chain-names.ts'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -65,7 +65,7 @@ async function shown(
   found: Awaited<ReturnType<AuditLogStore['list']>>,
   parts: AuditRouteDependencies,
 ) {
-  const chainNames = await namesOf(
+  const chainNames = await readChainNames(
     request,
     parts,
     found.items.map(({ confirmationSnapshot }) => confirmationSnapshot),
@@ -119,10 +119,10 @@ export const auditRoutes = [
     }),
     reasons: [],
     handler: ({ locale }) => ({
-      suggestedActions: optionsOf(suggestedActions, names.advice, locale),
-      riskLevels: optionsOf(riskLevels, names.riskLevels, locale),
-      riskReasons: optionsOf(riskReasons, names.riskReasons, locale),
-      handlingStatuses: optionsOf(handlingStatuses, names.handling, locale),
+      suggestedActions: optionsOf(suggestedActions, names.suggestedActionNames, locale),
+      riskLevels: optionsOf(riskLevels, names.riskLevelNames, locale),
+      riskReasons: optionsOf(riskReasons, names.riskReasonNames, locale),
+      handlingStatuses: optionsOf(handlingStatuses, names.handlingStatusNames, locale),
     }),
   }),
   route({
@@ -169,7 +169,7 @@ export const auditRoutes = [
     ],
     async handler(request, parts) {
       const log = await parts.logs.get(request.params.id, callerLogs(request))
-      return viewOfAudit(log, await namesOf(request, parts, [log.confirmationSnapshot]))
+      return viewOfAudit(log, await readChainNames(request, parts, [log.confirmationSnapshot]))
     },
   }),
   route({
@@ -183,7 +183,7 @@ export const auditRoutes = [
     async handler(request, parts) {
       const [found] = await parts.logs.recheck([request.params.id], callerLogs(request))
       if (found === undefined) throw new Error('One log has one answer')
-      return viewOfRecheck(found, await namesOf(request, parts, [found.finding.plan]))
+      return viewOfRecheck(found, await readChainNames(request, parts, [found.finding.plan]))
     },
   }),
   route({
@@ -197,7 +197,7 @@ export const auditRoutes = [
     reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.order-unknown'],
     async handler(request, parts) {
       const found = await parts.logs.recheck(request.body.ids, callerLogs(request))
-      const chainNames = await namesOf(
+      const chainNames = await readChainNames(
         request,
         parts,
         found.map(({ finding }) => finding.plan),
@@ -242,7 +242,7 @@ export const auditRoutes = [
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, status: Type.Enum(['resolved', 'ignored']) }) },
-    response: affected,
+    response: affectedCount,
     reasons: [],
     async handler(request, { kernel, logs }) {
       const { ids, status } = request.body

@@ -1,4 +1,4 @@
-import { putRows, type Selected, selectionOf } from '@plinth/database'
+import { insertOrReplaceRows, type Selected, selectionOf } from '@plinth/database'
 import type { PaymentOrder } from '@plinth/money/payments'
 import { AuditPositionRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -98,7 +98,7 @@ export class AuditOrderSelection {
 
   async move(scope: WalkScope, places: Places): Promise<void> {
     const { db } = this.#parts
-    await putRows(
+    await insertOrReplaceRows(
       db,
       AuditPositionRow,
       { key: 'walk', sets: ['afterId', 'afterAt'] },

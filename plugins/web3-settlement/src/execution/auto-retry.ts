@@ -1,4 +1,4 @@
-import { insertMissing } from '@plinth/database'
+import { insertMissingRows } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
 import { RetryCountRow, type ReviewRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -74,7 +74,7 @@ export class AutoRetry {
       if (claimed === 0) return undefined
       const { outTradeNo, reviewFingerprint } = log
       const count = { id: db.newId(), outTradeNo, reviewFingerprint, attempts: 0, updatedAt: now }
-      await insertMissing(db, RetryCountRow, ['outTradeNo', 'reviewFingerprint'], [count])
+      await insertMissingRows(db, RetryCountRow, ['outTradeNo', 'reviewFingerprint'], [count])
       const counted = await db.execute(
         `update web3_settlement_retry set attempts = attempts + 1, updated_at = ?
          where out_trade_no = ? and review_fingerprint = ? and attempts < ?`,

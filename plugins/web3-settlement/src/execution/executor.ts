@@ -6,7 +6,7 @@ import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 import type { ReviewRow, SettlementOutcome, SettlementTrigger } from '../entities.ts'
 import { explorerUrlOf } from '../notices/notices.ts'
 import type { Parts } from '../parts.ts'
-import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
+import { fingerprintOfPlan, type SettlementPlan } from '../planning/plan.ts'
 import {
   type AttemptReason,
   attemptReasons,
@@ -14,7 +14,7 @@ import {
   type CandidateState,
   payerCauses,
   remainsCandidate,
-  retriedReasons,
+  temporaryReasons,
 } from '../planning/reasons.ts'
 import { showsSameCompetingOrders } from '../planning/transfers.ts'
 import { isSettlingAction, type Reviewer, wasMined } from '../reviews/review-logs.ts'
@@ -144,7 +144,7 @@ export class Executor {
     // Without facts about the transaction, the fingerprints of plan and review cannot be compared.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
-    const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
+    const fingerprint = isOfFirstVersion ? fingerprintOfPlan(plan, order, 1) : plan.fingerprint
     if (isComparable && fingerprint !== log.reviewFingerprint) found.add('review-fingerprint-mismatched')
     if (this.#parts.clock.monotonic() - answeredAt > maxPlanAgeMs) found.add('rpc-query-failed')
     const { planSnapshot: seen } = log
@@ -242,7 +242,7 @@ export class Executor {
     const result = { reviewLogId: log.id, outTradeNo: log.outTradeNo, outcome, state, reasons, plan } as const
     const needsPerson = isAutomatic && payerCauses.some((cause) => reasons.includes(cause))
     if (needsPerson && (await this.hold(log, trigger, reviewer, reasons, candidate))) return result
-    const isRetried = isSettlingAction(log.action) && reasons.every((reason) => retriedReasons.has(reason))
+    const isRetried = isSettlingAction(log.action) && reasons.every((reason) => temporaryReasons.has(reason))
     const isRetryable = isSettlingAction(log.action) && log.candidate && remainsCandidate(reasons)
     await db.transactional(async () => {
       await db.execute(

@@ -3,7 +3,7 @@ import type { SettlementOutcome } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
-import { totalOf } from '../planning/transfers.ts'
+import { countCompetingOrders } from '../planning/transfers.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
@@ -90,5 +90,6 @@ export class Settlements {
 async function assertRivalsReached(plan: SettlementPlan, { reached }: Acceptance): Promise<void> {
   if (!plan.causes.includes('named-by-another-order')) return
   const inScope = await reached(plan.claimedBy ?? [])
-  if (inScope !== undefined && inScope.size < totalOf(plan)) throw businessError('other-orders-out-of-scope')
+  if (inScope !== undefined && inScope.size < countCompetingOrders(plan))
+    throw businessError('other-orders-out-of-scope')
 }

@@ -21,7 +21,7 @@ export interface CheckedReceipt {
   readonly logs: readonly CheckedLog[]
 }
 
-export interface CheckedFacts {
+export interface CheckedChainFacts {
   readonly providerId: string
   readonly chainId: number
   readonly head: number
@@ -45,7 +45,7 @@ interface RawResponses {
   readonly logs: readonly Members[]
 }
 
-export interface FactCheck {
+export interface ChainFactCheck {
   readonly name: string
   readonly holds: (responses: RawResponses) => boolean
 }
@@ -85,7 +85,7 @@ function successOf(status: unknown): boolean | undefined {
  * Checks that the results of a node must pass. Each check prevents an error that a node or proxy caused and that a
  * library accepted.
  */
-export const factChecks: readonly FactCheck[] = [
+export const chainFactChecks: readonly ChainFactCheck[] = [
   { name: 'provider', holds: ({ facts }) => typeof facts['providerId'] === 'string' && facts['providerId'] !== '' },
   { name: 'chain id', holds: ({ facts }) => quantityOf(facts['chainId']) !== undefined },
   { name: 'head', holds: ({ facts }) => quantityOf(facts['head']) !== undefined },
@@ -185,13 +185,13 @@ export const factChecks: readonly FactCheck[] = [
 export function checkChainFacts(
   given: unknown,
   hash: string,
-  checks: readonly FactCheck[] = factChecks,
-): CheckedFacts | undefined {
+  checks: readonly ChainFactCheck[] = chainFactChecks,
+): CheckedChainFacts | undefined {
   if (!isObject(given)) return undefined
   const transaction = isObject(given['transaction']) ? given['transaction'] : null
   const receipt = isObject(given['receipt']) ? given['receipt'] : null
   const listed: readonly unknown[] = Array.isArray(receipt?.['logs']) ? receipt['logs'] : []
-  if (listed.length > maxLogs && checks === factChecks) return undefined
+  if (listed.length > maxLogs && checks === chainFactChecks) return undefined
   const responses = { hash, facts: given, transaction, receipt, logs: listed.filter(isObject) }
   if (!checks.every(({ holds }) => holds(responses))) return undefined
   return {

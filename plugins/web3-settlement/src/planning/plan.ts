@@ -1,21 +1,27 @@
 import { web3Addresses, zeroAddress } from '@plinth/web3'
-import { type CheckedFacts, type CheckedReceipt, checkChainFacts, type FactCheck, factChecks } from './checked-facts.ts'
+import {
+  type ChainFactCheck,
+  type CheckedChainFacts,
+  type CheckedReceipt,
+  chainFactChecks,
+  checkChainFacts,
+} from './checked-facts.ts'
 import { type FingerprintVersion, fingerprintVersion, reviewFingerprint } from './fingerprint.ts'
 import {
   type BlockingReason,
   blockingReasons,
   type CandidateState,
+  candidateStateOf,
   type ReviewCause,
   reviewCauses,
-  stateOf,
 } from './reasons.ts'
 import {
   chooseTransfer,
   competingOrdersOf,
   type ExpectedTransfer,
-  type TransferChoice,
   type TransferClaim,
-  type TransferPick,
+  type TransferSelection,
+  type TransferSelector,
 } from './transfers.ts'
 
 export interface OrderInput {
@@ -63,7 +69,7 @@ export interface PlanInput {
   readonly consumed: readonly ConsumedTransfer[]
   /** Default: the transaction that the order specifies. */
   readonly transactionHash?: string | null | undefined
-  readonly pick?: TransferPick | undefined
+  readonly pick?: TransferSelector | undefined
   /** True if the settlement or an earlier plan saw the transaction in a block. */
   readonly wasMined?: boolean | undefined
   /** Overrides the number of confirmations that order and chain require. */
@@ -131,9 +137,9 @@ interface Matter {
   readonly required: number | null
   /** Error code of the query for facts. */
   readonly error: string | null
-  readonly facts: CheckedFacts | undefined
+  readonly facts: CheckedChainFacts | undefined
   readonly receipt: CheckedReceipt | null
-  readonly choice: TransferChoice
+  readonly choice: TransferSelection
   readonly confirmations: number | null
 }
 
@@ -248,10 +254,10 @@ export const preChecks: readonly PreCheck[] = [
 /** Checks of a plan. Tests leave out single checks to prove that each one is necessary. */
 export interface PlanChecks {
   readonly pre: readonly PreCheck[]
-  readonly facts: readonly FactCheck[]
+  readonly facts: readonly ChainFactCheck[]
 }
 
-const allChecks: PlanChecks = { pre: preChecks, facts: factChecks }
+const allChecks: PlanChecks = { pre: preChecks, facts: chainFactChecks }
 
 /**
  * Returns what a settlement of this order would do now. The function is pure and never throws. The state is `ready`
@@ -285,7 +291,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
   })
   return {
     outTradeNo: input.outTradeNo,
-    state: stateOf({ reasons, causes, isHashMalformed }),
+    state: candidateStateOf({ reasons, causes, isHashMalformed }),
     reasons,
     causes,
     chainName,
@@ -348,7 +354,7 @@ function causesOf(
  *
  * @param version version of the fingerprint that the review has
  */
-export function fingerprintOf(
+export function fingerprintOfPlan(
   plan: SettlementPlan,
   order: OrderInput,
   version: FingerprintVersion = fingerprintVersion,
@@ -375,9 +381,9 @@ export function fingerprintOf(
   )
 }
 
-const noChoice: TransferChoice = { transfer: null, mismatches: [], matching: 0 }
+const noChoice: TransferSelection = { transfer: null, mismatches: [], matching: 0 }
 
-function matterOf(input: PlanInput, checks: readonly FactCheck[]): Matter {
+function matterOf(input: PlanInput, checks: readonly ChainFactCheck[]): Matter {
   const { order, chain, facts: given } = input
   const error = errorOf(given)
   const text = hashTextOf(input)?.toLowerCase()

@@ -89,7 +89,7 @@ const passing: ReadonlySet<BlockingReason> = new Set([
 ])
 
 /** Reasons that only time can resolve. If an attempt has no other reasons, it is repeated. */
-export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
+export const temporaryReasons: ReadonlySet<AttemptReason> = new Set([
   'order-update-conflict',
   'chain-not-configured',
   'chain-transaction-not-mined',
@@ -100,7 +100,7 @@ export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
 
 /** Reasons after which the review can still be settled. */
 const survivedReasons: ReadonlySet<AttemptReason> = new Set([
-  ...retriedReasons,
+  ...temporaryReasons,
   ...payerCauses,
   ...attemptObstacles,
   'several-matching-transfers',
@@ -120,7 +120,7 @@ interface Findings {
 }
 
 /** Returns the state for reasons and causes. The most severe one determines the state. */
-export function stateOf({ reasons, causes, isHashMalformed }: Findings): CandidateState {
+export function candidateStateOf({ reasons, causes, isHashMalformed }: Findings): CandidateState {
   const has = (reason: BlockingReason) => reasons.includes(reason)
   if (has('rpc-query-failed')) return 'failed'
   if (isHashMalformed || reasons.some((reason) => !passing.has(reason))) return 'blocked'

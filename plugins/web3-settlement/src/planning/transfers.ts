@@ -68,7 +68,8 @@ interface ShownRivals {
   readonly claimedByDigest?: string | null
 }
 
-export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => claimedByTotal ?? claimedBy.length
+export const countCompetingOrders = ({ claimedBy = [], claimedByTotal }: ShownRivals) =>
+  claimedByTotal ?? claimedBy.length
 
 /**
  * True if the plan `seen` shows all orders that the plan `now` shows. If `now` lists only some of its orders, the
@@ -77,7 +78,7 @@ export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => clai
 export function showsSameCompetingOrders(seen: ShownRivals, now: ShownRivals): boolean {
   const { claimedBy: listed = [], claimedByDigest: digest } = now
   if (digest == null) return false
-  if (totalOf(now) > listed.length) return digest === seen.claimedByDigest
+  if (countCompetingOrders(now) > listed.length) return digest === seen.claimedByDigest
   return listed.every((one) => seen.claimedBy?.includes(one))
 }
 
@@ -106,12 +107,12 @@ export interface ExpectedTransfer {
 type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
 
 /** Selects a transfer by its index in the block or by its position in the transaction. */
-export interface TransferPick {
+export interface TransferSelector {
   readonly logIndex?: number | null | undefined
   readonly ordinal?: number | null | undefined
 }
 
-export interface TransferChoice {
+export interface TransferSelection {
   /** Null if the transaction has no transfer. */
   readonly transfer: Transfer | null
   readonly mismatches: readonly TransferMismatch[]
@@ -139,9 +140,9 @@ function transferOf({ address, topics, data, logIndex, ordinal, removed }: Check
 export function chooseTransfer(
   logs: readonly CheckedLog[],
   expected: ExpectedTransfer,
-  pick: TransferPick = {},
-): TransferChoice {
-  let choice: TransferChoice = { transfer: null, mismatches: [], matching: 0 }
+  pick: TransferSelector = {},
+): TransferSelection {
+  let choice: TransferSelection = { transfer: null, mismatches: [], matching: 0 }
   for (const log of logs) {
     if (typeof pick.logIndex === 'number' && log.logIndex !== pick.logIndex) continue
     if (typeof pick.ordinal === 'number' && log.ordinal !== pick.ordinal) continue

@@ -1,7 +1,7 @@
 import { id, line, nullable, rateLimited, routesWith, Type } from '@plinth/http'
 import { findingView, viewOfFinding } from '../audit/audit-views.ts'
-import { assertOrdersReadable, isLimited } from '../caller-orders.ts'
-import { namesOf } from '../chain-names.ts'
+import { assertOrdersReadable, hasLimitedScope } from '../caller-orders.ts'
+import { readChainNames } from '../chain-names.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
@@ -57,7 +57,7 @@ export const confirmationRoutes = [
       const { body } = request
       await assertOrdersReadable(request, parts.payments, [body.outTradeNo])
       const { plan } = await parts.candidates.of(questionOf(body))
-      const names = await namesOf(request, parts, [plan])
+      const names = await readChainNames(request, parts, [plan])
       return viewOfPlan(plan, names)
     },
   }),
@@ -78,7 +78,7 @@ export const confirmationRoutes = [
         body.items.map(({ outTradeNo }) => outTradeNo),
       )
       const plans = (await parts.candidates.ofMany(body.items.map(questionOf))).map(({ plan }) => plan)
-      const names = await namesOf(request, parts, plans)
+      const names = await readChainNames(request, parts, plans)
       return { items: plans.map((plan) => viewOfPlan(plan, names)) }
     },
   }),
@@ -100,7 +100,7 @@ export const confirmationRoutes = [
       const { body } = request
       const { audit, payments, clock } = parts
       const { outTradeNos, olderThanMinutes, onlyRisky, requiredConfirmations, ...where } = body
-      if (outTradeNos === undefined && isLimited(request)) {
+      if (outTradeNos === undefined && hasLimitedScope(request)) {
         throw businessError('orders-needed', { data: { field: 'outTradeNos' } })
       }
       await assertOrdersReadable(request, payments, outTradeNos ?? [])
@@ -114,7 +114,7 @@ export const confirmationRoutes = [
         outTradeNos === undefined ? await audit.page({ ...where, paidBefore, requiredConfirmations }) : await named()
       const risky = findings.filter((finding) => finding.risky)
       const shown = onlyRisky ? risky : findings
-      const chainNames = await namesOf(
+      const chainNames = await readChainNames(
         request,
         parts,
         shown.map(({ plan }) => plan),

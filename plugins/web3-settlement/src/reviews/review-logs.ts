@@ -5,12 +5,12 @@ import { type ReviewAction, ReviewRow, type ReviewStatus, type SettlementOutcome
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
-import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
+import { fingerprintOfPlan, type SettlementPlan } from '../planning/plan.ts'
 import { type AttemptReason, blockingReasons, type CandidateState } from '../planning/reasons.ts'
 
 type SaverDependencies = Pick<Parts, 'db' | 'accounts' | 'attempts' | 'needsSecondPerson'>
 
-export class Savers {
+export class SaverNames {
   readonly #parts: SaverDependencies
 
   constructor(parts: SaverDependencies) {
@@ -233,4 +233,4 @@ export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<Revi
 
 const matchesOrder = (log: ReviewRow, order: PaymentOrder | undefined) =>
   order?.status === 'pending' &&
-  fingerprintOf(log.planSnapshot, order, log.fingerprintVersion === 1 ? 1 : 2) === log.reviewFingerprint
+  fingerprintOfPlan(log.planSnapshot, order, log.fingerprintVersion === 1 ? 1 : 2) === log.reviewFingerprint

@@ -16,10 +16,10 @@ import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type AuditSummary, auditFieldsOfCaller, writeAuditEntry } from '@plinth/kernel'
 import { assertOrdersReadable, callerLogs, readableOrders } from '../caller-orders.ts'
-import { namesOf } from '../chain-names.ts'
+import { readChainNames } from '../chain-names.ts'
 import { reviewStatuses, settlementOutcomes } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes, snapshotOf } from '../permissions.ts'
+import { permissionCodes, permissionSnapshotOf } from '../permissions.ts'
 import { outTradeNo, payment } from './confirmation-routes.ts'
 import type { Reviewer } from './review-logs.ts'
 import {
@@ -107,7 +107,7 @@ export const reviewRoutes = [
           const found = retryable
             ? await reviews.retryable(where, rows, window)
             : await reviews.list(where, rows, window)
-          const names = await namesOf(
+          const names = await readChainNames(
             request,
             parts,
             found.items.map(({ planSnapshot }) => planSnapshot),
@@ -135,7 +135,7 @@ export const reviewRoutes = [
       const log = await parts.reviews.get(request.params.id, callerLogs(request))
       const { items } = await parts.attempts.list(log, latestAttempts)
       return {
-        ...viewOfReview(log, await namesOf(request, parts, [log.planSnapshot])),
+        ...viewOfReview(log, await readChainNames(request, parts, [log.planSnapshot])),
         attempts: items.map(viewOfAttempt),
       }
     },
@@ -183,7 +183,7 @@ export const reviewRoutes = [
       await assertOrdersReadable(request, parts.payments, [request.body.outTradeNo])
       const log = await parts.reviews.save(request.body, reviewerOf(request))
       await recorded(request, parts, 'save', log.id, { outTradeNo: log.outTradeNo, state: log.state })
-      return viewOfReview(log, await namesOf(request, parts, [log.planSnapshot]))
+      return viewOfReview(log, await readChainNames(request, parts, [log.planSnapshot]))
     },
   }),
   settleRoute('settle', 'Settle from a review if nothing has changed since the review'),
@@ -205,7 +205,7 @@ export const reviewRoutes = [
         callerLogs(request),
       )
       await recorded(request, parts, 'retry-batch', undefined, { requested, executed, skipped })
-      const names = await namesOf(
+      const names = await readChainNames(
         request,
         parts,
         items.flatMap(({ result }) => result?.plan ?? []),
@@ -229,7 +229,7 @@ export const reviewRoutes = [
       const items = await parts.overdue.handle()
       const executed = items.filter(({ result }) => result?.outcome === 'settled').length
       await recorded(request, parts, 'auto-handle-expired', undefined, { handled: items.length, executed })
-      const names = await namesOf(
+      const names = await readChainNames(
         request,
         parts,
         items.flatMap(({ result }) => result?.plan ?? []),
@@ -268,7 +268,7 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
       const result = await parts.settlements.settle(id, trigger, reviewerOf(request), callerLogs(request), acceptance)
       const { outcome, reasons } = result
       await recorded(request, parts, trigger, id, { outcome, reasons, acceptsCauses })
-      return viewOfSettlement(result, await namesOf(request, parts, [result.plan]))
+      return viewOfSettlement(result, await readChainNames(request, parts, [result.plan]))
     },
   })
 }
@@ -277,7 +277,7 @@ type Request = Pick<HttpRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'
 
 function reviewerOf(request: Request): Reviewer {
   const principal = requirePrincipal(request)
-  return { userId: principal.userId, permissions: snapshotOf(principal), traceId: request.traceId }
+  return { userId: principal.userId, permissions: permissionSnapshotOf(principal), traceId: request.traceId }
 }
 
 function recorded(

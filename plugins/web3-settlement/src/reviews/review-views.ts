@@ -12,7 +12,7 @@ import {
 import type { SettlementResult } from '../execution/executor.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { attemptReasons, blockingReasons, candidateStates, reviewCauses } from '../planning/reasons.ts'
-import { totalOf } from '../planning/transfers.ts'
+import { countCompetingOrders } from '../planning/transfers.ts'
 
 const whole = Type.Integer({ minimum: 0 })
 const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'Blocking reasons, in a fixed order.' })
@@ -95,7 +95,7 @@ export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: 
     explorer: explorers.get(chainName ?? '') ?? null,
     reasons: [...reasons],
     causes: [...causes],
-    claimedByTotal: totalOf(plan),
+    claimedByTotal: countCompetingOrders(plan),
     claimedBy: claimedBy.filter((outTradeNo) => orders?.has(outTradeNo) !== false),
     blockTime: blockTime === null ? null : new Date(blockTime).toISOString(),
     transfer: transfer === null ? null : { ...transfer, ...tokenOf(transfer.token), tokenContract: transfer.token },

@@ -7,7 +7,7 @@ interface Vote<Value> {
 }
 
 /** Collects what providers report, until enough of them agree. */
-export class Votes<Value> {
+export class ProviderVotes<Value> {
   readonly #needed: number
   readonly #all: (Vote<Value> | ProviderAttempt)[] = []
 
@@ -53,7 +53,7 @@ export class Votes<Value> {
  * @param now milliseconds since the epoch
  */
 export function addVoteAndAgree(
-  votes: Votes<ChainObservation> | undefined,
+  votes: ProviderVotes<ChainObservation> | undefined,
   providerId: string,
   response: Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault,
   now: number,

@@ -13,9 +13,9 @@ import type {
   ProviderFault,
 } from '../contract.ts'
 import type { ContractCall, ContractResponse } from '../signatures/contract-wallets.ts'
-import { addVoteAndAgree, Votes } from './agreement.ts'
+import { addVoteAndAgree, ProviderVotes } from './agreement.ts'
 import { RpcError } from './json-rpc.ts'
-import { findBlocks, findTransactions, type Observed, observationOf, receiptsOf } from './observation.ts'
+import { findBlocks, findTransactions, type ObservationsByHash, observationOf, receiptsOf } from './observation.ts'
 import {
   type OpenedChain,
   type OpenedProvider,
@@ -89,7 +89,7 @@ export class ChainFactCollector implements Chains {
     if (chain === undefined || !chain.enabled || chain.providers.length === 0) return notConfigured
     const providers = await this.#pool.distinct(chain)
     const atLeast = providers.length > 1 ? contractAgreement : 1
-    const votes = new Votes<Hex | null>(Math.max(atLeast, this.#parts.settings().agreement))
+    const votes = new ProviderVotes<Hex | null>(Math.max(atLeast, this.#parts.settings().agreement))
     for (const opened of providers) {
       const response = await this.#callAt(chain, opened, call)
       if ('fault' in response) votes.failed(opened.id, response.fault)
@@ -127,7 +127,7 @@ export class ChainFactCollector implements Chains {
   /** Queries one provider after another until enough agree. Never combines facts of several providers. */
   async #collect(chain: OpenedChain, hashes: readonly Hex[]): Promise<ReadonlyMap<Hex, ChainFacts>> {
     const { agreement } = this.#parts.settings()
-    const votes = new Map(hashes.map((hash) => [hash, new Votes<ChainObservation>(agreement)]))
+    const votes = new Map(hashes.map((hash) => [hash, new ProviderVotes<ChainObservation>(agreement)]))
     const found = new Map<Hex, ChainFacts>()
     for (const opened of await this.#pool.distinct(chain)) {
       const missing = hashes.filter((hash) => !found.has(hash))
@@ -145,7 +145,7 @@ export class ChainFactCollector implements Chains {
    * Queries first the heights and transactions, then the blocks of the receipts. All calls of one step are sent in
    * batches.
    */
-  async #ask(chain: OpenedChain, opened: OpenedProvider, hashes: readonly Hex[]): Promise<Observed> {
+  async #ask(chain: OpenedChain, opened: OpenedProvider, hashes: readonly Hex[]): Promise<ObservationsByHash> {
     const all = (fault: ProviderFault) => new Map(hashes.map((hash) => [hash, fault]))
     const provider = await this.#pool.enter(chain, opened)
     if (typeof provider === 'string') return all(provider)

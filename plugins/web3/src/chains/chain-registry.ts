@@ -1,5 +1,5 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { conflictData, type Database } from '@plinth/database'
+import { type Database, versionConflictData } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
 import {
   type AuditSummary,
@@ -10,12 +10,12 @@ import {
   writeAuditEntry,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
-import type { SealedBox } from '@plinth/system-config'
+import type { PluginEncryption } from '@plinth/system-config'
 import type { Chain, Finality } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { ChainSource } from './chain-facts.ts'
-import { ChainRow, type StoredProvider } from './entities.ts'
+import { ChainRow, type StoredRpcProvider } from './entities.ts'
 import { endpointWithoutSecrets, isExplorerUrl, type OpenedChain } from './provider-pool.ts'
 
 /** A provider in a request. If `url` is omitted, the stored URL remains. */
@@ -37,7 +37,7 @@ interface ChainContent {
 interface RegistryDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
-  readonly box: Pick<SealedBox, 'seal' | 'open'>
+  readonly box: Pick<PluginEncryption, 'seal' | 'open'>
   readonly http: Pick<OutgoingHttp, 'check'>
   /** Finds the plugin that writes the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
@@ -168,7 +168,7 @@ export class ChainRegistry implements ChainSource {
     throw businessError('contract-wallets-protected', { params: { permission }, data: { permission } })
   }
 
-  #check({ providers, explorerTransactionUrl }: Partial<ChainContent>, stored: readonly StoredProvider[]): void {
+  #check({ providers, explorerTransactionUrl }: Partial<ChainContent>, stored: readonly StoredRpcProvider[]): void {
     if (explorerTransactionUrl != null && !isExplorerUrl(explorerTransactionUrl)) {
       throw businessError('explorer-url-invalid', { data: { field: 'explorerTransactionUrl' } })
     }
@@ -196,7 +196,7 @@ export class ChainRegistry implements ChainSource {
   async #assertDistinct(
     name: string,
     given: readonly GivenProvider[],
-    stored: readonly StoredProvider[],
+    stored: readonly StoredRpcProvider[],
   ): Promise<void> {
     const used = new Set<string>()
     for (const [at, { id, url }] of given.entries()) {
@@ -221,9 +221,9 @@ export class ChainRegistry implements ChainSource {
   async #sealed(
     name: string,
     given: readonly GivenProvider[],
-    stored: readonly StoredProvider[],
-  ): Promise<readonly StoredProvider[]> {
-    const sealed: StoredProvider[] = []
+    stored: readonly StoredRpcProvider[],
+  ): Promise<readonly StoredRpcProvider[]> {
+    const sealed: StoredRpcProvider[] = []
     for (const { id, url } of given) {
       const kept = stored.find((one) => one.id === id)
       const urlEnc = url === undefined ? kept?.urlEnc : await this.#parts.box.seal(purposeOf(name, id), url)
@@ -263,7 +263,7 @@ export function chainOf(row: ChainRow): Chain {
 /** Leaves out a stored URL that is invalid now. Earlier releases accepted such URLs. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
-const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
+const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: versionConflictData(row) })
 
 /** True if providers are added, removed, reordered or replaced. */
 const changesProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>

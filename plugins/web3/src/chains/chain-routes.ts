@@ -5,10 +5,10 @@ import {
   instant,
   line,
   nullable,
+  operatorVisibleTo,
   routesWith,
   Type,
   version,
-  visibleOperator,
 } from '@plinth/http'
 import { type GuardedRequest, operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
@@ -226,7 +226,7 @@ function viewOf(request: Pick<GuardedRequest, 'principal'>, row: ChainRow): Stat
     ...chain,
     providers: [...providers],
     version,
-    updatedBy: visibleOperator(request, row.updatedBy),
+    updatedBy: operatorVisibleTo(request, row.updatedBy),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }

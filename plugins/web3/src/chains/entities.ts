@@ -1,9 +1,9 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, editColumns } from '@plinth/database'
+import { column, createEditColumns } from '@plinth/database'
 import type { Finality } from '../contract.ts'
 
 /** A provider in the database. Its URL is encrypted, because it contains the key of an account at the provider. */
-export interface StoredProvider {
+export interface StoredRpcProvider {
   readonly id: string
   readonly urlEnc: string
 }
@@ -23,8 +23,8 @@ export const ChainRow = defineEntity({
     maxHeadLagBlocks: column.integer(),
     explorerTransactionUrl: column.text(500).nullable(),
     /** Providers in the order in which they are queried. */
-    providers: column.json<readonly StoredProvider[]>(),
-    ...editColumns(),
+    providers: column.json<readonly StoredRpcProvider[]>(),
+    ...createEditColumns(),
   },
 })
 export type ChainRow = InferEntity<typeof ChainRow>

@@ -24,7 +24,7 @@ export interface BlockPace {
 
 type Observation = Omit<ChainObservation, 'providerId' | 'observedAt'>
 
-export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
+export type ObservationsByHash = ReadonlyMap<Hex, Observation | ProviderFault>
 
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
-import { normalize } from '../addresses.ts'
+import { normalizeAddress } from '../addresses.ts'
 import type { TokenInfo, Tokens } from '../contract.ts'
 import type { ContractChains } from '../signatures/contract-wallets.ts'
 import { decodeSymbol, encodeTokenCalls } from './contract-abi.ts'
@@ -32,7 +32,7 @@ export class TokenFacts implements Tokens {
   }
 
   async info(chainName: string, contract: string): Promise<TokenInfo> {
-    const address = normalize(contract)
+    const address = normalizeAddress(contract)
     if (address === null) return unknown
     const key = JSON.stringify([chainName, address])
     const known = this.#known.get(key)

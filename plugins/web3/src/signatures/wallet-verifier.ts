@@ -1,4 +1,4 @@
-import { normalize } from '../addresses.ts'
+import { normalizeAddress } from '../addresses.ts'
 import type {
   PersonalSignature,
   TypedDataSignature,
@@ -9,8 +9,13 @@ import type {
 } from '../contract.ts'
 import type { ContractWallets } from './contract-wallets.ts'
 import { addressOfKey, personalMessageDigest, type RecoveryBackend, readSignature } from './recovery.ts'
-import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
-import { readDocument, type TypedDataDocument, type TypedDataDomain, TypedDataError } from './typed-data/document.ts'
+import { parseWholeNumber, typedDataDigest } from './typed-data/digest.ts'
+import {
+  parseTypedDataDocument,
+  type TypedDataDocument,
+  type TypedDataDomain,
+  TypedDataError,
+} from './typed-data/document.ts'
 
 /**
  * Creates a verifier. All rules are in this file, so that both backends give the same results.
@@ -66,7 +71,7 @@ function verifyTypedData(backend: RecoveryBackend, signed: TypedDataSignature): 
 
 function digestOf(text: string): { readonly document: TypedDataDocument; readonly digest: Uint8Array } | undefined {
   try {
-    const document = readDocument(text)
+    const document = parseTypedDataDocument(text)
     return { document, digest: typedDataDigest(document) }
   } catch (error) {
     if (error instanceof TypedDataError) return undefined
@@ -75,7 +80,7 @@ function digestOf(text: string): { readonly document: TypedDataDocument; readonl
 }
 
 function verifyDigest(backend: RecoveryBackend, given: string, digest: Uint8Array, text: string): VerificationResult {
-  const address = normalize(given)
+  const address = normalizeAddress(given)
   if (address === null) return rejected(given, 'address-invalid')
   const signature = readSignature(text)
   if (typeof signature === 'string') return rejected(address, signature)
@@ -88,12 +93,15 @@ function verifyDigest(backend: RecoveryBackend, given: string, digest: Uint8Arra
 
 const rejected = (address: string, reason: VerificationReason) => ({
   valid: false,
-  address: normalize(address) ?? address,
+  address: normalizeAddress(address) ?? address,
   reason,
 })
 
 /** Returns the domain of a document whose digest was computed, so its members have the correct types. */
 function domainOf({ domain }: TypedDataDocument): TypedDataDomain {
   const { chainId, ...texts } = domain
-  return { ...texts, ...(chainId === undefined ? {} : { chainId: String(wholeNumber(chainId)) }) } as TypedDataDomain
+  return {
+    ...texts,
+    ...(chainId === undefined ? {} : { chainId: String(parseWholeNumber(chainId)) }),
+  } as TypedDataDomain
 }

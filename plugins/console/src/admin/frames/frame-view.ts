@@ -1,11 +1,11 @@
 import type { FramePageDeclaration, FrameWrite, PageColumn } from '@plinth/admin'
 import { localize } from '@plinth/kernel'
 import { membersOf, type Operation, withoutNull } from '../operations.ts'
-import { callOf, columnViews, type Reader } from '../page-views.ts'
+import { callOf, columnViews, type PageViewer } from '../page-views.ts'
 import { requestOf } from './frame-faults.ts'
 
 /** Describes a page in a frame: the address of its document, and the operations that it may call. */
-export function frameView(page: FramePageDeclaration, operations: ReadonlyMap<string, Operation>, reader: Reader) {
+export function frameView(page: FramePageDeclaration, operations: ReadonlyMap<string, Operation>, reader: PageViewer) {
   const { id, kind, title, lead, source, texts = {}, reads = [], writes = [] } = page
   const known = <T>(name: string, view: (operation: Operation) => T): readonly (readonly [string, T])[] => {
     const operation = operations.get(name)
@@ -25,14 +25,14 @@ export function frameView(page: FramePageDeclaration, operations: ReadonlyMap<st
   }
 }
 
-const readView = (operation: Operation, reader: Reader) => ({
+const readView = (operation: Operation, reader: PageViewer) => ({
   ...callOf(operation, reader),
   params: Object.keys(operation.params),
   query: Object.keys(operation.query),
   members: Object.keys(membersOf(operation.body)),
 })
 
-function writeView(write: FrameWrite, operation: Operation, reader: Reader) {
+function writeView(write: FrameWrite, operation: Operation, reader: PageViewer) {
   const { label, confirm, columns = [], reason, tone } = write
   const request = requestOf(operation)
   const shown = new Set(columns.map(({ field }) => field.split('.')[0]))

@@ -30,7 +30,7 @@ const open = new Map<string, Batch>()
  * Returns the name of an object by its id, or null if the name is unknown. All ids of a kind that a page requests at
  * the same time are sent in one call.
  */
-export async function nameOf(api: Asker, kind: string, id: string, language: string): Promise<string | null> {
+export async function readLabelName(api: Asker, kind: string, id: string, language: string): Promise<string | null> {
   const key = `${language} ${kind}`
   const last = open.get(key)
   const batch = last !== undefined && last.ids.size < maxIds ? last : begun(api, kind, key)

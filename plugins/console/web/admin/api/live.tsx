@@ -3,7 +3,7 @@ import { createContext, type ReactNode, useContext, useEffect, useState } from '
 import { useApi } from './context.tsx'
 import { type EventStream, HintSource } from './hint-source.ts'
 import { events } from './operations.ts'
-import type { Life } from './page-types.ts'
+import type { PageRefresh } from './page-types.ts'
 
 const ReceivedContext = createContext(false)
 
@@ -14,7 +14,7 @@ const ReceivedContext = createContext(false)
 const calmMs = 120_000
 
 /** Returns a function that computes the poll interval of a page in milliseconds, or false if the page is not polled. */
-export function usePolling(): (live: Life | undefined, usualMs: number) => number | false {
+export function usePolling(): (live: PageRefresh | undefined, usualMs: number) => number | false {
   const isReceived = useContext(ReceivedContext)
   return (live, usualMs) => (live === undefined ? false : isReceived && live === 'hinted' ? calmMs : usualMs)
 }

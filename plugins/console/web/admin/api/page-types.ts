@@ -87,7 +87,7 @@ export interface LivePreview extends Preview {
 }
 
 /** A template variable for which the user can type a sample value. */
-export interface SampleUse {
+export interface PreviewVariable {
   readonly name: string
   /** Fields that use the variable. */
   readonly usedIn: readonly string[]
@@ -206,7 +206,7 @@ export interface Tile extends Callable {
  * How the page is kept up to date: it is read again after a change message (`hinted`), or polled every few seconds
  * (`polled`).
  */
-export type Life = 'hinted' | 'polled'
+export type PageRefresh = 'hinted' | 'polled'
 
 interface AnyPage extends Operation {
   readonly id: string
@@ -237,7 +237,7 @@ export interface ListPage extends AnyPage {
   readonly links: readonly { readonly page: string; readonly label: string }[]
   readonly forms: readonly Form[]
   readonly detail?: string
-  readonly live?: Life
+  readonly live?: PageRefresh
 }
 
 export interface DetailPage extends AnyPage {
@@ -248,7 +248,7 @@ export interface DetailPage extends AnyPage {
   readonly related: readonly { readonly page: string; readonly title: string; readonly filter: Sources }[]
   readonly form?: Form
   readonly actions: readonly Action[]
-  readonly live?: Life
+  readonly live?: PageRefresh
 }
 
 /** An operation that a frame may call. A write has a label, and the columns of its confirmation dialog. */
@@ -313,7 +313,7 @@ export interface Navigation {
 export interface Attention extends Callable {
   readonly id: string
   readonly operation: string
-  readonly live: Life
+  readonly live: PageRefresh
   readonly title: string
   readonly tone: 'bad' | 'warn'
   readonly query: Readonly<Record<string, Value>>
@@ -361,7 +361,7 @@ export function valueAt(row: unknown, name: string): unknown {
 }
 
 /** Returns the parameters of a call from a row and from the declaration. */
-export const takenFrom = (sources: Sources | undefined, row: Row): Record<string, Value> =>
+export const valuesFromRow = (sources: Sources | undefined, row: Row): Record<string, Value> =>
   Object.fromEntries(Object.entries(sources ?? {}).map(([name, source]) => [name, taken(source, row) as Value]))
 
 function taken(source: Source, row: Row): unknown {

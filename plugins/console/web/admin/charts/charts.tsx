@@ -1,9 +1,9 @@
 import { SegmentedControl } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useContext, useId, useMemo, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
-import { nameOf } from '../api/labels.ts'
+import { readLabelName } from '../api/labels.ts'
 import { type Chart, type Row, type Rows, rowsOf, valueAt } from '../api/page-types.ts'
 import { queryOf, RangeContext, spansOf } from '../overview/overview-range.ts'
 import { LoadFailure, Waiting } from '../pages/load-state.tsx'
@@ -24,14 +24,14 @@ type Response = (Rows & Counted) | readonly Row[]
 /** Returns the chart with the names of the objects that its lines stand for. */
 function useNamed(chart: Chart, response: Response | undefined): Chart {
   const api = useApi()
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const { by = '', names: kind } = chart
   const rows = kind === undefined || response === undefined ? [] : rowsOf(response).items
   const ids = [...new Set(rows.map((row) => String(valueAt(row, by) ?? '')))]
   const labels = useQueries({
     queries: ids.map((id) => ({
       queryKey: ['label', kind, id, language],
-      queryFn: () => nameOf(api, kind ?? '', id, language),
+      queryFn: () => readLabelName(api, kind ?? '', id, language),
       staleTime: 5 * 60_000,
       retry: false,
     })),
@@ -55,7 +55,7 @@ interface ChartCardProps {
 
 /** One chart: a plot, and the same numbers as a table. */
 function ChartCard({ chart: declared, span, heading: Heading }: ChartCardProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const formats = useFormats()
   const heading = useId()
@@ -128,7 +128,7 @@ interface ShownProps {
 }
 
 function Shown({ chart, data, children }: ShownProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const [pointed, setPointed] = useState<number>()
   const moment = pointed === undefined ? undefined : data.moments[pointed]

@@ -1,6 +1,6 @@
 import { NativeSelect } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Chart } from '../api/page-types.ts'
 import { useFormats } from '../pages/shown-value.ts'
 import type { ChartData } from './chart-data.ts'
@@ -15,7 +15,7 @@ interface NumberTableProps {
 
 /** Shows the numbers of a chart as a table, the newest first. Screen readers read this table. */
 export function NumberTable({ chart, data, children }: NumberTableProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const [isOpen, setOpen] = useState(false)
   const name = translate('admin.chart.table-of', { title: chart.title })
@@ -81,7 +81,7 @@ interface SourceProps extends Required<Pick<Counted, 'instances'>> {
 
 /** Shows which instances the displayed data comes from, and lets the user choose one of several instances. */
 export function Source({ title, instances, of, time, onChoose }: SourceProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))
   const [only] = shown
   return (
@@ -112,7 +112,7 @@ export function Source({ title, instances, of, time, onChoose }: SourceProps) {
 
 /** Shows which instances did not respond. */
 export function Silent({ instances }: Required<Pick<Counted, 'instances'>>) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => hostOf(instance))
   if (silent.length === 0) return null
   return (

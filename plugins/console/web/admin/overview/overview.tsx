@@ -2,7 +2,7 @@ import { SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { charts } from '../api/operations.ts'
 import type { Chart, Tile } from '../api/page-types.ts'
@@ -16,7 +16,7 @@ import { Tiles } from './tiles.tsx'
 
 /** The tiles and charts that this user may see: first those of the business, then those of the system. */
 export function OverviewFigures() {
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const api = useApi()
   const declared = useQuery({
     queryKey: [charts.path, language],
@@ -47,7 +47,7 @@ interface FiguresProps {
 
 /** The business figures. All of them follow the range in the address of the page. */
 function Business({ tiles, charts }: FiguresProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [params, setParams] = useSearchParams()
   const range = useMemo(() => {
     const { from, to } = rangeIn(params)
@@ -74,7 +74,7 @@ function Business({ tiles, charts }: FiguresProps) {
 
 /** The state of the system. One switch sets the time span of all charts. */
 function System({ tiles, charts }: FiguresProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const spans = charts.find(({ ranges }) => ranges.length > 1)?.ranges ?? []
   const [span, setSpan] = useState<string>()
   if (tiles.length === 0 && charts.length === 0) return null

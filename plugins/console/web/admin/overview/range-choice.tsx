@@ -1,5 +1,5 @@
 import { SegmentedControl } from '@mantine/core'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import { TimeFilter } from '../pages/time-filter.tsx'
 import type { TimeRange } from '../pages/time-range.ts'
@@ -14,7 +14,7 @@ interface RangeChoiceProps {
 
 /** Lets the user choose the range of the overview: a preset of whole days, or two exact times. */
 export function RangeChoice({ range, onChange }: RangeChoiceProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { timeZone } = useSite()
   const formats = useFormats(timeZone)
   const isPreset = isOverviewPreset(range.from)

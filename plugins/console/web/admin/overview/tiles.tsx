@@ -2,7 +2,7 @@ import { IconArrowDownRight, IconArrowUpRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useContext } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import type { Row, Rows, Tile } from '../api/page-types.ts'
 import { unitOf } from '../pages/amounts.ts'
@@ -76,7 +76,7 @@ interface FigureProps {
 }
 
 function Figure({ tile, sum: { code, value }, earlier }: FigureProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const { units } = useSite()
   const textOf = (shown: number | bigint) => {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ComponentType, type LazyExoticComponent, lazy, useEffect } from 'react'
-import { siteName, useSpeech } from '../../app/app.tsx'
+import { siteName, useLanguage } from '../../app/app.tsx'
 import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { onePage } from '../api/operations.ts'
@@ -47,7 +47,7 @@ export const ownPageQuery = (api: Api, id: string, language: string) => ({
 
 /** Shows a custom page and passes it the operations that the user may call. */
 export function OwnPage({ id }: { readonly id: string }) {
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const page = useQuery({ ...ownPageQuery(useApi(), id, language), placeholderData: (last) => last })
   const title = page.data?.title
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { type Column, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
@@ -26,7 +26,7 @@ interface CellProps {
 
 /** Shows one value in the format of its column. A missing value is shown as a dash. */
 export function Cell({ column, row, href, isWide = false }: CellProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const value = valueAt(row, column.field)
   // If the new value is missing, this is also a difference, so it must be checked before empty values.
@@ -151,7 +151,7 @@ function Described({
 }
 
 function Amount({ column, row }: { readonly column: Column; readonly row: Row }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const { units } = useSite()
   const { unit, code } = unitOfColumn(column, units, row)
@@ -183,7 +183,7 @@ function Chips({
   readonly values: readonly unknown[]
   readonly isWide: boolean
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const texts = values.map((value) => {
     const text = plainText(member === undefined ? value : valueAt(value, member))
     return labels?.[text] ?? text
@@ -215,7 +215,7 @@ function Rows({
   readonly columns: readonly Column[]
   readonly isWide: boolean
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (items.length === 0) return <span className={classes.none}>{isWide ? translate('admin.empty.nothing') : '–'}</span>
   if (!isWide) return <span className={classes.count}>{items.length}</span>
   return (

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, useRef } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { columnWidths } from '../shell/kept.ts'
 import classes from './list-view.module.css'
 
@@ -23,7 +23,7 @@ interface ColumnEdgeProps {
  * reset it.
  */
 export function ColumnEdge({ describedBy, width, onMove, onChoose }: ColumnEdgeProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const edge = useRef<HTMLDivElement>(null)
   const grip = useRef<{ readonly x: number; readonly width: number }>(undefined)
   const currentWidth = () => width ?? edge.current?.parentElement?.offsetWidth ?? columnWidths.min

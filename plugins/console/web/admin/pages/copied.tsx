@@ -2,7 +2,7 @@ import { ActionIcon } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { toasts } from '../shell/toasts.ts'
 import classes from './copied.module.css'
 
@@ -16,7 +16,7 @@ interface CopiedProps {
 
 /** Shows a text that users copy, such as an order number or a key, with a button that copies it. */
 export function Copied({ text, title: name = text, children }: CopiedProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const clipboard = useClipboard()
   const Icon = clipboard.copied ? IconCheck : IconCopy
   const title = translate('admin.copy', { text: name })

@@ -2,7 +2,7 @@ import { Button, Skeleton } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useState } from 'react'
-import { siteName, useSpeech } from '../../app/app.tsx'
+import { siteName, useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
@@ -13,21 +13,21 @@ import {
   type ListPage,
   type Page,
   type Row,
-  takenFrom,
   valueAt,
+  valuesFromRow,
 } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { useSite } from '../shell/site-context.ts'
 import { Copied } from './copied.tsx'
 import classes from './declared-page.module.css'
-import { Facts } from './facts.tsx'
+import { RowDetails } from './facts.tsx'
 import { ActionDialog, FormDialog } from './forms/action-dialogs.tsx'
 import type { ListState } from './list-state.ts'
 import { ListView, Rowset } from './list-view.tsx'
 import { LoadFailure } from './load-state.tsx'
 import { Reference } from './reference-cell.tsx'
-import { fileOf, fits, isFile } from './row-actions.tsx'
+import { fileOf, isActionAvailable, isFile } from './row-actions.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
 
@@ -38,7 +38,7 @@ const FrameView = lazy(() => import('./frames/frame-view.tsx'))
 
 /** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const params = page.param === undefined ? {} : { [page.param]: id }
   const object = useQuery({
@@ -72,7 +72,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
         </h1>
         <div className={classes.buttons}>
           {page.actions
-            .filter((action) => fits(action, row))
+            .filter((action) => isActionAvailable(action, row))
             .map((action) => (
               <Button
                 key={action.label}
@@ -113,13 +113,13 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       {page.sections.map(({ title, columns }) => (
         <section key={title ?? ''} className={classes.section}>
           {title !== undefined && <h2>{title}</h2>}
-          <Facts columns={columns} row={row} isHeaded={title !== undefined} />
+          <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
         </section>
       ))}
       {page.related.map(({ page: list, title, filter }) => (
         <section key={`${list} ${title}`} className={classes.related}>
           <h2>{title}</h2>
-          <RelatedList page={list} filter={takenFrom(filter, row)} />
+          <RelatedList page={list} filter={valuesFromRow(filter, row)} />
         </section>
       ))}
       {isChanging && page.form !== undefined && (
@@ -161,7 +161,7 @@ function RelatedList({
   readonly filter: Readonly<Record<string, unknown>>
 }) {
   const api = useApi()
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const page = useQuery({
     queryKey: ['page', pageId, language],
     queryFn: ({ signal }) => api.call<ListPage>(onePage, { params: { id: pageId }, signal }),
@@ -203,7 +203,7 @@ interface DeclaredPageProps {
 
 /** Shows a page that a plugin has declared. */
 export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const api = useApi()
   const page = useQuery({
     queryKey: ['page', pageId, language],

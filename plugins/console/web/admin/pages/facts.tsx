@@ -13,7 +13,7 @@ interface FactsProps {
 }
 
 /** Shows the members of one object with their titles. */
-export function Facts({ columns, row, isHeaded = false }: FactsProps) {
+export function RowDetails({ columns, row, isHeaded = false }: FactsProps) {
   // A single table or list below a heading needs no label. Without the label it can use the full width.
   const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as) || as === 'chips')
   return (
@@ -40,6 +40,6 @@ interface AnswerProps {
 /** Shows the response of an operation: a table for a list, or the members of one object. */
 export function ApiResponse({ answer, columns }: AnswerProps) {
   const items = Array.isArray(answer) ? answer : (answer as { readonly items?: unknown } | null)?.items
-  if (!Array.isArray(items)) return <Facts columns={columns} row={(answer ?? {}) as Row} />
+  if (!Array.isArray(items)) return <RowDetails columns={columns} row={(answer ?? {}) as Row} />
   return <Cell column={{ field: 'items', as: 'rows', title: '', columns }} row={{ items }} isWide />
 }

@@ -1,6 +1,6 @@
 import { NativeSelect, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Field } from '../api/page-types.ts'
 import classes from './filter-bar.module.css'
 import { choicesOf } from './forms/field-values.ts'
@@ -26,7 +26,7 @@ interface FilterProps {
 }
 
 function Filter({ filter, value, onChange }: FilterProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { title, schema, labels, options } = filter
   if (options !== undefined) {
     return (

@@ -1,5 +1,5 @@
 import { useMemo } from 'react'
-import { styleNonce, useSpeech } from '../../app/app.tsx'
+import { styleNonce, useLanguage } from '../../app/app.tsx'
 import { framedHtml } from './framed-html.ts'
 import classes from './html-frame.module.css'
 
@@ -10,7 +10,7 @@ interface HtmlFrameProps {
 
 /** Shows a document of another author in a frame without scripts and without active links. */
 export default function HtmlFrame({ html, title }: HtmlFrameProps) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const framed = useMemo(() => framedHtml(html, styleNonce(), language), [html, language])
   return (
     <>

@@ -1,7 +1,7 @@
 import { Button, Menu, NativeSelect, TextInput } from '@mantine/core'
 import { IconColumns, IconSearch } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Column, Rows } from '../api/page-types.ts'
 import { type PageSize, pageSizes } from '../shell/kept.ts'
 import type { ListState } from './list-state.ts'
@@ -47,7 +47,7 @@ interface ColumnMenuProps {
 }
 
 export function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Menu closeOnItemClick={false} position="bottom-end" withinPortal={false}>
       <Menu.Target>
@@ -79,7 +79,7 @@ interface PagerProps {
 }
 
 export function Pager({ data, state, children }: PagerProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { total, counted, next } = data
   const text =
     total === null ? '' : translate(counted === 'capped' ? 'admin.total-at-least' : 'admin.total', { count: total })
@@ -103,7 +103,7 @@ export function Pager({ data, state, children }: PagerProps) {
 }
 
 export function SizeChoice({ size, onChange }: { readonly size: PageSize; onChange(size: PageSize): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <NativeSelect
       size="xs"

@@ -3,7 +3,7 @@ import { IconArrowDown, IconArrowUp, IconDownload, IconPlus, IconRefresh } from 
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { siteName, useSpeech } from '../../app/app.tsx'
+import { siteName, useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
@@ -20,7 +20,7 @@ import {
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { pageSizes } from '../shell/kept.ts'
-import { useKept } from '../shell/kept-context.ts'
+import { useUserPreferences } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
 import { useZone } from '../shell/zone.ts'
 import { Cell, isNumeric } from './cell.tsx'
@@ -41,7 +41,7 @@ const liveMs = 10_000
 
 /** Shows a list with its search, filters, order, columns and actions. */
 export function ListView({ page }: { readonly page: ListPage }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const state = useListState(page)
   const [form, setForm] = useState<Form>()
   useEffect(() => {
@@ -96,9 +96,9 @@ interface RowsetProps {
 
 /** Shows the rows of a list with all controls except the heading. */
 export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
-  const { kept, lists } = useKept()
+  const { kept, lists } = useUserPreferences()
   const zone = useZone().name
   const choice = lists[page.id] ?? {}
   const shown = new Set(state.columns ?? chosenColumns(page, choice))
@@ -296,7 +296,7 @@ interface RowLineProps {
 }
 
 function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose }: RowLineProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [, go] = useLocation()
   const key = keyOf(row, page)
   const href = page.detail === undefined ? undefined : `/${page.detail}/${encodeURIComponent(key)}`
@@ -367,7 +367,7 @@ interface PickAllProps {
 }
 
 function PickAll({ rows, page, picked, onChange }: PickAllProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const keys = rows.map((row) => keyOf(row, page))
   const count = keys.filter((key) => picked.has(key)).length
   return (

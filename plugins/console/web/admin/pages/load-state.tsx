@@ -1,7 +1,7 @@
 import { Button, Skeleton } from '@mantine/core'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
-import { siteName, useSpeech } from '../../app/app.tsx'
+import { siteName, useLanguage } from '../../app/app.tsx'
 import { FailureNotice, Notice } from '../../app/notice.tsx'
 import { CallFailure } from '../api/call.ts'
 import list from './list-view.module.css'
@@ -32,7 +32,7 @@ interface LoadFailureProps {
 
 /** Shows the reason why data could not be loaded. */
 export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (!(error instanceof CallFailure)) throw error
   const { kind, message, traceId } = error
   if (kind !== 'forbidden' && kind !== 'missing') return <FailureNotice {...{ message, traceId, onRetry }} />
@@ -47,7 +47,7 @@ export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps
 
 /** Shows that the page does not exist, or that this user may not see it. */
 function NoPage({ title, message }: { readonly title: string; readonly message: string }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   useEffect(() => {
     document.title = `${title} · ${siteName}`
   }, [title])

@@ -1,6 +1,6 @@
 import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Column } from '../api/page-types.ts'
 import classes from './cell.module.css'
 import { Copied } from './copied.tsx'
@@ -22,7 +22,7 @@ export function PlainCell(props: PlainCellProps) {
 }
 
 function Line({ text, column, href, elsewhere, isWide }: PlainCellProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const className = `${column.mono ? classes.mono : ''} ${isWide ? classes.whole : classes.line}`
   if (column.link && href !== undefined) {
     return (

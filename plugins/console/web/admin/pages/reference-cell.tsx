@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
-import { nameOf } from '../api/labels.ts'
+import { readLabelName } from '../api/labels.ts'
 import type { Column } from '../api/page-types.ts'
 import classes from './cell.module.css'
 
@@ -11,11 +11,11 @@ export const shownChips = 4
 /** Shows an object by its name, with a link to its page. */
 export function Reference({ id, of }: { readonly id: string; readonly of: Column['of'] }) {
   const api = useApi()
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const kind = of?.labels ?? ''
   const named = useQuery({
     queryKey: ['labels', kind, id, language],
-    queryFn: () => nameOf(api, kind, id, language),
+    queryFn: () => readLabelName(api, kind, id, language),
     enabled: kind !== '',
     staleTime: 5 * 60_000,
     retry: false,
@@ -55,7 +55,7 @@ export function References({
   readonly of: Column['of']
   readonly isWide: boolean
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const shown = isWide ? ids : ids.slice(0, shownChips)
   if (ids.length === 0) return <span className={classes.none}>–</span>
   return (

@@ -1,12 +1,12 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import { type Action, type Row, takenFrom, valueAt } from '../api/page-types.ts'
+import { type Action, type Row, valueAt, valuesFromRow } from '../api/page-types.ts'
 
 /** True if the state of the row allows the action. */
-export const fits = ({ when = {} }: Action, row: Row): boolean =>
+export const isActionAvailable = ({ when = {} }: Action, row: Row): boolean =>
   Object.entries(when).every(([name, values]) => values.includes(valueAt(row, name) as string))
 
 /** True if the action downloads a file. */
@@ -14,7 +14,7 @@ export const isFile = ({ method }: Action): boolean => method === 'GET'
 
 /** Returns the download address of a row. */
 export const fileOf = (api: Api, action: Action, row: Row): string =>
-  api.addressOf(action, { params: takenFrom(action.params, row), query: takenFrom(action.query, row) })
+  api.addressOf(action, { params: valuesFromRow(action.params, row), query: valuesFromRow(action.query, row) })
 
 interface RowActionsProps {
   readonly actions: readonly Action[]
@@ -24,9 +24,9 @@ interface RowActionsProps {
 
 /** Menu of the actions on a row. For an action that the user may not call, the menu shows the reason. */
 export function RowActions({ actions, row, onChoose }: RowActionsProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
-  const possible = actions.filter((action) => fits(action, row))
+  const possible = actions.filter((action) => isActionAvailable(action, row))
   if (possible.length === 0) return null
   return (
     <Menu position="bottom-end">

@@ -2,18 +2,18 @@ import { Button, Menu, Modal, TextInput } from '@mantine/core'
 import { IconBookmark } from '@tabler/icons-react'
 import { type FormEvent, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { ListPage } from '../api/page-types.ts'
 import { maxViewNameLength, maxViews } from '../shell/kept.ts'
-import { useKept } from '../shell/kept-context.ts'
+import { useUserPreferences } from '../shell/kept-context.ts'
 import dialog from './forms/dialog.module.css'
 import { addressOfView, searchOfView } from './list-state.ts'
 
 /** Saves filters, order and columns of a list under a name. The list and the palette show the saved views. */
 export function SavedViews({ page }: { readonly page: ListPage }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [params] = useSearchParams()
-  const { kept, views } = useKept()
+  const { kept, views } = useUserPreferences()
   const [isNaming, setNaming] = useState(false)
   const search = searchOfView(params)
   const own = views.filter((view) => view.page === page.id)
@@ -76,7 +76,7 @@ interface NameDialogProps {
 }
 
 function NameDialog({ names, onSave, onClose }: NameDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [typed, setTyped] = useState('')
   const [isRejected, setRejected] = useState(false)
   const name = typed.trim()

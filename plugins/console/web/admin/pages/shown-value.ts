@@ -1,4 +1,4 @@
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { type AmountUnit, type Column, type Row, valueAt } from '../api/page-types.ts'
 import { useZone } from '../shell/zone.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
@@ -79,7 +79,7 @@ function formatsOf(language: string, timeZone: string): Formats {
 
 /** @param zone time zone; default: the zone in which the user sees times */
 export function useFormats(zone?: string): Formats {
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const { name } = useZone()
   return formatsOf(language, zone ?? name)
 }

@@ -1,4 +1,4 @@
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import classes from './cell.module.css'
 import { Copied } from './copied.tsx'
 import { isStructure, plainText, spoken, useFormats } from './shown-value.ts'
@@ -11,7 +11,7 @@ const isTime = (value: unknown): value is string =>
 
 /** Returns a function that shows one value in words. */
 function useWords(titles: Titles): (value: unknown) => string {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   return (value) => {
     if (typeof value === 'boolean') return translate(value ? 'admin.yes' : 'admin.no')

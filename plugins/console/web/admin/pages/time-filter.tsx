@@ -1,7 +1,7 @@
 import { Button, Popover, TextInput } from '@mantine/core'
 import { IconClock } from '@tabler/icons-react'
 import { type FormEvent, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useZone } from '../shell/zone.ts'
 import { useFormats } from './shown-value.ts'
 import classes from './time-filter.module.css'
@@ -23,7 +23,7 @@ interface TimeFilterProps {
 
 /** Lets the user choose the time range of a list: a preset, or two exact times in the displayed time zone. */
 export function TimeFilter({ title, range, presets = allPresets, maxDays, onChange }: TimeFilterProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const [isOpen, setOpen] = useState(false)
   const choose = (next: TimeRange) => {
@@ -90,7 +90,7 @@ interface ExactTimeProps {
 
 /** Two fields for exact times in the displayed time zone. An empty field means no limit. */
 function ExactTime({ range, maxDays, onChoose }: ExactTimeProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { name: zone } = useZone()
   const typedOf = (text: string) => (text === '' || isPreset(text) ? '' : wallClock(Date.parse(text), zone))
   const [typed, setTyped] = useState({ from: typedOf(range.from), to: typedOf(range.to) })

@@ -10,7 +10,7 @@ interface Asker {
 }
 
 /** A parameter of a list that accepts typed text. */
-export interface Way {
+export interface LookupParameter {
   readonly parameter: string
   /** True if the parameter searches for a part of a text. Otherwise the whole value must be typed. */
   readonly isSearch: boolean
@@ -34,7 +34,7 @@ export interface Lookup extends Operation {
   readonly isPaged: boolean
   /** True if the list accepts the parameter `count`. */
   readonly canCount: boolean
-  readonly ways: readonly Way[]
+  readonly ways: readonly LookupParameter[]
 }
 
 /** Rows that were found through one parameter. */
@@ -55,7 +55,7 @@ const maxNameLength = 100
 const minWholeLength = 3
 
 /** True if the parameter accepts the text. If not, the list is not called. */
-export function takes({ schema, labels, isSearch }: Omit<Way, 'parameter'>, text: string): boolean {
+export function acceptsText({ schema, labels, isSearch }: Omit<LookupParameter, 'parameter'>, text: string): boolean {
   if (labels !== undefined) return text.length <= maxNameLength
   const { type, minimum, maximum, minLength, maxLength, pattern } = schema as {
     readonly [name in 'type' | 'pattern']?: string
@@ -82,7 +82,7 @@ const isWithin = (number: number, least = 0, most = Number.MAX_SAFE_INTEGER) => 
 export async function find(
   api: Asker,
   lookup: Lookup,
-  way: Way,
+  way: LookupParameter,
   text: string,
   signal: AbortSignal,
 ): Promise<FoundRows> {
@@ -103,7 +103,7 @@ const firstOf = ({ items, next }: Rows): FoundRows => ({
 })
 
 /** Limits the number of concurrent calls. Further calls wait for a slot, or until they are aborted. */
-export class Turns {
+export class ConcurrencyLimit {
   #free: number
   readonly #waiting: (() => void)[] = []
 

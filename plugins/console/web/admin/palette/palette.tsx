@@ -3,13 +3,13 @@ import { IconSearch } from '@tabler/icons-react'
 import { useQueries, useQueryClient } from '@tanstack/react-query'
 import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import type { Navigation } from '../api/page-types.ts'
 import { ownPageQuery, ownPages, type PaletteEntry } from '../own/own-pages.tsx'
 import { addressOfView, searchName } from '../pages/list-state.ts'
 import type { SavedView } from '../shell/kept.ts'
-import { useKept } from '../shell/kept-context.ts'
+import { useUserPreferences } from '../shell/kept-context.ts'
 import classes from './palette.module.css'
 import { type PaletteGroup, useRecords } from './use-records.ts'
 
@@ -27,7 +27,7 @@ interface PaletteProps {
 
 /** Command palette. It finds saved views, pages by name, entries of custom pages, and rows of searchable lists. */
 export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Modal.Root
       opened={isOpen}
@@ -46,7 +46,7 @@ export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
 }
 
 function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen'>) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const [typed, setTyped] = useState('')
   const [chosen, setChosen] = useState<string>()
   const list = useRef<HTMLDivElement>(null)
@@ -55,7 +55,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const isLong = text.length >= minCharacters
   const pageEntries = useEntriesOfPages(navigation, isLong ? text : '')
   const records = useRecords(isLong ? text : '')
-  const kept = useKept()
+  const kept = useUserPreferences()
   const views = viewsThatFit(navigation, kept.views, text, translate('admin.views.title'))
   const recent = text === '' ? recentPages(navigation, kept.recent, translate('admin.recent')) : []
   const help =
@@ -260,7 +260,7 @@ function Marked({ text, part }: { readonly text: string; readonly part: string }
 function useEntriesOfPages(navigation: Navigation, text: string) {
   const api = useApi()
   const client = useQueryClient()
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const isWanted = text !== ''
   const pages = navigation.groups
     .flatMap(({ pages }) => pages)

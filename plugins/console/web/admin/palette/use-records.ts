@@ -1,13 +1,13 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { lookups } from '../api/operations.ts'
 import { type Row, valueAt } from '../api/page-types.ts'
 import type { PaletteEntry } from '../own/own-pages.tsx'
 import { searchName } from '../pages/list-state.ts'
 import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
-import { type FoundRows, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
+import { acceptsText, ConcurrencyLimit, type FoundRows, find, type Lookup, type LookupParameter } from './lookups.ts'
 
 /** A group of entries from one page or one list. */
 export interface PaletteGroup {
@@ -21,7 +21,7 @@ export interface PaletteGroup {
 /** Delay between typing and the search. */
 const typingMs = 250
 /** Maximum number of concurrent list calls. */
-const turns = new Turns(4)
+const turns = new ConcurrencyLimit(4)
 
 interface Records {
   readonly groups: readonly PaletteGroup[]
@@ -37,7 +37,7 @@ interface Records {
 /** Returns the rows of visible lists that match a text. With an empty text, nothing is searched. */
 export function useRecords(text: string): Records {
   const api = useApi()
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const formats = useFormats()
   const [settled] = useDebouncedValue(text, typingMs)
   const isWanted = text !== ''
@@ -50,7 +50,7 @@ export function useRecords(text: string): Records {
   const requested =
     isWanted && settled === text
       ? (lists.data?.items ?? []).flatMap((lookup) =>
-          lookup.ways.filter((way) => takes(way, text)).map((way) => ({ lookup, way })),
+          lookup.ways.filter((way) => acceptsText(way, text)).map((way) => ({ lookup, way })),
         )
       : []
   const responses = useQueries({
@@ -85,7 +85,13 @@ export function useRecords(text: string): Records {
   }
 }
 
-function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: FoundRows, formats: Formats): PaletteGroup {
+function groupOf(
+  lookup: Lookup,
+  way: LookupParameter,
+  text: string,
+  { rows, hasMore }: FoundRows,
+  formats: Formats,
+): PaletteGroup {
   const { id, title } = lookup
   return {
     id: `${id} ${way.parameter}`,
@@ -100,15 +106,16 @@ function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: Foun
 }
 
 /** Returns the address of the list, with the typed text as its search or filter. */
-const listed = ({ id }: Lookup, { isSearch, parameter }: Way, value: string) =>
+const listed = ({ id }: Lookup, { isSearch, parameter }: LookupParameter, value: string) =>
   `/${id}?${new URLSearchParams({ [isSearch ? searchName : parameter]: value })}`
 
-const keyOf = (row: Row, { key }: Lookup, way: Way) => String(way.labels === undefined ? valueAt(row, key) : row['id'])
+const keyOf = (row: Row, { key }: Lookup, way: LookupParameter) =>
+  String(way.labels === undefined ? valueAt(row, key) : row['id'])
 
 /**
  * Returns a palette entry with the name of the row, further members, and the address of its detail page or of the list.
  */
-function entryOf(row: Row, lookup: Lookup, way: Way, text: string, formats: Formats) {
+function entryOf(row: Row, lookup: Lookup, way: LookupParameter, text: string, formats: Formats) {
   const key = keyOf(row, lookup, way)
   if (way.labels !== undefined)
     return { label: plainText(row['name']), description: '', href: listed(lookup, way, key) }

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { IconArrowRight, IconCircleCheck } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import { attention } from '../api/operations.ts'
@@ -46,7 +46,7 @@ export function useAttention(place: NonNullable<Attention['place']>) {
  * Shows the conditions that need an operator, the most severe first, with links to the pages where they can be fixed.
  */
 export function AttentionList() {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const { declared, items, answers, counted } = useAttention('overview')
   if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Connection } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { ownAccount } from '../api/operations.ts'
@@ -14,7 +14,7 @@ const tryMs = 5_000
  * again.
  */
 export function ConnectionLine({ connection }: { readonly connection: Connection }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const lostAt = useSyncExternalStore(connection.subscribe, connection.lostAt)

@@ -2,13 +2,13 @@ import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
-import { siteName, useSpeech } from '../../app/app.tsx'
+import { siteName, useLanguage } from '../../app/app.tsx'
 import type { Account } from '../api/operations.ts'
 import type { Navigation } from '../api/page-types.ts'
 import { OverviewFigures } from '../overview/overview.tsx'
 import { AttentionList } from './attention.tsx'
 import classes from './home.module.css'
-import { useKept } from './kept-context.ts'
+import { useUserPreferences } from './kept-context.ts'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { useSite } from './site-context.ts'
@@ -20,7 +20,7 @@ interface HomeProps {
 
 /** The first page: what needs attention, the state of the product, and the pages that the user works with. */
 export function Home({ account, session }: HomeProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { siteTitle, groups } = useSite()
   useEffect(() => {
     document.title = siteName
@@ -48,7 +48,7 @@ function NothingGranted({
   readonly session: SessionState
   readonly groups: Navigation['groups']
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const client = useQueryClient()
   return (
     <>
@@ -65,8 +65,8 @@ function NothingGranted({
 
 /** Favourite and recent pages of this user. */
 function ChosenPages({ groups }: Pick<Navigation, 'groups'>) {
-  const { translate } = useSpeech()
-  const { favourites, recent } = useKept()
+  const { translate } = useLanguage()
+  const { favourites, recent } = useUserPreferences()
   const known = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.id, page])))
   const pagesOf = (ids: readonly string[]) => ids.flatMap((id) => known.get(id) ?? [])
   const lists = [

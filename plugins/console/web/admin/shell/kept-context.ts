@@ -1,13 +1,13 @@
 import { localStorageColorSchemeManager } from '@mantine/core'
 import { createContext, useContext, useEffect, useMemo, useSyncExternalStore } from 'react'
 import { LanguageChoice } from '../../text/language.ts'
-import { Kept } from './kept.ts'
+import { UserPreferences } from './kept.ts'
 
-export const KeptContext = createContext<Kept | undefined>(undefined)
+export const UserPreferencesContext = createContext<UserPreferences | undefined>(undefined)
 
 /** Returns the stored choices of this user in this browser. */
-export function useKept() {
-  const kept = useContext(KeptContext)
+export function useUserPreferences() {
+  const kept = useContext(UserPreferencesContext)
   if (kept === undefined) throw new Error('useKept needs a KeptContext around it')
   return { kept, ...useSyncExternalStore(kept.subscribe, kept.current) }
 }
@@ -16,9 +16,12 @@ export function useKept() {
  * Returns the stored choices of one user. The key contains the path of the product, because two products may share an
  * origin.
  */
-export function useKeptOf(userId: number | undefined, base: string): Kept {
+export function usePreferencesOfUser(userId: number | undefined, base: string): UserPreferences {
   const key = `plinth.kept ${base} ${userId ?? ''}`
-  const kept = useMemo(() => new Kept(userId === undefined ? undefined : browserStorage(), key), [userId, key])
+  const kept = useMemo(
+    () => new UserPreferences(userId === undefined ? undefined : browserStorage(), key),
+    [userId, key],
+  )
   useEffect(() => {
     const onStorage = (event: StorageEvent) => {
       if (event.key === key) kept.reread()
@@ -39,7 +42,7 @@ export function browserStorage(): Storage | undefined {
 }
 
 /** Returns the language that any user has chosen in this browser, or otherwise the language of the browser. */
-export function keptLanguages(base: string): LanguageChoice {
+export function createStoredLanguageChoice(base: string): LanguageChoice {
   const [storage, key] = [browserStorage(), `plinth.language ${base}`]
   const chosen = storage?.getItem(key) ?? undefined
   const languages = new LanguageChoice([...(chosen === undefined ? [] : [chosen]), ...navigator.languages])
@@ -54,4 +57,5 @@ export function keptLanguages(base: string): LanguageChoice {
 }
 
 /** Stores the colour scheme: light, dark, or the scheme of the system. */
-export const keptColours = (base: string) => localStorageColorSchemeManager({ key: `plinth.colours ${base}` })
+export const createStoredColourScheme = (base: string) =>
+  localStorageColorSchemeManager({ key: `plinth.colours ${base}` })

@@ -53,7 +53,7 @@ const nothing: Choices = { views: [], favourites: [], recent: [], lists: {}, zon
  * Choices of one user in one browser. They are not sent to the server. All stored data is validated when it is read.
  * Without a storage, the choices are lost when the page is closed.
  */
-export class Kept {
+export class UserPreferences {
   #storage: Storage | undefined
   readonly #key: string
   readonly #listeners = new Set<() => void>()

@@ -2,10 +2,10 @@ import { ActionIcon, Button } from '@mantine/core'
 import { IconHome, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
 import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Brand, Switches } from '../../app/frame.tsx'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
-import { useKept } from './kept-context.ts'
+import { useUserPreferences } from './kept-context.ts'
 import classes from './navigation.module.css'
 import { Marks, type PlacePage, placeIcons, placeOf, usePageMarks } from './places.tsx'
 import type { SessionState } from './session/session-state.ts'
@@ -25,7 +25,7 @@ interface NavigationProps {
  * it.
  */
 export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [isOpen, setOpen] = useState(false)
   const menuId = useId()
   const button = useRef<HTMLButtonElement>(null)
@@ -89,8 +89,8 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
  * page.
  */
 function Places({ places, onChosen }: { readonly places: NavigationView['groups']; onChosen(): void }) {
-  const { translate } = useSpeech()
-  const { favourites } = useKept()
+  const { translate } = useLanguage()
+  const { favourites } = useUserPreferences()
   const scope = useId()
   const [location] = useLocation()
   const marks = usePageMarks()
@@ -161,7 +161,7 @@ function Account({
   onShortcuts,
   onChosen,
 }: Omit<NavigationProps, 'onSearch'> & { onChosen(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const page = navigation.groups.flatMap(({ pages }) => pages).find(({ id }) => id === ownAccount)
   return (
     <div className={classes.account}>

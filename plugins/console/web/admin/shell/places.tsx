@@ -16,12 +16,12 @@ import {
 } from '@tabler/icons-react'
 import type { ComponentType } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import type { Attention, Navigation } from '../api/page-types.ts'
 import { useFormats } from '../pages/shown-value.ts'
 import { useAttention } from './attention.tsx'
 import { useUnsaved } from './drafts.ts'
-import { useKept } from './kept-context.ts'
+import { useUserPreferences } from './kept-context.ts'
 import classes from './places.module.css'
 
 export type Place = Navigation['groups'][number]
@@ -87,7 +87,7 @@ function Waiting({ of }: { readonly of: { readonly item: Attention; readonly cou
 }
 
 function Unsaved({ count }: { readonly count: number }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const text = translate('admin.unsaved', { count })
   return (
     <span className={classes.unsaved} title={text}>
@@ -102,8 +102,8 @@ const showTab = (link: HTMLAnchorElement | null) => {
 
 /** The pages of the current place as tabs, and the button that makes the page a favourite. */
 export function PlaceTabs({ places, pageId }: { readonly places: readonly Place[]; readonly pageId: string }) {
-  const { translate } = useSpeech()
-  const { kept, favourites } = useKept()
+  const { translate } = useLanguage()
+  const { kept, favourites } = useUserPreferences()
   const marks = usePageMarks()
   const current = placeOf(places, pageId)
   if (current === undefined) return null

@@ -2,7 +2,7 @@ import { Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Route, Router, Switch, useLocation } from 'wouter'
-import { siteName, useSpeech } from '../../app/app.tsx'
+import { siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { FailureNotice } from '../../app/notice.tsx'
 import { CallFailure } from '../api/call.ts'
@@ -14,7 +14,7 @@ import { OwnPage, ownPages } from '../own/own-pages.tsx'
 import { setDraftOwner } from './drafts.ts'
 import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
-import { KeptContext, useKept, useKeptOf } from './kept-context.ts'
+import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
 import { PlaceTabs, placeOf } from './places.tsx'
 import type { SessionState } from './session/session-state.ts'
@@ -31,7 +31,7 @@ const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 /** Shows the sign-in page, or for a signed-in user the frame with the page at the current address. */
 export function Shell({ session }: { readonly session: SessionState }) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const account = useQuery({
@@ -65,7 +65,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
   }, [phase])
   const known = account.data
   const username = known?.username ?? ''
-  const kept = useKeptOf(known?.id, base)
+  const kept = usePreferencesOfUser(known?.id, base)
   // The owner is set during rendering, so that a form below finds the drafts of this user when it opens.
   if (known !== undefined) setDraftOwner(known.id)
   const first = useRef(known?.id)
@@ -94,7 +94,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
   if (navigation.data === undefined) return <div className={classes.blank} aria-busy="true" />
   return (
     <SiteContext value={navigation.data}>
-      <KeptContext value={kept}>
+      <UserPreferencesContext value={kept}>
         <Live isOn={phase === 'in' && navigation.data.groups.length > 0}>
           <Router base={base}>
             <div className={classes.shell}>
@@ -135,7 +135,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
             </Modal.Root>
           </Router>
         </Live>
-      </KeptContext>
+      </UserPreferencesContext>
     </SiteContext>
   )
 }
@@ -151,7 +151,7 @@ function PageOfAddress({
   readonly places: NavigationView['groups']
 }) {
   const [address] = useLocation()
-  const kept = useKept().kept
+  const kept = useUserPreferences().kept
   const pageId = decodeURIComponent(address.split('/')[1] ?? '')
   const visited = placeOf(places, pageId)?.page.id
   useEffect(() => {

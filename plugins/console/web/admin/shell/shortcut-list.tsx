@@ -1,5 +1,5 @@
 import { Modal } from '@mantine/core'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import classes from './shortcut-list.module.css'
 import { type Shortcut, shortcuts } from './shortcuts.ts'
 
@@ -17,7 +17,7 @@ const keyName = (key: string) => signs[key] ?? (key.length === 1 ? key.toUpperCa
 
 /** Dialog with all shortcuts, grouped by the place where they work. */
 export default function ShortcutList({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Modal
       opened={isOpen}

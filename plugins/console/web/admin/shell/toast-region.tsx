@@ -1,7 +1,7 @@
 import { CloseButton } from '@mantine/core'
 import { IconCircleCheck } from '@tabler/icons-react'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import classes from './toast-region.module.css'
 import { type Toast, toasts } from './toasts.ts'
 
@@ -24,7 +24,7 @@ export function ToastRegion() {
 
 /** Shows one message. It disappears after some seconds, unless the pointer is above it or it has the focus. */
 function OneToast({ toast }: { readonly toast: Toast }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const line = useRef<HTMLDivElement>(null)
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>

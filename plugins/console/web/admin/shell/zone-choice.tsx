@@ -1,13 +1,13 @@
 import { SegmentedControl } from '@mantine/core'
-import { useSpeech } from '../../app/app.tsx'
-import { useKept } from './kept-context.ts'
+import { useLanguage } from '../../app/app.tsx'
+import { useUserPreferences } from './kept-context.ts'
 import classes from './navigation.module.css'
 import { offsetText, useZone } from './zone.ts'
 
 /** Shows the time zone of all displayed times. If site and browser have different zones, the user can choose one. */
 export function ZoneChoice() {
-  const { translate } = useSpeech()
-  const { kept, zone: chosen } = useKept()
+  const { translate } = useLanguage()
+  const { kept, zone: chosen } = useUserPreferences()
   const { name, site, own } = useZone()
   const shown = `${name} (${offsetText(name, new Date())})`
   return (

@@ -1,4 +1,4 @@
-import { useKept } from './kept-context.ts'
+import { useUserPreferences } from './kept-context.ts'
 import { useSite } from './site-context.ts'
 
 /** Time zone in which times are shown and typed. */
@@ -13,7 +13,7 @@ export interface Zone {
 /** Returns the time zone of the site, or that of the browser if the user has chosen it. */
 export function useZone(): Zone {
   const { timeZone: site } = useSite()
-  const { zone } = useKept()
+  const { zone } = useUserPreferences()
   const own = ownZone()
   return { name: zone === 'own' ? own : site, site, own }
 }

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { addTexts, type Translate } from '../../text/texts.ts'
 import { CallFailure } from '../api/call.ts'
@@ -38,7 +38,7 @@ interface WalletSignInProps {
 
 /** Finds the wallets of this browser, lets the user choose one, and requests the signature of the server's message. */
 export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { wallets, stage, look, begin, cancel } = useWalletStages(way, onSignedIn)
   const section = useFocus(stage.is)
   const failure = stage.is === 'idle' ? stage.failure : undefined

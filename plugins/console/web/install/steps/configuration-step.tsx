@@ -1,7 +1,7 @@
 import { Button, Loader } from '@mantine/core'
 import { IconArrowLeft, IconArrowRight } from '@tabler/icons-react'
 import { type FormEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
@@ -10,7 +10,6 @@ import { ApiFailureNotice } from '../api-failure-notice.tsx'
 import type { BrokenRule } from '../field-rules.ts'
 import type { InstallApi } from '../install-api.ts'
 import {
-  changed,
   type Field,
   formOf,
   groupsOf,
@@ -18,6 +17,7 @@ import {
   initialValues,
   isVisible,
   type Values,
+  withChangedValue,
 } from '../install-form.ts'
 import { StepNavigation } from '../step-navigation.tsx'
 import type { FormDefaults, InstallForm, PlanResult } from '../wire.ts'
@@ -52,7 +52,7 @@ type Errors = Readonly<Record<string, BrokenRule | string>>
 /** Step 2 of the installer: shows the form that the server describes, then a preview of the changes. */
 export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
   const { onValues, onBack, onInstall, onRejected } = on
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
   const load = useCallback(() => Promise.all([api.schema(), api.defaults()]), [api, language])
   const { data, error, isLoading, reload } = useLoaded(load)
@@ -98,7 +98,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
   const visible = fields.filter((field) => isVisible(field, current))
 
   const onChange = (field: Field, value: string | boolean) => {
-    onValues(changed(groups, current, field.path, value))
+    onValues(withChangedValue(groups, current, field.path, value))
     // After a correction, the field shows no error until the next check.
     setErrors(({ [field.path]: _, ...others }) => others)
   }

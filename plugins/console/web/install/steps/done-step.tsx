@@ -8,7 +8,7 @@ import {
   IconMessages,
 } from '@tabler/icons-react'
 import { useCallback, useSyncExternalStore } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
@@ -39,7 +39,7 @@ interface DoneStepProps {
 
 /** Step 4 of the installer: reports that the product is installed, and links to its pages. */
 export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
   const { data: names } = useLoaded(useCallback(() => api.entries(), [api]))

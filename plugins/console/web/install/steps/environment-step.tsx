@@ -1,7 +1,7 @@
 import { Button, Loader } from '@mantine/core'
 import { IconAlertTriangle, IconArrowRight, IconCircleCheck, IconCircleX, IconRefresh } from '@tabler/icons-react'
 import { useCallback } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
@@ -23,7 +23,7 @@ interface EnvironmentStepProps {
 
 /** Step 1 of the installer: shows the checks of the host. */
 export function EnvironmentStep({ api, isWaiting, onNext, onRejected }: EnvironmentStepProps) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
   const load = useCallback(() => api.preflight(), [api, language])
   const { data, error, isLoading, reload } = useLoaded(load)
@@ -72,7 +72,7 @@ export function EnvironmentStep({ api, isWaiting, onNext, onRejected }: Environm
 
 /** Shows the checks with problems, the most severe first, and the number of the other checks. */
 function Summary({ checks }: { readonly checks: readonly Check[] }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length
   const [failed, warnings] = [count('failed'), count('warning')]
   const tone = failed > 0 ? 'bad' : warnings > 0 ? 'warn' : 'good'
@@ -94,7 +94,7 @@ function Summary({ checks }: { readonly checks: readonly Check[] }) {
 
 /** Shows the checks by group, in the order of the server. */
 function Checks({ checks }: { readonly checks: readonly Check[] }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const groups = Map.groupBy(checks, ({ group }) => group)
   return [...groups].map(([group, members]) => (
     <section key={group} className={classes.group} aria-labelledby={`group-${group}`}>
@@ -111,7 +111,7 @@ function Checks({ checks }: { readonly checks: readonly Check[] }) {
 }
 
 function CheckItem({ status: reported, message, fix }: Check) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const status = outcomeOf(reported)
   const Icon = icons[status]
   return (

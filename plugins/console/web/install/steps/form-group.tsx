@@ -1,5 +1,5 @@
 import { IconDatabase, IconFolder, IconServerBolt, IconUserShield, IconWorld } from '@tabler/icons-react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { SchemaField } from '../../field/schema-field.tsx'
 import { type Field, type Group, isVisible, type Values } from '../install-form.ts'
 import classes from './form-group.module.css'
@@ -30,7 +30,7 @@ interface FormGroupProps {
 
 /** Shows a group of fields as a card. */
 export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onChange, onLeave }: FormGroupProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const Icon = icons[group.code] ?? IconWorld
   const headingId = `heading-${group.code}`
   return (

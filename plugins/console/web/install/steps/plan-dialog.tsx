@@ -1,7 +1,7 @@
 import { ActionIcon, Button } from '@mantine/core'
 import { IconPlayerPlay, IconX } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Notice } from '../../app/notice.tsx'
 import type { TextKey } from '../../text/texts.ts'
 import type { Group } from '../install-form.ts'
@@ -17,7 +17,7 @@ interface PlanDialogProps {
 
 /** Preview of the changes that an installation will write. It is a native dialog, so the browser handles the focus. */
 export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const dialog = useRef<HTMLDialogElement>(null)
   const [isStarted, setStarted] = useState(false)
   useEffect(() => {
@@ -104,7 +104,7 @@ const targetTexts: Readonly<Record<string, TextKey>> = {
 }
 
 function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly groups: readonly Group[] }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { propertyKey, environmentKey, maskedValue, target, note } = entry
   const label = labelOf(groups, propertyKey)
   const targetText = targetTexts[target]

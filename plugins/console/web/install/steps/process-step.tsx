@@ -8,7 +8,7 @@ import {
   IconRefresh,
 } from '@tabler/icons-react'
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react'
-import { useSpeech } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
@@ -46,7 +46,7 @@ interface ProcessStepProps {
 
 /** Step 3 of the installer: shows the progress of the installation, also across a restart of the product. */
 export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { phase, records } = state
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
@@ -104,7 +104,7 @@ type Shown = 'running' | 'restarting' | 'overdue' | 'failed'
 const titleOf = (phase: InstallationState['phase']): Shown =>
   phase === 'restarting' || phase === 'overdue' || phase === 'failed' ? phase : 'running'
 
-type Translate = ReturnType<typeof useSpeech>['translate']
+type Translate = ReturnType<typeof useLanguage>['translate']
 
 /** Returns the text that screen readers announce after each change. */
 function announcement({ phase }: InstallationState, steps: readonly StepProgress[], translate: Translate): string {
@@ -117,7 +117,7 @@ function announcement({ phase }: InstallationState, steps: readonly StepProgress
 }
 
 function Explanation({ state, steps }: { readonly state: InstallationState; readonly steps: readonly StepProgress[] }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (state.phase === 'restarting') {
     return (
       <Notice tone="info" title={translate('process.restarting.notice')}>
@@ -157,7 +157,7 @@ function Explanation({ state, steps }: { readonly state: InstallationState; read
 const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: IconCircleX, waiting: IconCircle } as const
 
 function StepRow({ name, description, state, messages, durationMs }: StepProgress) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const Icon = state === 'running' ? undefined : icons[state]
   return (
     <li className={classes.step} data-state={state}>
@@ -190,7 +190,7 @@ type ActionsProps = Pick<ProcessStepProps, 'onBack' | 'onRetry' | 'onWait'> & {
 }
 
 function Actions({ phase, onBack, onRetry, onWait }: ActionsProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const isStuck = phase === 'failed' || phase === 'overdue'
   if (!isStuck) {
     return (

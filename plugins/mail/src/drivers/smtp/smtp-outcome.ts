@@ -2,7 +2,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { encodeAddressForServer } from '../../address.ts'
 import type { MailDelivery } from '../../contract.ts'
 import { PoolExhausted } from './smtp-pool.ts'
-import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
+import { type SmtpError, SmtpFailure, toSmtpError } from './smtp-session.ts'
 
 type Mask = (text: string) => string
 
@@ -30,7 +30,7 @@ export function deliveriesOf(
 }
 
 export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
-  const { cause, begun } = error instanceof SmtpFailure ? error : { cause: errorOf(error), begun: false }
+  const { cause, begun } = error instanceof SmtpFailure ? error : { cause: toSmtpError(error), begun: false }
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
     return deliveriesOf(to, { rejected: to.map(encodeAddressForServer), rejectedErrors: cause.rejectedErrors }, mask)
   }

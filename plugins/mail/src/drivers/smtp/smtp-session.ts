@@ -52,7 +52,7 @@ function tlsOf({ host, port, security, username }: SmtpSettings): { secure: bool
 
 export type SmtpError = Error & Partial<SMTPConnection.SMTPError>
 
-export const errorOf = (error: unknown): SmtpError => (error instanceof Error ? error : new Error(String(error)))
+export const toSmtpError = (error: unknown): SmtpError => (error instanceof Error ? error : new Error(String(error)))
 
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
@@ -137,7 +137,7 @@ export class SmtpSession {
       this.#sent += 1
       return info
     } catch (error) {
-      throw new SmtpFailure(errorOf(error), begun)
+      throw new SmtpFailure(toSmtpError(error), begun)
     }
   }
 

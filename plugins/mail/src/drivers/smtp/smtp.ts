@@ -16,7 +16,7 @@ interface SmtpDriver extends MailDriver {
 }
 
 /** Driver that sends mails to an SMTP server (RFC 5321). */
-export function smtp({ settings, mask }: SmtpOptions): SmtpDriver {
+export function createSmtpDriver({ settings, mask }: SmtpOptions): SmtpDriver {
   let pool: SmtpPool | undefined
   const opened = () => {
     pool ??= new SmtpPool(settings())

@@ -8,9 +8,9 @@ import {
   expectNoSecret,
   expectThat,
 } from '@plinth/kernel/conformance'
-import { jsonOf, type OutgoingRequest } from '@plinth/outgoing-http'
+import { type OutgoingRequest, parseJsonOrUndefined } from '@plinth/outgoing-http'
 import type { WebhookHint } from '../contract.ts'
-import { secretParts } from '../masking.ts'
+import { secretPartsOfUrl } from '../masking.ts'
 import { asPlainText } from '../texts.ts'
 import { type ProviderHarness, startProvider, type WebhookProviderSetting, type WebhookSample } from './harness.ts'
 
@@ -60,7 +60,7 @@ const textOf = (requests: readonly OutgoingRequest[]) =>
  */
 export function webhookProviderCases(options: WebhookProviderCaseOptions): ConformanceCase[] {
   const { endpoint, secret, success, failures, markup = {}, judgedBy = 'body' } = options
-  const secrets = [secret, ...secretParts(endpoint)].filter((part) => part.length >= 6)
+  const secrets = [secret, ...secretPartsOfUrl(endpoint)].filter((part) => part.length >= 6)
   const sent = async (harness: ProviderHarness, message: Parameters<ProviderHarness['send']>[0] = {}) => {
     const outcome = await harness.send(message)
     expectNoSecret('an outcome', outcome, secrets)
@@ -182,7 +182,7 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
           const ranges = { subject: [], content: [[0, content.length]] as const }
           const attributes = { 'webhook.message-type': type }
           const request = await accepted(harness, { content, attributes, ...(isValue ? { valueRanges: ranges } : {}) })
-          return textsIn(jsonOf(String(request?.body))).join('\n')
+          return textsIn(parseJsonOrUndefined(String(request?.body))).join('\n')
         }
         for (const [type, { plain }] of Object.entries(messageTypes)) {
           const tokens = markup[type] ?? []
@@ -293,7 +293,13 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         expectEqual('It goes to the server of the endpoint', host, new URL(endpoint).host)
         for (const { body } of noise) {
           const text = String(body)
-          const answer = { status: 200, headers: {}, body: text, json: jsonOf(text), retryAfterMs: undefined }
+          const answer = {
+            status: 200,
+            headers: {},
+            body: text,
+            json: parseJsonOrUndefined(text),
+            retryAfterMs: undefined,
+          }
           expectEqual(`An answer that is none of the service: ${text}`, accepts(answer), false)
         }
       },

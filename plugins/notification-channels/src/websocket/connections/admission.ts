@@ -66,7 +66,7 @@ interface AdmissionLimits {
 const publicShare = 0.9
 
 /** Counts connections and handshakes. */
-export class Admission {
+export class ConnectionCounter {
   readonly #limits: AdmissionLimits
   readonly #byAddress = new Map<string, number>()
   /** Number of connections of guests and users without permissions. */

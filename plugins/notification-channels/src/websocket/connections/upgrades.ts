@@ -27,7 +27,7 @@ type Application = { readonly server: object; routing(request: IncomingMessage, 
  * (`h2c`, other paths) are treated as requests without an upgrade. A rejected handshake gets a response, and its
  * connection is closed.
  */
-export class Upgrades {
+export class HandshakeForwarder {
   readonly #path: string
   readonly #handshakes = new WeakMap<IncomingMessage, Handshake>()
   readonly #sockets: WebSocketServer

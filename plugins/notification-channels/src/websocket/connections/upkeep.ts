@@ -22,7 +22,7 @@ interface UpkeepDependencies {
  * Pings connections, terminates those that do not reply, and closes those without a valid session. Does nothing while
  * there are no connections.
  */
-export class Upkeep {
+export class ConnectionUpkeep {
   readonly #parts: UpkeepDependencies
   readonly #stop = new AbortController()
   readonly #running = new Set<string>()

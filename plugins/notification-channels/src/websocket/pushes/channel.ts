@@ -10,7 +10,7 @@ import {
   type SendContext,
   secretsOf,
 } from '@plinth/kernel'
-import { hasNoText, noText } from '../../message-text.ts'
+import { hasNoText, missingTextError } from '../../message-text.ts'
 import type { Targets } from '../connections/socket-table.ts'
 import type { CreatedPush, Deliverer } from './deliverer.ts'
 import type { FanOut } from './fan-out.ts'
@@ -91,7 +91,7 @@ export class WebsocketChannel implements NotificationChannel {
     const problem = (errorCode: string, errorMessage: string) => ({ errorCode, errorMessage })
     if (!hasTargets(targetsOf(message)))
       return problem('recipient-missing', 'The message is for nobody who can be online')
-    if (hasNoText(message)) return noText
+    if (hasNoText(message)) return missingTextError
     if (subject.length > maxSubjectLength)
       return problem('subject-too-long', `The subject has more than ${maxSubjectLength} characters`)
     if (content.length > maxContentLength)

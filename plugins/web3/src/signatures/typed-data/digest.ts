@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { fromHex, type Hex, isHexBytes, keccak256, normalize, utf8 } from '../../addresses.ts'
+import { fromHex, type Hex, isHexBytes, keccak256, normalizeAddress, utf8 } from '../../addresses.ts'
 import {
   arrayElementOf,
   domainType,
@@ -34,7 +34,7 @@ export function typedDataDigest({ types, primaryType, domain, message }: TypedDa
 }
 
 /** Reads a JSON number, decimal text or `0x` text; undefined for other values. */
-export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
+export function parseWholeNumber(value: JsonValue | undefined): bigint | undefined {
   if (typeof value === 'number') return BigInt(value)
   if (typeof value !== 'string' || value.length > maxNumberLength) return undefined
   return /^(?:-?\d+|0x[0-9a-fA-F]+)$/.test(value) ? BigInt(value) : undefined
@@ -69,7 +69,7 @@ class Encoder {
     if (type === 'string') return hashOf(typeof value === 'string' && value.isWellFormed() ? utf8(value) : undefined)
     if (type === 'bytes') return hashOf(typeof value === 'string' && isHexBytes(value) ? fromHex(value) : undefined)
     if (type === 'bool') return flag(value)
-    if (type === 'address') return padded('left', typeof value === 'string' ? normalize(value) : null)
+    if (type === 'address') return padded('left', typeof value === 'string' ? normalizeAddress(value) : null)
     const bits = integerBitsOf(type)
     return bits === undefined ? fixedBytes(Number(type.slice('bytes'.length)), value) : integer(type, bits, value)
   }
@@ -143,7 +143,7 @@ function padded(side: 'left' | 'right', text: Hex | null): Uint8Array {
 }
 
 function integer(type: string, bits: number, value: JsonValue | undefined): Uint8Array {
-  const number = wholeNumber(value)
+  const number = parseWholeNumber(value)
   const fits = (one: bigint) => (type.startsWith('u') ? BigInt.asUintN(bits, one) : BigInt.asIntN(bits, one)) === one
   if (number === undefined || !fits(number)) throw new TypedDataError('no number of the type')
   return wordOf(number)

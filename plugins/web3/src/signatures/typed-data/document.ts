@@ -180,7 +180,7 @@ const members = new Set(['types', 'primaryType', 'domain', 'message'])
  *
  * @throws TypedDataError
  */
-export function readDocument(text: string): TypedDataDocument {
+export function parseTypedDataDocument(text: string): TypedDataDocument {
   const root = parseBoundedJson(text)
   const unknownMember = Object.keys(root).find((name) => !members.has(name))
   if (unknownMember !== undefined) throw new TypedDataError('a member that no signature covers')

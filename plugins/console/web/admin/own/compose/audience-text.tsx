@@ -1,11 +1,11 @@
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import classes from './compose.module.css'
 import type { Audience } from './compose-types.ts'
 import { People } from './people.tsx'
 
 /** Says in words who gets the message on a channel, and who does not. */
 export function AudienceText({ of }: { readonly of: Audience }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (!of.enabled) return <p className={classes.warn}>{translate('compose.audience.disabled')}</p>
   if (of.audience === 'fixed') return <p className={classes.who}>{translate('compose.audience.fixed')}</p>
   if (of.audience === 'none') return <p className={classes.warn}>{translate('compose.audience.none')}</p>

@@ -1,4 +1,4 @@
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { AudienceText } from './audience-text.tsx'
 import { ChannelPreview } from './channel-preview.tsx'
@@ -17,7 +17,7 @@ interface ChannelListProps {
 
 /** Shows for each channel who gets the message, and how it looks. */
 export function ChannelList({ previews, audience, isEmpty, nameOf }: ChannelListProps) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const languages = new Intl.DisplayNames([language], { type: 'language' })
   return (
     <section

@@ -1,5 +1,5 @@
 import { lazy, Suspense } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { Waiting } from '../../pages/load-state.tsx'
 import classes from './compose.module.css'
@@ -33,7 +33,7 @@ function Mail({ preview, name }: ShownProps) {
 }
 
 function TextMessage({ preview: { subject, content } }: ShownProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const text = content === '' ? subject : content
   const { characters, parts, perPart } = smsSize(text)
   return (

@@ -1,7 +1,7 @@
 import { Button, Modal } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import type { PendingKeys } from '../../api/call.ts'
@@ -30,7 +30,7 @@ addTexts({ en, 'zh-CN': zhCN })
 
 /** Lets the user write a message, see it on each channel, and send it now or later. */
 export default function ComposePage({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const [attempt, setAttempt] = useState(0)
   const metadata = useQuery({
@@ -73,7 +73,7 @@ const draftName = 'notification.compose'
 const nothing = () => undefined
 
 function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [restored] = useState(() => takeDraft<Readonly<Record<string, Typed>>>(draftName))
   const [typed, setTyped] = useState<Readonly<Record<string, Typed>>>(restored ?? {})
   const [variables, setVariables] = useState<Variables>([])
@@ -169,7 +169,7 @@ interface SendToMeProps extends Pick<MessageFormProps, 'form'> {
 
 /** Sends the message to the user who writes it, on the channels that reach users. */
 function SendToMe({ form, audience, isKnown, state }: SendToMeProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const account = useQuery({
     queryKey: ['account'],

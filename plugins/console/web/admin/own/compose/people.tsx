@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
 import { labels } from '../../api/operations.ts'
@@ -9,7 +9,7 @@ const maxNames = 20
 
 /** Shows users by name. @param props.count number of all users, if `ids` contains only the first */
 export function People({ ids, count = ids.length }: { readonly ids: readonly string[]; readonly count?: number }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const shown = ids.slice(0, maxNames)
   const names = useQuery({

@@ -2,7 +2,7 @@ import { Button, Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import type { PendingKeys } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Form } from '../../api/page-types.ts'
@@ -47,7 +47,7 @@ export function SendDialog({
   onFailed,
   onClose,
 }: SendDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const zone = useZone().name
   const api = useApi()

@@ -3,7 +3,7 @@ import { IconHistory } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
@@ -37,7 +37,7 @@ const addressMs = 300
 
 /** Shows every key of the product. The user can search and change keys, and saves the changes with a reason. */
 export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const keys = useQuery({
     queryKey: [operationIds.keys, {}, {}, language],
@@ -76,7 +76,7 @@ interface KeysProps {
 }
 
 function Tools({ page, items, titles, hasHistory }: KeysProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
   const exported = page.operations[operationIds.exported]
   return (
@@ -99,7 +99,7 @@ function Tools({ page, items, titles, hasHistory }: KeysProps) {
 }
 
 function Keys({ page, items, titles, hasHistory }: KeysProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const address = useAddress()
   const { changes, forgotten } = useDraft()
   const [isReviewing, setReviewing] = useState(false)

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import classes from '../draft-bar.module.css'
 import { draft } from './config-draft.ts'
 
@@ -13,7 +13,7 @@ interface DraftBarProps {
 
 /** Shows a bar with the current draft at the bottom of the window. */
 export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <section className={classes.bar} aria-label={translate('config.draft')}>
       <span role="status">{translate('config.changed', { count })}</span>

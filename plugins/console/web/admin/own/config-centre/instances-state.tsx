@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Operation } from '../../api/page-types.ts'
 import type { Instance, Instances } from './config-types.ts'
@@ -33,7 +33,7 @@ export function InstancesState({
   readonly version: number
   readonly keys: readonly string[]
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const instances = useInstances(operation, version)
   if (instances === undefined || instances.items.length === 0) return null
   const has = (one: Instance) => one.version >= version && !one.refused.some(({ key }) => keys.includes(key))

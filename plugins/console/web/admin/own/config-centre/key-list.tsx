@@ -1,7 +1,7 @@
 import { Button, NativeSelect } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { type KeyboardEvent, memo, startTransition, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import type { Operation } from '../../api/page-types.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types.ts'
@@ -25,7 +25,7 @@ interface GroupChoiceProps {
 
 /** Shows the title of a group, and the code if it differs from the title. */
 function GroupName({ group, title }: { readonly group: string; readonly title: string }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <span>
       {group === orphanedGroup ? translate('config.orphaned') : title}
@@ -39,7 +39,7 @@ function GroupName({ group, title }: { readonly group: string; readonly title: s
  * select field.
  */
 export const GroupChoice = memo(function GroupChoice({ items, titles, group, onChange }: GroupChoiceProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
   const groups = useMemo(() => {
     const counts = new Map<string, number>()
@@ -109,7 +109,7 @@ interface KeyListProps {
 
 /** Shows the keys below the headings of their groups. Later rows are rendered when the user scrolls near them. */
 export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }: KeyListProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const list = useRef<HTMLDivElement>(null)
   const openAt = items.findIndex(({ key }) => key === openKey)
   const from = useFirstRow(items, openAt)

@@ -2,8 +2,8 @@ import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconArrowBackUp, IconChevronDown, IconChevronRight, IconDots, IconLock } from '@tabler/icons-react'
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
-import { known } from '../../../app/answer.ts'
-import { useSpeech } from '../../../app/app.tsx'
+import { knownValueOr } from '../../../app/answer.ts'
+import { useLanguage } from '../../../app/app.tsx'
 import { ruleText } from '../../../field/rule-text.ts'
 import { brokenSchemaRule, writtenOf } from '../../../field/schema-rules.ts'
 import { ValueField } from '../../../field/value-field.tsx'
@@ -36,7 +36,7 @@ interface KeyRowProps {
 /** Shows one key: its description, its field and the source of its value. */
 export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
   const { item, isOpen, maySave, verification, hasHistory, earlier, onToggle } = props
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const change = useDraftChange(item.key)
   const row = useRef<HTMLLIElement>(null)
   const { key, displayTitle, displayDescription } = item
@@ -111,7 +111,7 @@ export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
 })
 
 function Marks({ item }: { readonly item: ConfigItem }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { isSet, sensitive, reload, editable, deprecated, orphaned, source = '' } = item
   return (
     <ul className={classes.marks}>
@@ -125,7 +125,7 @@ function Marks({ item }: { readonly item: ConfigItem }) {
 }
 
 const Deprecation = ({ since, replacement, reason = '' }: NonNullable<ConfigItem['deprecated']>) => {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <p className={classes.note} data-tone="warn">
       {translate('config.deprecated', { since })}{' '}
@@ -144,7 +144,7 @@ function EditedValue({
   readonly id: string
   readonly verification: Operation | undefined
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const change = useDraftChange(item.key)
   const fault = useProblem(item.key)
   const schema = schemaOf(item)
@@ -212,7 +212,7 @@ interface Verification {
  * when the typed value changes.
  */
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const ask = useWrite((signal, body: { readonly key: string; readonly value: unknown }) =>
     api.call<Verification>(operation, { body, signal }),
@@ -221,7 +221,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the result of the last check does not apply to a changed value
   useEffect(reset, [value])
   const { data, error } = ask
-  const verdict = data && known(results, data.outcome, 'unverified')
+  const verdict = data && knownValueOr(results, data.outcome, 'unverified')
   return (
     <>
       <Button variant="default" size="xs" loading={ask.isPending} onClick={() => ask.mutate({ key: item.key, value })}>
@@ -244,10 +244,10 @@ const locks = ['process', 'state', 'safety', 'orphaned'] as const
 
 /** Shows a value that cannot be changed on this page, with the reason. */
 function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { editable, env, sensitive, source, sources, stored } = item
   const active = sources.find((one) => one.active)
-  const lock = known(locks, item.locked ?? '', 'safety')
+  const lock = knownValueOr(locks, item.locked ?? '', 'safety')
   const why = editable ? translate('config.lock.permission') : translate(`config.lock.${lock}`, { env })
   const isElsewhere = !editable && active !== undefined && source !== 'default' && source !== 'database'
   return (
@@ -267,7 +267,7 @@ function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly ma
 }
 
 function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const change = useDraftChange(item.key)
   const fault = useProblem(item.key)
   return (
@@ -291,7 +291,7 @@ function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
 
 /** Shows special states of a key: its value is pending, has no effect or is invalid, or another user has changed it. */
 function State({ item }: { readonly item: ConfigItem }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const change = useDraftChange(item.key)
   const { pendingRestart, shadowed, refused, problem, value, sensitive, stored, source, sources } = item
@@ -367,7 +367,7 @@ interface RowMenuProps {
 
 /** A menu of the row. It is created when the user opens it, because most menus are never opened. */
 function RowMenu(props: RowMenuProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [isWanted, setWanted] = useState(false)
   const [isOpen, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
@@ -407,7 +407,7 @@ interface OpenedMenuProps extends RowMenuProps {
 
 /** The menu of a row. It continues to look for the earlier value after it is closed. */
 function OpenedMenu({ isOpen, children, onChange, ...props }: OpenedMenuProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const { item, earlier } = props
   const putBack = useWrite(async (signal) => {
@@ -426,7 +426,7 @@ function OpenedMenu({ isOpen, children, onChange, ...props }: OpenedMenuProps) {
 }
 
 function MenuItems({ item, isDrafted, maySave, hasHistory, earlier, onPutBack }: RowMenuProps & { onPutBack(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { key, env, sensitive, value, stored, editable } = item
   const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')

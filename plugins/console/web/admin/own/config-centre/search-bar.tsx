@@ -1,7 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, useEffect, useMemo, useRef } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { isTyping } from '../../shell/is-typing.tsx'
 import { pressed } from '../../shell/shortcuts.ts'
 import type { ConfigItem } from './config-types.ts'
@@ -101,7 +101,7 @@ interface SearchBarProps {
  * to the first configuration key.
  */
 export function SearchBar({ items, text, unknown, count, onChange }: SearchBarProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
     const focus = (event: globalThis.KeyboardEvent) => {

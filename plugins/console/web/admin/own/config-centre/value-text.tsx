@@ -1,5 +1,5 @@
-import { known } from '../../../app/answer.ts'
-import { useSpeech } from '../../../app/app.tsx'
+import { knownValueOr } from '../../../app/answer.ts'
+import { useLanguage } from '../../../app/app.tsx'
 import type { Translate } from '../../../text/texts.ts'
 import { plainText, useFormats } from '../../pages/shown-value.ts'
 import type { ConfigItem } from './config-types.ts'
@@ -8,13 +8,13 @@ import classes from './value-text.module.css'
 const sources = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
 
 export const sourceText = (translate: Translate, source: string) => {
-  const name = known(['', ...sources], source, '')
+  const name = knownValueOr(['', ...sources], source, '')
   return name === '' ? source : translate(`config.source.${name}`)
 }
 
 /** Shows each source that sets a value of the key, the strongest first, and further properties of the key. */
 export function SourceChain({ item }: { readonly item: ConfigItem }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const { sensitive, stored, schema = {} } = item
   const facts: readonly (readonly [string, string | undefined])[] = [
@@ -102,7 +102,7 @@ interface ValueTextProps {
 }
 
 export function ValueText({ value, isSecret = false }: ValueTextProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const text = valueText(translate, value, isSecret)
   const isQuiet = value === undefined || value === null || value === ''
   return (
@@ -114,7 +114,7 @@ export function ValueText({ value, isSecret = false }: ValueTextProps) {
 
 /** Shows the change from one value to another. */
 export function Change({ before, after, isSecret }: { before: unknown; after: unknown; readonly isSecret: boolean }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <span className={classes.change}>
       <del>

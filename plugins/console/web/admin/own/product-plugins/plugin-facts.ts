@@ -12,13 +12,13 @@ export type BootStep = ProductFacts['timeline'][number]
 export const pluginsOperation = 'getAdminConsolePlugins'
 
 /** A plugin that requires a service or contributes to an extension point. */
-export interface Asker {
+export interface DependentPlugin {
   readonly plugin: string
   readonly optional: boolean
 }
 
 /** Returns the plugins that require each service or contribute to each extension point. */
-export function askersOf(plugins: readonly PluginFacts[]): ReadonlyMap<string, readonly Asker[]> {
+export function dependentsOf(plugins: readonly PluginFacts[]): ReadonlyMap<string, readonly DependentPlugin[]> {
   const requested = plugins.flatMap(({ id: plugin, requires, contributes }) =>
     [...requires, ...contributes].map(({ id, optional }) => ({ id, plugin, optional })),
   )
@@ -49,7 +49,7 @@ function textOf(plugin: PluginFacts): string {
 }
 
 /** True if every word of the query occurs in a name, requirement or declaration of the plugin. */
-export const fits = (plugin: PluginFacts, query: string): boolean =>
+export const matchesPluginQuery = (plugin: PluginFacts, query: string): boolean =>
   query
     .toLowerCase()
     .split(/\s+/)

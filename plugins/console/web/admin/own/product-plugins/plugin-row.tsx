@@ -1,11 +1,11 @@
 import { IconChevronRight } from '@tabler/icons-react'
 import { type ReactNode, useLayoutEffect, useRef } from 'react'
 import { Link } from 'wouter'
-import { known } from '../../../app/answer.ts'
-import { useSpeech } from '../../../app/app.tsx'
+import { knownValueOr } from '../../../app/answer.ts'
+import { useLanguage } from '../../../app/app.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { useSite } from '../../shell/site-context.ts'
-import type { Asker, BootStep, PluginFacts, PluginLink } from './plugin-facts.ts'
+import type { BootStep, DependentPlugin, PluginFacts, PluginLink } from './plugin-facts.ts'
 import classes from './plugin-row.module.css'
 import { RouteTable } from './route-table.tsx'
 
@@ -14,14 +14,14 @@ const states = ['starting', 'ready', 'draining', 'stopped', 'failed'] as const
 interface PluginRowProps {
   readonly plugin: PluginFacts
   readonly isOpen: boolean
-  readonly askers: ReadonlyMap<string, readonly Asker[]>
+  readonly askers: ReadonlyMap<string, readonly DependentPlugin[]>
   readonly steps: readonly BootStep[]
   onToggle(): void
 }
 
 /** Shows one plugin as a row. When the row is open, it shows all declarations of the plugin. */
 export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRowProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const row = useRef<HTMLLIElement>(null)
   useLayoutEffect(() => {
@@ -38,7 +38,7 @@ export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRow
           <span className={classes.name}>{id}</span>
           <span className={classes.version}>{version}</span>
           <span className={classes.state} data-state={state}>
-            {translate(`plugins.state.${known(states, state, 'ready')}`)}
+            {translate(`plugins.state.${knownValueOr(states, state, 'ready')}`)}
           </span>
           <span className={classes.facts}>
             {[
@@ -59,7 +59,7 @@ export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRow
 const centre = 'system-config.centre'
 
 function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const hasCentre = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === centre))
   const { id, requires, provides, extensionPoints, contributes, keys, permissions, routes, tasks } = plugin
@@ -154,7 +154,7 @@ interface PartProps {
 }
 
 function Part({ title, isEmpty = false, empty, children }: PartProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <section className={classes.part}>
       <h3>{title}</h3>
@@ -167,7 +167,7 @@ const Quiet = ({ children }: { readonly children: ReactNode }) => <span classNam
 
 /** Shows services and extension points with links to the plugins that provide them. */
 function Links({ links }: { readonly links: readonly PluginLink[] }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <ul className={classes.lines}>
       {links.map(({ id, by, optional }) => (
@@ -189,7 +189,7 @@ function Links({ links }: { readonly links: readonly PluginLink[] }) {
   )
 }
 
-const Users = ({ users }: { readonly users: readonly Asker[] }) => (
+const Users = ({ users }: { readonly users: readonly DependentPlugin[] }) => (
   <ul className={classes.users}>
     {users.map(({ plugin, optional }) => (
       <li key={plugin} data-optional={optional || undefined}>

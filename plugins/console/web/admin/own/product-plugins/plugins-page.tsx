@@ -3,7 +3,7 @@ import { IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
@@ -11,7 +11,14 @@ import list from '../../pages/list-view.module.css'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import tools from '../search-tools.module.css'
-import { askersOf, type BootStep, fits, type PluginFacts, type ProductFacts, pluginsOperation } from './plugin-facts.ts'
+import {
+  type BootStep,
+  dependentsOf,
+  matchesPluginQuery,
+  type PluginFacts,
+  type ProductFacts,
+  pluginsOperation,
+} from './plugin-facts.ts'
 import { PluginRow } from './plugin-row.tsx'
 import classes from './plugins-page.module.css'
 import en from './text/en.json' with { type: 'json' }
@@ -26,7 +33,7 @@ const endOf = ({ startedAtMs, durationMs }: BootStep) => startedAtMs + durationM
 
 /** Shows the start times of the plugins: a bar for each step, and the same numbers as text. */
 function BootTimeline({ plugins, timeline }: BootTimelineProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   const wholeMs = Math.max(1, ...timeline.map(endOf))
   const stepsOf = Map.groupBy(timeline, ({ plugin }) => plugin)
@@ -102,7 +109,7 @@ addTexts({ en, 'zh-CN': zhCN })
  * loaded.
  */
 export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const facts = useQuery({
     queryKey: [pluginsOperation, {}, {}, language],
@@ -128,11 +135,11 @@ export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
 }
 
 function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: ProductFacts }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { search, open, view, write } = useAddress()
   const expected = useDeferredValue(search)
-  const askers = useMemo(() => askersOf(plugins), [plugins])
-  const found = useMemo(() => plugins.filter((plugin) => fits(plugin, expected)), [plugins, expected])
+  const askers = useMemo(() => dependentsOf(plugins), [plugins])
+  const found = useMemo(() => plugins.filter((plugin) => matchesPluginQuery(plugin, expected)), [plugins, expected])
   const stepsOf = useMemo(() => Map.groupBy(timeline, ({ plugin }) => plugin), [timeline])
   return (
     <div className={classes.page}>

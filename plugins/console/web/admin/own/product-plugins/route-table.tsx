@@ -1,5 +1,5 @@
-import { known } from '../../../app/answer.ts'
-import { useSpeech } from '../../../app/app.tsx'
+import { knownValueOr } from '../../../app/answer.ts'
+import { useLanguage } from '../../../app/app.tsx'
 import type { RouteFacts } from './plugin-facts.ts'
 import classes from './route-table.module.css'
 
@@ -7,7 +7,7 @@ const accesses = ['public', 'user', 'signed', 'permission'] as const
 
 /** Shows routes with their access rules and rate limits. */
 export function RouteTable({ routes, label }: { readonly routes: readonly RouteFacts[]; readonly label: string }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll this element
     <section className={classes.scroll} aria-label={label} tabIndex={0}>
@@ -30,7 +30,7 @@ export function RouteTable({ routes, label }: { readonly routes: readonly RouteF
               </td>
               <td>
                 {route.permission === null ? (
-                  translate(`plugins.access.${known(accesses, route.access, 'user')}`)
+                  translate(`plugins.access.${knownValueOr(accesses, route.access, 'user')}`)
                 ) : (
                   <code>{route.permission}</code>
                 )}
@@ -47,7 +47,7 @@ export function RouteTable({ routes, label }: { readonly routes: readonly RouteF
 }
 
 function Limit({ limit }: Pick<RouteFacts, 'limit'>) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (limit === null) return <span className={classes.summary}>{translate('plugins.limit.none')}</span>
   const { maxAttempts, windowSeconds, keyStrategy, shadow } = limit
   const usual = translate('plugins.limit.default')

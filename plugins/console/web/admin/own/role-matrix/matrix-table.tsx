@@ -1,7 +1,7 @@
 import { IconLock } from '@tabler/icons-react'
 import { type FocusEvent, Fragment, type KeyboardEvent, memo, useLayoutEffect, useRef } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Copied } from '../../pages/copied.tsx'
 import { pressed } from '../../shell/shortcuts.ts'
 import classes from './matrix-table.module.css'
@@ -21,7 +21,7 @@ interface MatrixTableProps {
  * move to the other checkboxes.
  */
 export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: MatrixTableProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const table = useRef<HTMLTableElement>(null)
   useLayoutEffect(() => {
     if (table.current?.querySelector('input[tabindex="0"]') === null) {

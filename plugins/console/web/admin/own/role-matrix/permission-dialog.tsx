@@ -1,7 +1,7 @@
 import { Modal } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { Copied } from '../../pages/copied.tsx'
@@ -20,7 +20,7 @@ interface PermissionDialogProps {
 
 /** Dialog that shows the routes of a permission, and the roles that have it. */
 export function PermissionDialog({ page, permission, roles, onClose }: PermissionDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { code, name, description, pluginTitle } = permission
   const holders = roles.filter((role) => holds(role, code))
   return (
@@ -59,7 +59,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
 
 /** Shows the routes that require the permission. */
 function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const facts = useQuery({
     queryKey: [operationIds.plugins, {}, {}, language],
@@ -90,7 +90,7 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
 
 /** Shows a role with the number of its users, and a link to them. */
 function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const query = { roleId: role.id, size: 1, count: 'capped' }
   const users = useQuery({

@@ -1,7 +1,7 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
@@ -24,7 +24,7 @@ interface ReviewDialogProps {
 
 /** Dialog that shows the changes of each role and saves them role by role. Rejected changes stay in the draft. */
 export function ReviewDialog({ page: { operations }, roles, permissions, onClose }: ReviewDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const changes = useDraft()
@@ -133,7 +133,7 @@ interface DifferenceProps {
 }
 
 function Difference({ change: { was, wanted }, now, failure, nameOf }: DifferenceProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const given = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [code] : []))
   const taken = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [] : [code]))
   return (
@@ -181,7 +181,7 @@ interface CodesProps {
 }
 
 function Codes({ tone, codes, nameOf }: CodesProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (codes.length === 0) return null
   return (
     <ul className={classes.codes} data-tone={tone}>

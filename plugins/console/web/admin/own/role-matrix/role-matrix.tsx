@@ -3,7 +3,7 @@ import { IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
@@ -28,7 +28,7 @@ const rolesShown = 20
 
 /** Shows roles and their permissions. Changes of several roles are one draft and are saved role by role. */
 export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const [columns, setColumns] = useState(1)
   const roles = useQuery({
@@ -81,7 +81,7 @@ interface MatrixProps {
 }
 
 function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const changes = useDraft()
   const [params, setParams] = useSearchParams()
   const search = params.get('q') ?? ''
@@ -165,7 +165,7 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
 }
 
 function DraftBar({ count, onReview }: { readonly count: number; onReview(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <section className={draftBar.bar} aria-label={translate('roles.draft')}>
       <span role="status">{translate('roles.changed', { count })}</span>

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { type Action, type Bulk, type Column, type Form, type Row, valueAt } from '../../api/page-types.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { columnText, plainText, useFormats } from '../shown-value.ts'
@@ -65,7 +65,7 @@ function currentOf(row: Row, name: string): unknown {
 
 /** Dialog that creates an object, or changes the object of a page. */
 export function FormDialog({ form, row, onClose }: FormDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <WriteDialog
       write={form}
@@ -91,7 +91,7 @@ interface BulkBarProps {
 
 /** Shows the actions on the selected rows. */
 export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [chosen, setChosen] = useState<Bulk>()
   const ids = [...picked].map(idOf)
   if (picked.size === 0) return null

@@ -2,7 +2,7 @@ import { DateInput, DateTimePicker } from '@mantine/dates'
 import '@mantine/dates/styles.css'
 import 'dayjs/locale/zh-cn'
 import type { ReactNode } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { momentOf, wallClock } from '../zoned-time.ts'
 
 interface DateFieldProps {
@@ -29,7 +29,7 @@ const localeOf = (language: string) => (language.startsWith('zh') ? 'zh-cn' : 'e
  */
 export default function DateField(props: DateFieldProps) {
   const { children, withTime, value, zone, required, onChange, onLeave, ...field } = props
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const at = Date.parse(value)
   const shown = !withTime || Number.isNaN(at) ? value : wallClock(at, zone).replace('T', ' ')
   const commonProps = {

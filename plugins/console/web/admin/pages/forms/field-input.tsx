@@ -1,6 +1,6 @@
 import { Input, NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
 import { createElement, Fragment, lazy, type ReactNode, Suspense } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { type BrokenSchemaRule, timePattern } from '../../../field/schema-rules.ts'
 import { ValueField } from '../../../field/value-field.tsx'
@@ -52,7 +52,7 @@ export function FieldInput({
   onChange,
   onLeave,
 }: FieldInputProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { name: zone } = useZone()
   const { title, required, schema, nullable, labels } = field
   const kind = field.options

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import type { Field } from '../../api/page-types.ts'
 import { plainText } from '../shown-value.ts'
 import type { Typed } from './field-values.ts'
@@ -25,7 +25,7 @@ const isSame = (a: Typed, b: Typed) => JSON.stringify(a) === JSON.stringify(b)
  * @param props.initial returns a member of the current version
  */
 export function Conflict({ fields, first, values, initial, unitOf, onKeep, onDiscard }: ConflictProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const current = firstValues({ fields, initial, unitOf })
   const own = fields.filter(({ name }) => !isSame(values[name], first[name]))
   const theirs = fields.filter(({ name }) => !isSame(current[name], first[name]))

@@ -1,11 +1,11 @@
 import { Anchor } from '@mantine/core'
 import { type ReactNode, useEffect, useId, useRef } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import type { Field, Form, Write } from '../../api/page-types.ts'
 import { FieldInput } from './field-input.tsx'
 import classes from './form-fields.module.css'
-import { type FormState, memberMeant, type UnitOf } from './form-state.ts'
+import { type FormState, findFieldByPath, type UnitOf } from './form-state.ts'
 
 interface FormFieldsProps extends Pick<Form, 'secret' | 'long' | 'sections'>, Pick<Write, 'titles'> {
   readonly fields: readonly Field[]
@@ -34,7 +34,7 @@ export function FormFields({
   titles = {},
   sections = [],
 }: FormFieldsProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const id = useId()
   const { failure, sought } = state
   const notice = useRef<HTMLDivElement>(null)
@@ -43,7 +43,7 @@ export function FormFields({
     else if (failure !== undefined) notice.current?.scrollIntoView({ block: 'nearest' })
   }, [id, sought, failure])
   const meant =
-    failure?.faults.flatMap(({ field }) => titles[memberMeant(Object.keys(titles), field) ?? ''] ?? []) ?? []
+    failure?.faults.flatMap(({ field }) => titles[findFieldByPath(Object.keys(titles), field) ?? ''] ?? []) ?? []
   const shown = fields.filter(({ name }) => state.isShown(name))
   const grouped = new Set(sections.flatMap((section) => section.fields))
   const inputs = (group: readonly Field[]) =>

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { formText } from '../../../field/rule-text.ts'
 import { type BrokenSchemaRule, brokenSchemaRules } from '../../../field/schema-rules.ts'
 import { CallFailure } from '../../api/call.ts'
@@ -49,7 +49,7 @@ export interface FormState {
  * Returns the form member to which a server error refers. The error may specify it as `body.name`, `name`,
  * `providers[0].url` or `providers/0/url`.
  */
-export function memberMeant(names: readonly string[], place: string): string | undefined {
+export function findFieldByPath(names: readonly string[], place: string): string | undefined {
   const path = place.replace(/^body\./, '').replaceAll(/[[/]/g, '.')
   return names.filter((name) => path === name || path.startsWith(`${name}.`)).sort((a, b) => b.length - a.length)[0]
 }
@@ -97,7 +97,7 @@ export function firstValues({ fields, initial, unitOf }: Pick<FormOptions, 'fiel
 }
 
 export function useFormState({ fields, initial, known, unitOf, first: given, restored = {} }: FormOptions): FormState {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [first] = useState(() => given ?? firstValues({ fields, initial, unitOf }))
   const [values, setValues] = useState<Readonly<Record<string, Typed>>>({ ...first, ...restored })
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set(Object.keys(restored)))
@@ -197,7 +197,7 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
       if (!(error instanceof CallFailure)) throw error
       const names = fields.map(({ name }) => name)
       const known = error.faults.flatMap(({ field, message }) => {
-        const name = memberMeant(names, field)
+        const name = findFieldByPath(names, field)
         return name === undefined ? [] : [[name, message] as const]
       })
       setRefused(Object.fromEntries(known))

@@ -1,7 +1,7 @@
 import { MultiSelect, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
 import { labels } from '../../api/operations.ts'
@@ -14,7 +14,7 @@ type Kind = NonNullable<Field['options']>
 function useLabels({ labels: kind, more = {}, free = false }: Kind, chosenIds: readonly string[], search: string) {
   const api = useApi()
   const ids = chosenIds.filter((id) => !(id in more))
-  const { language } = useSpeech()
+  const { language } = useLanguage()
   const ask = (query: { readonly ids?: readonly string[]; readonly search?: string }) => ({
     queryKey: ['labels', kind, query, language],
     queryFn: async ({ signal }: { signal: AbortSignal }) =>

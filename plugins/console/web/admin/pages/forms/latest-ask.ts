@@ -13,7 +13,7 @@ const ofTheBrowser: Timers = {
  * Sends a request for the latest input. The request is sent after a pause in the input, and only one request runs at a
  * time. Input during a running request is sent after it. Therefore the last result always belongs to the last input.
  */
-export class LatestAsk<Wanted> {
+export class LatestRequest<Wanted> {
   readonly #ask: (wanted: Wanted, signal: AbortSignal) => Promise<void>
   readonly #timers: Timers
   readonly #stopped = new AbortController()

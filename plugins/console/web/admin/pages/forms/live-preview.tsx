@@ -1,21 +1,21 @@
 import { Button, TextInput } from '@mantine/core'
 import { useEffect, useMemo, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import {
   type LivePreview as Declared,
   type Field,
+  type PreviewVariable,
   type Row,
-  type SampleUse,
-  takenFrom,
   valueAt,
+  valuesFromRow,
 } from '../../api/page-types.ts'
 import { Cell } from '../cell.tsx'
 import { sentOf, type Typed } from './field-values.ts'
-import { memberMeant, nested } from './form-state.ts'
-import { LatestAsk } from './latest-ask.ts'
+import { findFieldByPath, nested } from './form-state.ts'
+import { LatestRequest } from './latest-ask.ts'
 import classes from './live-preview.module.css'
 import { samplesOf } from './sample-values.ts'
 
@@ -44,16 +44,16 @@ interface State {
 
 /** Shows a live preview of the form content, with sample values for the variables. */
 export default function LivePreview({ preview, fields, row, values, onProblems }: LivePreviewProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const [samples, setSamples] = useState<Readonly<Record<string, string>>>({})
   const [state, setState] = useState<State>({ isAsking: true, isStale: false })
   const ask = useMemo(
     () =>
-      new LatestAsk<string>(async (body, signal) => {
+      new LatestRequest<string>(async (body, signal) => {
         setState((last) => ({ ...last, isAsking: true }))
         try {
-          const params = takenFrom(preview.params, row)
+          const params = valuesFromRow(preview.params, row)
           const answer = await api.call<Row>(preview, { params, body: JSON.parse(body), signal })
           onProblems({})
           setState({ answer, isAsking: false, isStale: false })
@@ -61,7 +61,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
           if (signal.aborted) return
           if (!(error instanceof CallFailure)) throw error
           const known = error.faults.flatMap(({ field, message }) => {
-            const name = memberMeant(preview.takes, field)
+            const name = findFieldByPath(preview.takes, field)
             return name === undefined ? [] : [[name, message] as const]
           })
           const isOfFields = known.length > 0 && known.length === error.faults.length
@@ -79,7 +79,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
     const sent = taken.flatMap(([name, field]) => (field === undefined ? [] : [[name, field] as const]))
     const own = Object.fromEntries(sent.map(([name, field]) => [name, sentOf(values[name], field)]))
     const tried = preview.samples === undefined ? {} : { [preview.samples.into]: samplesOf(samples) }
-    return JSON.stringify(nested({ ...takenFrom(preview.body, row), ...own, ...tried }))
+    return JSON.stringify(nested({ ...valuesFromRow(preview.body, row), ...own, ...tried }))
   }, [preview, fields, row, values, samples])
   const isFirst = state.answer === undefined && state.failure === undefined
   // biome-ignore lint/correctness/useExhaustiveDependencies: the first response must not cause another request
@@ -90,7 +90,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
   const { answer, failure } = state
   const uses = (
     preview.samples === undefined ? [] : (valueAt(answer, preview.samples.of) ?? [])
-  ) as readonly SampleUse[]
+  ) as readonly PreviewVariable[]
   const missing = uses.filter(({ needed, given }) => needed && !given).length
   const titles = new Map(fields.map(({ name, title }) => [name, title]))
   return (

@@ -1,12 +1,12 @@
 import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import classes from './dialog.module.css'
 
 /** Shows a value that the server returns only once. The value is kept only in this component. */
 export function OnceShown({ value, onClose }: { readonly value: string; onClose(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
     await navigator.clipboard.writeText(value)

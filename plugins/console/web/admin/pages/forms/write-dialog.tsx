@@ -1,12 +1,12 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure, type PendingKeys } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
-import { type Field, type Form, type Row, takenFrom, valueAt, type Write } from '../../api/page-types.ts'
+import { type Field, type Form, type Row, valueAt, valuesFromRow, type Write } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { useSite } from '../../shell/site-context.ts'
@@ -93,12 +93,12 @@ function WriteForm(props: WriteFormProps) {
   const { input, onDone, onFailed, onClose, onRestart } = props
   // The row as it was when the dialog was opened. The user has not seen later versions.
   const [row] = useState(props.row)
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const { units } = useSite()
   const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
-  const draftName = `${write.operation} ${JSON.stringify(takenFrom(write.params, row))}`
+  const draftName = `${write.operation} ${JSON.stringify(valuesFromRow(write.params, row))}`
   const [restored] = useState(() => input ?? takeDraft<Draft>(draftName))
   const [keys] = useState<PendingKeys>(restored?.keys ?? {})
   const known = (name: string) => valueAt(row, name)
@@ -118,21 +118,21 @@ function WriteForm(props: WriteFormProps) {
   const run = useWrite(
     (signal, requested: Record<string, unknown>, keys) => {
       const version = write.version === undefined ? {} : { [write.version]: versionRead }
-      const own = nested({ ...takenFrom(write.body, row), ...requested, ...version })
+      const own = nested({ ...valuesFromRow(write.body, row), ...requested, ...version })
       const { preview } = write
       if (isDry && typeof preview === 'object') {
         const taken = Object.fromEntries(
           (preview.takes ?? []).flatMap((name) => (name in own ? [[name, own[name]]] : [])),
         )
         // Members that the row does not have are omitted.
-        const known = Object.entries(takenFrom(preview.body, row)).filter(([, value]) => value != null)
+        const known = Object.entries(valuesFromRow(preview.body, row)).filter(([, value]) => value != null)
         const body = nested({ ...Object.fromEntries(known), ...taken })
-        return api.call<unknown>(preview, { params: takenFrom(preview.params, row), body, signal })
+        return api.call<unknown>(preview, { params: valuesFromRow(preview.params, row), body, signal })
       }
       const body = isDry && typeof preview === 'string' ? { ...own, [preview]: true } : own
       return api.call<unknown>(write, {
-        params: takenFrom(write.params, row),
-        query: takenFrom(write.query, row),
+        params: valuesFromRow(write.params, row),
+        query: valuesFromRow(write.query, row),
         ...(Object.keys(body).length > 0 || write.hasBody ? { body } : {}),
         reason: typeof own['reason'] === 'string' ? own['reason'] : reason,
         keys,

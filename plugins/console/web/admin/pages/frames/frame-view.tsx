@@ -1,7 +1,7 @@
 import { Button, Skeleton, useComputedColorScheme } from '@mantine/core'
 import { IconRefresh } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
-import { siteName, useSpeech } from '../../../app/app.tsx'
+import { siteName, useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
@@ -28,7 +28,7 @@ interface Asked {
 
 /** Shows a page with code of a plugin in a sandboxed frame. */
 export default function FrameView({ page }: { readonly page: FramePage }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [attempt, setAttempt] = useState(0)
   const [stopped, setStopped] = useState<StopReason>()
   useEffect(() => {
@@ -70,7 +70,7 @@ interface FrameProps {
 }
 
 function Frame({ page, onStop }: FrameProps) {
-  const { translate, language } = useSpeech()
+  const { translate, language } = useLanguage()
   const api = useApi()
   const scheme = useComputedColorScheme()
   const { name: timeZone } = useZone()

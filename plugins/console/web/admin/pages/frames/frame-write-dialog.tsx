@@ -1,6 +1,6 @@
 import { useRef } from 'react'
 import type { FrameOperation, Write } from '../../api/page-types.ts'
-import { Facts } from '../facts.tsx'
+import { RowDetails } from '../facts.tsx'
 import { WriteDialog } from '../forms/write-dialog.tsx'
 import type { FrameRequest } from './frame-request.ts'
 
@@ -41,7 +41,7 @@ export function FrameWriteDialog({ operation, request, resolve, onClose }: Frame
       onClose={() => onClose(failure.current)}
     >
       {confirm !== undefined && <p>{confirm}</p>}
-      {shown.length > 0 && <Facts columns={shown} row={sent} />}
+      {shown.length > 0 && <RowDetails columns={shown} row={sent} />}
     </WriteDialog>
   )
 }

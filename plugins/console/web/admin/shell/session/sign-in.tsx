@@ -1,7 +1,7 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
 import { type FormEvent, useState } from 'react'
-import { siteName, useSpeech } from '../../../app/app.tsx'
+import { siteName, useLanguage } from '../../../app/app.tsx'
 import { Brand, Switches } from '../../../app/frame.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
@@ -28,7 +28,7 @@ export const SignInForm = (props: SignInFormProps) => (
 
 /** Form for user name and password. */
 function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const prove = useSignIn()
   const [username, setUsername] = useState(known)
   const [password, setPassword] = useState('')
@@ -79,7 +79,7 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
 
 /** Button that opens the wallet sign-in. Its script is loaded when the user presses the button. */
 function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const script = useWrite(() => import('../../wallet/wallet-sign-in.tsx'))
   const WalletSignIn = script.data?.default
   return (
@@ -111,7 +111,7 @@ function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<Sig
 
 /** The page for users who are not signed in. */
 export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   document.title = `${translate('admin.sign-in.title')} · ${siteName}`
   return (
     <div className={classes.page}>

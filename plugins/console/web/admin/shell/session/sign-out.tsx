@@ -1,6 +1,6 @@
 import { Button, type ButtonProps } from '@mantine/core'
 import { IconLogout } from '@tabler/icons-react'
-import { useSpeech } from '../../../app/app.tsx'
+import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
@@ -11,7 +11,7 @@ import classes from './sign-out.module.css'
 
 /** Ends the session here and in the other tabs of this browser. */
 export function SignOut({ session, ...look }: ButtonProps & { readonly session: SessionState }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const signOut = useWrite((signal) => api.call(logout, { signal }), {
     onSuccess: () => session.leave(),

@@ -1,5 +1,5 @@
-import { known } from '../../../../app/answer.ts'
-import { useSpeech } from '../../../../app/app.tsx'
+import { knownValueOr } from '../../../../app/answer.ts'
+import { useLanguage } from '../../../../app/app.tsx'
 import type { ConfigItem, Effect, GroupTitles, KeyProblem, Outcome } from '../config-types.ts'
 import { problemText } from '../key-row.tsx'
 import { Change } from '../value-text.tsx'
@@ -25,8 +25,8 @@ interface ImpactProps {
 
 /** Shows the effects of changes, grouped by outcome. Rejected changes come first. */
 export function Impact({ outcome: { effects, errors }, items, titles, isDone }: ImpactProps) {
-  const { translate } = useSpeech()
-  const groups = Map.groupBy(effects, ({ outcome }) => known(outcomes, outcome, 'applied'))
+  const { translate } = useLanguage()
+  const groups = Map.groupBy(effects, ({ outcome }) => knownValueOr(outcomes, outcome, 'applied'))
   const features = featuresOf(effects, items, titles)
   return (
     <div className={classes.impact}>
@@ -87,7 +87,7 @@ const Name = ({ name, item }: { readonly name: string; readonly item: ConfigItem
 )
 
 function Line({ effect, item }: { readonly effect: Effect; readonly item: ConfigItem | undefined }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   // If there is no stored value, the current value comes from a weaker source.
   const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
   const { key, outcome, before = weaker, after, reason } = effect

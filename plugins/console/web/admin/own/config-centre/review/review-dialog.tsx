@@ -1,7 +1,7 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect } from 'react'
-import { useSpeech } from '../../../../app/app.tsx'
+import { useLanguage } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { CallFailure } from '../../../api/call.ts'
 import { useApi } from '../../../api/context.tsx'
@@ -20,7 +20,7 @@ import classes from './review-dialog.module.css'
 
 /** Shows conflicts with another user: the original, the current and the wanted value. The user decides for each key. */
 function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const formats = useFormats()
   return (
     <Notice tone="warn" title={translate('config.conflict.title', { count: conflicts.length })}>
@@ -91,7 +91,7 @@ interface ReviewDialogProps {
 
 /** Dialog that shows the effects of the draft, asks for the reason, and shows the outcome. */
 export function ReviewDialog({ page: { operations }, items, titles, onClose }: ReviewDialogProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const { changes } = useDraft()
   const client = useQueryClient()
   const [reason, setReason] = useKeptText(reasonDraft)
@@ -198,7 +198,7 @@ export function Frame({
   readonly children: React.ReactNode
   onClose(): void
 }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (
     <Modal
       opened
@@ -214,7 +214,7 @@ export function Frame({
 
 /** Shows the error message of the server. The end of a session is handled elsewhere, by the shell. */
 export function Failure({ error }: { readonly error: Error | null }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   if (error === null || (error instanceof CallFailure && error.kind === 'signed-out')) return null
   if (!(error instanceof CallFailure)) throw error
   const { message, traceId, faults } = error

@@ -2,7 +2,7 @@ import { Button, SegmentedControl, TextInput } from '@mantine/core'
 import { IconDownload, IconUpload } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, type FormEvent, useId, useState } from 'react'
-import { useSpeech } from '../../../../app/app.tsx'
+import { useLanguage } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
@@ -20,14 +20,14 @@ import classes from './transfer.module.css'
  * the control.
  */
 function useWhyNot() {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   return (operation: Operation | undefined) =>
     operation?.allowed === false ? translate('admin.needs-permission', { permission: operation.permission }) : undefined
 }
 
 /** Downloads the stored values as a file, without secrets. */
 export function ExportButton({ operation }: { readonly operation: Operation }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const whyNot = useWhyNot()(operation)
   const run = useWrite(
@@ -71,7 +71,7 @@ interface ImportProps {
 }
 
 export function ImportButton({ page, items, titles }: ImportProps) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const [isOpen, setOpen] = useState(false)
   const whyNot = useWhyNot()(page.operations[operationIds.imported])
   return (
@@ -100,7 +100,7 @@ const modes = ['merge', 'replace'] as const
 
 /** Dialog that reads a file, shows the changes that it contains, and then applies them. */
 function ImportDialog({ page: { operations }, items, titles, onClose }: ImportProps & { onClose(): void }) {
-  const { translate } = useSpeech()
+  const { translate } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const inputId = useId()
