@@ -1,7 +1,7 @@
 // This file is JavaScript, because Express has no types.
 import { Ajv } from 'ajv'
 import express from 'express'
-import { announce } from '../announce.ts'
+import { announceServerUrl } from '../announce.ts'
 import {
   articleOf,
   articleParamsSchema,
@@ -9,7 +9,7 @@ import {
   orderOf,
   orderPath,
   orderRequestSchema,
-  succeeded,
+  successEnvelope,
 } from '../exchange.ts'
 
 const validArticleParams = new Ajv({ coerceTypes: true }).compile(articleParamsSchema)
@@ -25,9 +25,9 @@ app.disable('x-powered-by')
 // ETags are off, because no other server computes them.
 app.disable('etag')
 app.get(articlePath, checked(validArticleParams, 'params'), (request, response) => {
-  response.json(succeeded(articleOf(request.params.id)))
+  response.json(successEnvelope(articleOf(request.params.id)))
 })
 app.post(orderPath, express.json(), checked(validOrder, 'body'), (request, response) => {
-  response.json(succeeded(orderOf(request.body)))
+  response.json(successEnvelope(orderOf(request.body)))
 })
-const server = app.listen(0, '127.0.0.1', () => announce(`http://127.0.0.1:${server.address().port}`))
+const server = app.listen(0, '127.0.0.1', () => announceServerUrl(`http://127.0.0.1:${server.address().port}`))

@@ -8,8 +8,8 @@ import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { Type } from 'class-transformer'
 import { ArrayMaxSize, IsArray, IsInt, IsString, Length, Matches, Max, Min, ValidateNested } from 'class-validator'
 import { map } from 'rxjs'
-import { announce } from '../announce.ts'
-import { articleOf, articlePath, orderOf, orderPath, succeeded } from '../exchange.ts'
+import { announceServerUrl } from '../announce.ts'
+import { articleOf, articlePath, orderOf, orderPath, successEnvelope } from '../exchange.ts'
 
 const decorate = (target, property, type, ...decorators) => {
   Reflect.defineMetadata('design:type', type, target, property)
@@ -34,8 +34,8 @@ const each = { each: true }
 decorate(OrderRequest.prototype, 'tags', Array, IsArray(), ArrayMaxSize(10), IsString(each), Length(1, 20, each))
 
 const byHand = process.argv[2] === 'by-hand'
-const response = byHand ? succeeded : (data) => data
-const envelope = { intercept: (_context, next) => next.handle().pipe(map(succeeded)) }
+const response = byHand ? successEnvelope : (data) => data
+const envelope = { intercept: (_context, next) => next.handle().pipe(map(successEnvelope)) }
 
 class BenchController {
   article(id) {
@@ -65,4 +65,4 @@ const app = await NestFactory.create(AppModule, new FastifyAdapter(), { logger: 
 app.useGlobalPipes(new ValidationPipe())
 if (!byHand) app.useGlobalInterceptors(envelope)
 await app.listen(0, '127.0.0.1')
-announce(await app.getUrl())
+announceServerUrl(await app.getUrl())

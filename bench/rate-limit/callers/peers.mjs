@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import { keyRing, response, warm } from '../meter.ts'
+import { keyRing, serveMeasurements, warmUp } from '../meter.ts'
 
 // The storage of the memory limiter, which the package does not export by name.
 const require = createRequire(import.meta.url)
@@ -34,5 +34,5 @@ const calls = {
   window: () => redis.consume(next()),
   'window, pipelined': () => redisPipelined.consume(next()),
 }
-await warm(Object.values(calls))
-response(calls)
+await warmUp(Object.values(calls))
+serveMeasurements(calls)

@@ -2,7 +2,7 @@
 import rateLimit from '@fastify/rate-limit'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'
-import { announce } from '../../kernel/announce.ts'
+import { announceServerUrl } from '../../kernel/announce.ts'
 
 const [, , limit = 'none', port] = process.argv
 const app = fastify()
@@ -19,4 +19,4 @@ app.get(
   { schema: { params: { type: 'object', properties: { id: integer } }, response: { 200: envelope } } },
   async ({ params: { id } }) => ({ code: '200', message: 'success', data: { id, title: 'A title' } }),
 )
-announce(await app.listen({ host: '127.0.0.1', port: 0 }))
+announceServerUrl(await app.listen({ host: '127.0.0.1', port: 0 }))

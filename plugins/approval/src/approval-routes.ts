@@ -6,11 +6,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -73,7 +73,7 @@ export const approvalRoutes = [
       return listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), view),
+        async (window) => mapListRows(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), view),
         range,
       )
     },

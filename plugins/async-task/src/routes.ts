@@ -6,12 +6,12 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   type RouteRequest,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
@@ -121,7 +121,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
     query,
     newestFirst,
     async (window) =>
-      rowsAs(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
+      mapListRows(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
         viewOf(task, request, parts),
       ),
     range,

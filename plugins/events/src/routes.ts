@@ -9,10 +9,10 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   sortQuery,
   Type,
   withDescription,
@@ -141,7 +141,7 @@ export const outboxRoutes = [
     handler: ({ query }, { admin }) => {
       const [rule] = sort.parse(query.sort)
       const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
-      return listResponse(query, orderBy, async (window) => rowsAs(await admin.list(query, window), viewOf), range)
+      return listResponse(query, orderBy, async (window) => mapListRows(await admin.list(query, window), viewOf), range)
     },
   }),
   route({

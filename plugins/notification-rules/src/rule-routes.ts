@@ -8,10 +8,10 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   nothing,
   rateLimited,
   routesWith,
-  rowsAs,
   sortQuery,
   Type,
   text,
@@ -86,7 +86,7 @@ export const ruleRoutes = [
     reasons: [],
     handler: (request, { rules }) =>
       listResponse(request.query, sort.parse(request.query.sort), async (window) =>
-        rowsAs(await rules.list(request.query, requirePrincipal(request), window), viewOfRule),
+        mapListRows(await rules.list(request.query, requirePrincipal(request), window), viewOfRule),
       ),
   }),
   route({

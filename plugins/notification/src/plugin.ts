@@ -37,7 +37,7 @@ import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
 import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
-import { requires, resolvers, type Wired } from './wiring.ts'
+import { type NotificationServices, requires, resolvers } from './wiring.ts'
 
 /** Sends messages through channels. In a product with a database, the plugin has a send log. */
 export default definePlugin({
@@ -117,7 +117,7 @@ export default definePlugin({
       channels: contributions(notificationChannel),
       contributor: (code: string) => contributor(notificationChannel, code),
     }
-    const parts = wire<Wired>()(given, resolvers)
+    const parts = wire<NotificationServices>()(given, resolvers)
     const { outgoing, recorder, verifier, writer } = parts
     if (settings.enabled) outgoing.checkDefaultChannel(settings.defaultChannel)
 

@@ -67,7 +67,7 @@ interface Given
   readonly meter: SendMeter | undefined
 }
 
-export interface Wired extends Given, Pick<OutgoingDependencies, 'hintText' | 'subjectOf'> {
+export interface NotificationServices extends Given, Pick<OutgoingDependencies, 'hintText' | 'subjectOf'> {
   readonly ownerOf: OwnerOf
   /** Undefined in a product without a database. */
   readonly writer: SendLogWriter | undefined
@@ -88,7 +88,7 @@ export interface Wired extends Given, Pick<OutgoingDependencies, 'hintText' | 's
   readonly tests: ChannelTests
 }
 
-export const resolvers: Resolvers<Wired, Given> = {
+export const resolvers: Resolvers<NotificationServices, Given> = {
   ownerOf: asFunction(({ identity }) => ownerFinder(identity)),
   writer: asFunction(
     ({ db, events, clock, config, settings, channels, redact, ownerOf }) =>

@@ -5,11 +5,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
 } from '@plinth/http'
 import { auditFieldsOfCaller, type Kernel, localize, writeAuditEntry } from '@plinth/kernel'
@@ -96,7 +96,12 @@ export const routes = [
     response: listPage(runView),
     reasons: ['scheduler.task-unknown'],
     handler: ({ query }, { scheduler }) =>
-      listResponse(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun), range),
+      listResponse(
+        query,
+        newestFirst,
+        async (window) => mapListRows(await scheduler.runs(query, window), viewOfRun),
+        range,
+      ),
   }),
   route({
     method: 'GET',
@@ -113,7 +118,7 @@ export const routes = [
       return listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
+        async (window) => mapListRows(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
         range,
       )
     },

@@ -4,11 +4,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -69,6 +69,11 @@ export const outboundRoutes = [
     response: listPage(outboundView),
     reasons: [],
     handler: ({ query }, { outbound }) =>
-      listResponse(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf), range),
+      listResponse(
+        query,
+        newestFirst,
+        async (window) => mapListRows(await outbound.list(query, window), viewOf),
+        range,
+      ),
   }),
 ]

@@ -8,6 +8,7 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nothing,
   nullable,
@@ -15,7 +16,6 @@ import {
   previewVariable,
   rateLimited,
   routesWith,
-  rowsAs,
   Type,
   text,
   version,
@@ -262,7 +262,9 @@ function listTemplates(request: Viewed & { readonly query: Static<typeof query> 
   const search = { text: expected.keyword ?? '', properties: ['code', 'subject'] }
   const exclude = ['content', 'html', 'compiled'] as const
   return listResponse(expected, newestFirst, async (window) =>
-    rowsAs(await findPage(db.fork(), TemplateRow, where, window, { search, exclude }), (row) => itemOf(request, row)),
+    mapListRows(await findPage(db.fork(), TemplateRow, where, window, { search, exclude }), (row) =>
+      itemOf(request, row),
+    ),
   )
 }
 

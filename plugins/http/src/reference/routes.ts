@@ -70,7 +70,7 @@ const calledAt = ({
   `${isHttps ? 'https' : 'http'}://${calledHost}${contextPath}`
 
 /** Returns the routes of the API reference: HTML pages and the OpenAPI document. */
-export const reference = (description: ReferenceContent): RegisteredFastifyPlugin => ({
+export const createReferenceRoutes = (description: ReferenceContent): RegisteredFastifyPlugin => ({
   plugin: 'http',
   access: 'public',
   annotations: [],

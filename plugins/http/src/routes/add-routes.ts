@@ -13,7 +13,7 @@ import { provideRawBody } from '../caller/message-checks.ts'
 import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, successCode, successEnvelope, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
-import { type ReferenceContent, reference } from '../reference/routes.ts'
+import { createReferenceRoutes, type ReferenceContent } from '../reference/routes.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runGuardsInOrder } from './guards.ts'
 import { checkedSuccessEnvelope } from './response-check.ts'
@@ -218,7 +218,7 @@ export async function addPages(
       done()
     })
     addRawRoutes(pages, registry)
-    const own = description === undefined ? [] : [reference(description)]
+    const own = description === undefined ? [] : [createReferenceRoutes(description)]
     for (const plugin of [...registry.fastifyPlugins, ...own]) await addFastifyPlugin(pages, registry, plugin)
   })
 }

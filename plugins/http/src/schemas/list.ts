@@ -246,7 +246,7 @@ export async function listResponse<T>(
   }
 }
 
-export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V> => ({
+export const mapListRows = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V> => ({
   ...rows,
   items: rows.items.map((row) => view(row)),
 })

@@ -108,7 +108,7 @@ export const previewVariable = Type.Object({
   given: Type.Boolean({ description: 'True if the request contains a value for the variable.' }),
 })
 
-/** A value, and how a page shows it. `withDescription` of `@plinth/admin` creates the column. */
+/** A value, and how a page shows it. `described` of `@plinth/admin` creates the column. */
 export const describedValue = Type.Object({
   value: Type.Union([text, Type.Array(text)]),
   name: Type.Union([text, Type.Null()], { description: 'Text that is shown instead of the value.' }),

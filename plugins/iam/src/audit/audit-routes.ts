@@ -10,13 +10,13 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   maxReasonLength,
   newestFirst,
   type RouteInfo,
   type RouteWrapper,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
 } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
@@ -106,7 +106,7 @@ const newest = <T extends { id: number }, V>(
   listResponse(
     query,
     newestFirst,
-    async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view),
+    async (window) => mapListRows(await findPage(db.fork(), entity, where, window), view),
     range,
   )
 

@@ -8,11 +8,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   spoken,
   Type,
 } from '@plinth/http'
@@ -216,7 +216,7 @@ const recordRoutes = [
       listResponse(
         query,
         sessionOrder,
-        async (window) => rowsAs(await sessions.list(query, window), viewOfSession),
+        async (window) => mapListRows(await sessions.list(query, window), viewOfSession),
         started,
       ),
   }),
@@ -268,7 +268,7 @@ const recordRoutes = [
       listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await audit.list(query, window), (row) => viewOfAudit(row, locale)),
+        async (window) => mapListRows(await audit.list(query, window), (row) => viewOfAudit(row, locale)),
         occurred,
       ),
   }),

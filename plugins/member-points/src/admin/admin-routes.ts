@@ -5,11 +5,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
 } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
@@ -107,7 +107,7 @@ export const adminRoutes = [
       return listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
+        async (window) => mapListRows(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
         created,
       )
     },
@@ -181,7 +181,7 @@ export const adminRoutes = [
       return listResponse(
         query,
         byExpiry,
-        async (window) => rowsAs(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
+        async (window) => mapListRows(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
         expires,
       )
     },

@@ -5,10 +5,10 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
@@ -73,7 +73,7 @@ export const ledgerRoutes = [
       return listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await ledger.accounts(filter, window), accountView),
+        async (window) => mapListRows(await ledger.accounts(filter, window), accountView),
         range,
       )
     },
@@ -138,7 +138,9 @@ export const ledgerRoutes = [
         query,
         newestFirst,
         async (window) =>
-          rowsAs(await ledger.entries(filter, window), (entry) => entryView(entry, namesIn(ledger, request.locale))),
+          mapListRows(await ledger.entries(filter, window), (entry) =>
+            entryView(entry, namesIn(ledger, request.locale)),
+          ),
         range,
       )
     },
@@ -179,7 +181,7 @@ export const ledgerRoutes = [
       return listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await ledger.holds(filter, window), holdView),
+        async (window) => mapListRows(await ledger.holds(filter, window), holdView),
         range,
       )
     },

@@ -6,11 +6,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
@@ -70,7 +70,7 @@ export const reconciliationRoutes = [
       listResponse(
         query,
         newestFirst,
-        async (window) => rowsAs(await reconciler.list(window), reconciliationView.of),
+        async (window) => mapListRows(await reconciler.list(window), reconciliationView.of),
         range,
       ),
   }),
@@ -94,7 +94,7 @@ export const reconciliationRoutes = [
     reasons: ['money.reconciliation-unknown'],
     handler: ({ params, query }, { reconciler }) =>
       listResponse(query, newestFirst, async (window) =>
-        rowsAs(await reconciler.findings(params.id, window), findingView.of),
+        mapListRows(await reconciler.findings(params.id, window), findingView.of),
       ),
   }),
 ]

@@ -7,10 +7,10 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   sortQuery,
   Type,
   text,
@@ -178,7 +178,7 @@ export const messageRoutes = [
       return listResponse(
         query,
         sort.parse(query.sort),
-        async (window) => rowsAs(await list.list({ ...query, rows }, window), viewOf),
+        async (window) => mapListRows(await list.list({ ...query, rows }, window), viewOf),
         range,
       )
     },
@@ -195,7 +195,7 @@ export const messageRoutes = [
       const { query } = request
       const rows = callerRows(request, recipientOwner)
       return listResponse(query, scheduledSort.parse(query.sort), async (window) =>
-        rowsAs(await list.scheduled(rows, window), viewOf),
+        mapListRows(await list.scheduled(rows, window), viewOf),
       )
     },
   }),

@@ -8,10 +8,10 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   nullable,
   rangeQuery,
   routesWith,
-  rowsAs,
   sortQuery,
   Type,
   text,
@@ -149,7 +149,7 @@ export const sendLogRoutes = [
       return listResponse(
         query,
         sort.parse(query.sort),
-        async (window) => rowsAs(await reader.list({ ...query, rows }, window), viewOf),
+        async (window) => mapListRows(await reader.list({ ...query, rows }, window), viewOf),
         range,
       )
     },

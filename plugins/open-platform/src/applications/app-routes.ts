@@ -7,9 +7,9 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   nullable,
   routesWith,
-  rowsAs,
   sortQuery,
   Type,
   version,
@@ -227,7 +227,7 @@ function listApps(query: Static<typeof appQuery>, rows: object, { db, clock }: A
   const where = { $and: [status === undefined ? {} : { status }, rows] }
   const search = { text: keyword ?? '', properties: ['name', 'appKey'] }
   return listResponse(query, sort.parse(query.sort), async (window) =>
-    rowsAs(await findPage(db.fork(), AppRow, where, window, { search }), (app) => viewOfApp(app, clock.now())),
+    mapListRows(await findPage(db.fork(), AppRow, where, window, { search }), (app) => viewOfApp(app, clock.now())),
   )
 }
 

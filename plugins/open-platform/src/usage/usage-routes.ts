@@ -1,4 +1,4 @@
-import { type ListOrder, listPage, listQuery, listResponse, routesWith, rowsAs, Type } from '@plinth/http'
+import { type ListOrder, listPage, listQuery, listResponse, mapListRows, routesWith, Type } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import type { Clock } from '@plinth/kernel'
 import { omitUndefined } from '@plinth/kernel'
@@ -67,7 +67,7 @@ export const usageRoutes = [
       const from = query.from ?? earlier(to, 29)
       if (from > to) throw businessError('day-range', { data: { field: 'from' } })
       return listResponse(query, newestDayFirst, async (window) =>
-        rowsAs(await records.usage(omitUndefined({ from, to, rows, appId }), window), (line) => ({
+        mapListRows(await records.usage(omitUndefined({ from, to, rows, appId }), window), (line) => ({
           ...line,
           id: idOf(line),
         })),

@@ -7,11 +7,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  mapListRows,
   newestFirst,
   rangeQuery,
   rateLimited,
   routesWith,
-  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -70,7 +70,7 @@ async function shown(
     parts,
     found.items.map(({ confirmationSnapshot }) => confirmationSnapshot),
   )
-  return rowsAs(found, (log) => viewOfAudit(log, chainNames))
+  return mapListRows(found, (log) => viewOfAudit(log, chainNames))
 }
 
 export const auditRoutes = [
