@@ -73,7 +73,6 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminSystemConfigKeysByKey: 'the list of keys has it',
   getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
-  getNotificationsSendMetadata: 'the form that sends names channels by their labels, and takes attributes as JSON',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
 }
 
