@@ -5,7 +5,8 @@ import type { Scene } from './scene.ts'
 export async function callConsole({ admin }: Scene): Promise<void> {
   await assertSuccess(admin.GET('/api/v1/admin/console/attention'))
   const charts = await assertSuccess(admin.GET('/api/v1/admin/console/charts'))
-  const path = { id: String(charts.items[0]?.['id']) }
+  const measured = charts.items.find((chart) => String(chart['path']).endsWith('/points'))
+  const path = { id: String(measured?.['id']) }
   await assertSuccess(admin.GET('/api/v1/admin/console/charts/{id}/points', { params: { path } }))
   await assertSuccess(admin.GET('/api/v1/admin/console/database'))
   await assertSuccess(admin.GET('/api/v1/admin/console/health'))

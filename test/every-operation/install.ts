@@ -48,7 +48,6 @@ export async function callInstaller({ url, successes }: Scene): Promise<void> {
 export async function callInstallation({ admin, mark }: Scene): Promise<void> {
   await assertSuccess(admin.GET('/api/v1/admin/install/status'))
   await assertSuccess(admin.GET('/api/v1/admin/install/steps'))
-  await assertSuccess(admin.GET('/api/v1/admin/install/audit-logs'))
   await assertSuccess(admin.GET('/api/v1/admin/install/execution-logs'))
   await assertSuccess(admin.GET('/api/v1/admin/install/diagnostics'))
   await admin.GET('/api/v1/admin/install/diagnostics/export')
@@ -75,4 +74,7 @@ export async function callInstallation({ admin, mark }: Scene): Promise<void> {
   await assertSuccess(admin.POST('/api/v1/admin/install/state/reset', { body: reset }))
   const close = { confirmation: 'MARK-INSTALLED', reason: 'test' }
   await assertSuccess(admin.POST('/api/v1/admin/install/state/mark-installed', { body: close }))
+  const { items } = await assertSuccess(admin.GET('/api/v1/admin/install/audit-logs'))
+  const entry = { path: { id: items[0]?.id ?? 0 } }
+  await assertSuccess(admin.GET('/api/v1/admin/install/audit-logs/{id}', { params: entry }))
 }
