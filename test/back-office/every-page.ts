@@ -44,7 +44,7 @@ export const settled = (page: Page) =>
     const { document } = globalThis as unknown as Shown
     return (
       document.querySelector('[aria-busy=true], main [class*="Skeleton-root"]') === null &&
-      document.querySelector('main :is(tbody td, dd, section p, input, [role=alert])') !== null
+      document.querySelector('main :is(tbody td, dd, section p, input, iframe, [role=alert])') !== null
     )
   })
 

@@ -27,6 +27,7 @@ const withoutRange: Readonly<Record<string, string>> = {
   'notification.channels': 'one row for each channel',
   'notification.receipts': 'the recipients of a message; the moment is empty until they read it',
   'notification.rules': 'few rows, in the order of their codes',
+  'notification.scheduled': 'only messages that wait, the next one first',
   'open-platform.apps': 'few rows, in the order of their names',
   'scheduler.tasks': 'one row for each task; its runs can be asked for a time',
   'template.templates': 'few rows, found by code and channel',

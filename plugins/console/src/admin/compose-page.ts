@@ -8,7 +8,7 @@ export const composePage: BuiltInPage = {
   kind: 'own',
   id: 'notification.compose',
   title: text('New message', '写消息'),
-  place: { group: 'messages', order: 5 },
+  place: { group: 'messages', order: 15 },
   source: 'postNotificationsSend',
   operations: ['getNotificationsSendMetadata', 'postNotificationsTemplatePreview', 'postAdminNotificationAudience'],
   form: {

@@ -2,9 +2,9 @@
 import acme from '@plinth-example/acme-admin-pages'
 import t from 'tap'
 import { openPage, skip } from '../../plugins/console/test/fixtures/browser.ts'
-import { startWithRows } from './back-office-rows.ts'
-import { entriesOf, openAt, signIn, walkPages } from './every-page.ts'
-import { type Looked, textsOf, unreadable } from './shown-words.ts'
+import { startWithRows } from '../back-office/back-office-rows.ts'
+import { entriesOf, openAt, signIn, walkPages } from '../back-office/every-page.ts'
+import { type Looked, textsOf, unreadable } from '../back-office/shown-words.ts'
 
 /** What people copy, and a page with an example. */
 const copied: readonly (readonly [what: string, page: string, text: RegExp])[] = [
