@@ -83,8 +83,8 @@ const writes: readonly Write[] = [
   },
   {
     path: 'admin/templates',
-    needs: (name) => ({ code: name, channel: 'mail', locale: 'en', subject: 'Hello', content: 'Good morning' }),
-    defaults: { html: null, htmlFormat: null, enabled: true },
+    needs: (name) => ({ code: name, locale: 'en', subject: 'Hello', content: 'Good morning' }),
+    defaults: { channel: 'all', html: null, htmlFormat: null, enabled: true },
     own: ['code'],
   },
   {

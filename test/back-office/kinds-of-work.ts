@@ -176,38 +176,4 @@ export const kinds: Readonly<Record<string, Kind>> = {
       effects: async () => 1 - (await matching(api, `admin/iam/users?keyword=${username}`)),
     }
   },
-  async 'send a message'(page, api, turn) {
-    const subject = `Closed on day ${turn}`
-    const form = inDialog(page, 'Send a message', 'Send', { Subject: subject, Content: 'We are closed.' })
-    const pick = async (field: string, option: string) => {
-      await form.dialog.getByRole('combobox', { name: field }).click()
-      await form.dialog.getByRole('option', { name: option, exact: true }).click()
-      await page.keyboard.press('Tab')
-    }
-    return {
-      ...form,
-      path: 'notification.messages',
-      async fill() {
-        await pick('Channels', 'Inbox')
-        await pick('Recipients', 'anna')
-        await form.fill()
-      },
-      steps: [
-        async () => {
-          if (await form.commit.isVisible()) return
-          const sent = page.waitForRequest(/\/template-preview$/)
-          await named(form.dialog, 'Preview changes').click()
-          // An earlier error disappears before the request is sent.
-          await (await sent).response()
-          const result = form.dialog.getByRole('region', { name: 'Preview result' })
-          await result.or(form.dialog.getByRole('alert')).first().waitFor()
-        },
-      ],
-      reported: () => form.dialog.getByText('Accepted').waitFor(),
-      effects: async () =>
-        (await api('GET', 'notification-send-logs?channel=database&size=100')).items.filter(
-          (one: { readonly subject: string }) => one.subject === subject,
-        ).length,
-    }
-  },
 }
