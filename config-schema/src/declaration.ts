@@ -17,6 +17,10 @@ export function omitUndefined<T>(members: unknown extends T ? never : NoInfer<Or
   return kept as T
 }
 
+/** Returns the property of an object, or undefined if it is missing or inherited, as `toString` is. */
+export const ownProperty = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
 /** Converts a key to the name of an environment variable: `platform.http.port` -> `PLATFORM_HTTP_PORT`. */
 export function environmentName(key: string): string {
   return key.replace(/[.-]/g, '_').toUpperCase()

@@ -9,6 +9,7 @@ export {
   type Localized,
   localize,
   omitUndefined,
+  ownProperty,
 } from './declaration.ts'
 export { type Format, formatDuration, formats, parseBytes, parseDuration } from './formats.ts'
 export {

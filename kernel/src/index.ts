@@ -31,6 +31,7 @@ export {
   type NumberConstraints,
   nearestName,
   omitUndefined,
+  ownProperty,
   type ParsedValueResult,
   parseBytes,
   parseDuration,

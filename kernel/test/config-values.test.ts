@@ -583,7 +583,7 @@ t.test(
     reported.length = 0
     await shadowing.stop('test ended')
     await shadowing.config.apply([])
-    t.strictSame(reported, [], 'a stopped plugin hears nothing')
+    t.strictSame(reported, [], 'a stopped plugin is not notified of changes')
   },
 )
 

@@ -1,4 +1,4 @@
-/** Tests that the back office shows names and sentences where people read, and what people copy has a button. */
+/** Tests that the back office shows names and sentences, and that each text to be copied has a copy button. */
 import acme from '@plinth-example/acme-admin-pages'
 import t from 'tap'
 import { openPage, skip } from '../../plugins/console/test/fixtures/browser.ts'
@@ -6,7 +6,10 @@ import { startWithRows } from '../back-office/back-office-rows.ts'
 import { entriesOf, openAt, signIn, walkPages } from '../back-office/every-page.ts'
 import { type Looked, textsOf, unreadable } from '../back-office/shown-words.ts'
 
-/** What people copy, and a page with an example. */
+// The proof runs without the test runner, which would set a timeout.
+t.setTimeout(3_600_000)
+
+/** Texts that people copy, each with a page that shows an example. */
 const copied: readonly (readonly [what: string, page: string, text: RegExp])[] = [
   ['an order number', 'mall.orders', /^M\w{10,}$/],
   ['an order number that is a link', 'money.payment-orders', /^TEA-2026-0001$/],

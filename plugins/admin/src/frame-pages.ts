@@ -55,7 +55,7 @@ export function adminFrame<O extends OperationId>(
 /** Colours of the back office, as CSS colours. The style sheet has them as `--plinth-<name>`. */
 export const frameColours = ['page', 'surface', 'text', 'dimmed', 'border', 'primary', 'good', 'warn', 'bad'] as const
 
-/** What a frame knows about the back office. */
+/** Data of the back office that a frame receives. */
 export interface FrameContext {
   /** `en` or `zh-CN`. */
   readonly language: string

@@ -15,7 +15,7 @@ import {
   text,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
-import { localize } from '@plinth/kernel'
+import { localize, ownProperty } from '@plinth/kernel'
 import { type ApprovalRule, type ApprovalWorkflow, approvalResults } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
@@ -82,7 +82,7 @@ export const approvalRoutes = [
 
 /** Returns the name of an action. A rejected request may contain the code of no action, which has no name. */
 function nameOf(actions: Readonly<Record<string, ApprovalRule>>, code: string, locale: string): string {
-  const action = Object.hasOwn(actions, code) ? actions[code] : undefined
+  const action = ownProperty(actions, code)
   return action === undefined ? code : localize(action.displayName, locale)
 }
 

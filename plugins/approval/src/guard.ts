@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type BusinessError, type Clock, fitTextToColumn } from '@plinth/kernel'
+import { type BusinessError, type Clock, fitTextToColumn, ownProperty } from '@plinth/kernel'
 import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
@@ -58,7 +58,7 @@ function problemOf(
   found: ApprovalWorkflow | undefined,
 ): BusinessError | undefined {
   if (found === undefined) return businessError('workflow-unknown', { params: { workflow } })
-  const rule = Object.hasOwn(found.actions, action) ? found.actions[action] : undefined
+  const rule = ownProperty(found.actions, action)
   if (rule === undefined) return businessError('action-unknown', { params: { workflow, action } })
   if (!rule.from.includes(state))
     return businessError('state-not-allowed', { params: { action, state }, data: { state } })

@@ -79,7 +79,7 @@ t.test(
     t.equal(await some.next(), ': alive')
     await write('outbox_event')
     await clock.advance(heartbeatMs)
-    t.equal(await some.next(), ': alive', 'what he may do no more he hears of no more')
+    t.equal(await some.next(), ': alive', 'a user without the permission gets no more hints for the operation')
     for (const listener of [everything, some, nothing]) listener.leave()
   },
 )

@@ -53,6 +53,7 @@ export {
   selectionOf,
 } from './rows/selection.ts'
 export {
+  hasHourlySteps,
   type Step,
   type StepSums,
   type SumsOverTime,

@@ -153,6 +153,16 @@ onSqlite(t, 'a record is described in words, in the language of the reader', asy
       { title: 'Is paid', after: { ...plain, value: 'Yes' } },
     ],
   })
+  // Names of members that every JavaScript object inherits are ordinary texts.
+  const inherited = { reason: 'toString', constructor: 'valueOf' }
+  await record({ actor: { name: 'cli' }, action: 'sales-order.constructor', subject: 'spring', summary: inherited })
+  t.match(await newest('action=sales-order.constructor'), {
+    actionName: 'Sales order: Constructor',
+    changes: [
+      { title: 'Reason', after: { ...plain, value: 'toString' } },
+      { title: 'Constructor', after: { ...plain, value: 'valueOf' } },
+    ],
+  })
   t.equal((await get('/1')).code, '404')
 })
 

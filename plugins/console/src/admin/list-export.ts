@@ -1,7 +1,7 @@
 import { type CsvColumn, csvText } from '@plinth/async-task'
 import type { HttpRequest, HttpServer } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { localize } from '@plinth/kernel'
+import { localize, ownProperty } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import type { PageRegistry } from './page-registry.ts'
 
@@ -220,7 +220,7 @@ function cellOf(
       .join('; ')
   if (as === 'described') return [valueAt(value, 'name') ?? valueAt(value, 'value')].flat().map(textOf).join('; ')
   if (as === 'amount') return amountText(column, row, String(value), units)
-  const shown = (one: unknown) => labels[String(one)] ?? textOf(one)
+  const shown = (one: unknown) => ownProperty(labels, String(one)) ?? textOf(one)
   if (Array.isArray(value) && as === 'chips')
     return value.map((one) => shown(member === undefined ? one : valueAt(one, member))).join('; ')
   if (typeof value === 'number' && as === 'count') return value
@@ -255,7 +255,8 @@ const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency
 const currencyUnits = new Map<string, AmountUnitOfColumn>()
 
 function unitOf(code: string, units: ExportRequest['units']): AmountUnitOfColumn | undefined {
-  if (Object.hasOwn(units, code)) return units[code]
+  const own = ownProperty(units, code)
+  if (own !== undefined) return own
   const currency = code.toUpperCase()
   if (!currencies.has(currency)) return undefined
   const known = currencyUnits.get(currency)

@@ -12,7 +12,7 @@ import { databaseError } from '../errors.ts'
 import { ConnectionQueue, type PoolStatementLog, type WaitTimeouts } from './connection-queue.ts'
 import type { TableWriteNotifier } from './written-tables.ts'
 
-/** What the calling code requires of its connections. */
+/** Requirements of the calling code for its connections. */
 export interface ConnectionOptions {
   /** If true, the statement may use the connections that are reserved for leases and health checks. */
   readonly reserved?: boolean

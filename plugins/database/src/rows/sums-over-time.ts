@@ -107,9 +107,10 @@ export function sumsByStep<Name extends string>(
   const groups = [...new Set([...always, ...found.map(({ by }) => by)])].sort()
   const sums = new Map<string, Record<Name, bigint>>()
   const keyOf = (at: string, by: string) => JSON.stringify([at, by])
-  for (const one of found) {
-    const step = steps.findLast(({ from }) => from <= one.at) ?? steps[0]
-    const key = keyOf(step?.at ?? '', one.by)
+  let position = 0
+  for (const one of found.toSorted((a, b) => a.at - b.at)) {
+    while ((steps[position + 1]?.from ?? Number.POSITIVE_INFINITY) <= one.at) position += 1
+    const key = keyOf(steps[position]?.at ?? '', one.by)
     const sum = sums.get(key) ?? zeros(names)
     for (const name of names) sum[name] += one.sums[name]
     sums.set(key, sum)
@@ -127,10 +128,14 @@ export interface Step {
   readonly from: number
 }
 
-/** Returns the steps of a time span in ascending order: hours for at most 48 hours, otherwise local days. */
-export function stepsOf({ from, to }: TimeSpan, dayOf: (moment: Date) => string): readonly Step[] {
+/** Returns true if the steps of a time span are hours, and false if they are local days. */
+export const hasHourlySteps = ({ from, to }: TimeSpan): boolean => to - from <= maxHours * hourMs
+
+/** Returns the steps of a time span in ascending order. */
+export function stepsOf(span: TimeSpan, dayOf: (moment: Date) => string): readonly Step[] {
+  const { from, to } = span
   const first = from - (from % quarterMs)
-  if (to - from <= maxHours * hourMs) {
+  if (hasHourlySteps(span)) {
     const hours = Math.max(1, Math.ceil((to - first) / hourMs))
     return Array.from({ length: hours }, (_, hour) => {
       const start = first + hour * hourMs

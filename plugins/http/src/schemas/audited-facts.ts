@@ -1,4 +1,4 @@
-import { type AuditedPropertyText, bilingual, type LocalizedText, localize } from '@plinth/kernel'
+import { type AuditedPropertyText, bilingual, type LocalizedText, localize, ownProperty } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { describedValue, Type } from './schema-builders.ts'
 
@@ -44,11 +44,11 @@ export function auditedChanges(
   { facts = {}, subjects }: FactsOfKind,
   locale: string,
 ): Static<typeof auditedChange>[] {
-  const isBefore = (name: string) => name.endsWith(before) && name.slice(0, -before.length) in summary
+  const isBefore = (name: string) => name.endsWith(before) && Object.hasOwn(summary, name.slice(0, -before.length))
   return Object.keys(summary)
-    .filter((name) => !isBefore(name) && facts[name]?.hidden !== true)
+    .filter((name) => !isBefore(name) && ownProperty(facts, name)?.hidden !== true)
     .map((name) => {
-      const fact = facts[name]
+      const fact = ownProperty(facts, name)
       const title = fact === undefined ? spoken(name) : localize(fact.title, locale)
       const isSubject = fact === undefined && subjects !== undefined
       const shown = (value: unknown) => describedFact(value, fact ?? {}, summary, locale)
@@ -57,7 +57,7 @@ export function auditedChanges(
         subject: isSubject
           ? { ...plainValue(name), labels: subjects.labels, page: subjects.page ?? null }
           : plainValue(title),
-        before: shown(summary[`${name}${before}`]),
+        before: shown(ownProperty(summary, `${name}${before}`)),
         after: shown(summary[name]),
       }
     })
@@ -73,7 +73,7 @@ function describedFact(
   const isRaw = labels !== undefined || page !== undefined || unitFrom !== undefined
   const named: Readonly<Record<string, LocalizedText>> = { true: yes, false: no, ...values }
   const textOf = (one: unknown) => {
-    const text = named[String(one)]
+    const text = ownProperty(named, String(one))
     if (text !== undefined) return localize(text, locale)
     return typeof one === 'number' && !isRaw ? new Intl.NumberFormat(locale).format(one) : String(one)
   }

@@ -1,5 +1,5 @@
 import { plainValue, spoken } from '@plinth/http'
-import { type AuditTexts, bilingual, type LocalizedText, localize } from '@plinth/kernel'
+import { type AuditTexts, bilingual, type LocalizedText, localize, ownProperty } from '@plinth/kernel'
 
 /** Names of the audited kinds, by the first word of their actions. */
 export type KindsOfAuditedObjects = ReadonlyMap<string, AuditTexts>
@@ -30,7 +30,7 @@ export function auditWords(
   const [first = '', ...rest] = action.split('.')
   const verb = rest.join('.')
   const kind = kinds.get(first)
-  const words = kind?.actions?.[verb] ?? verbs[verb]
+  const words = ownProperty(kind?.actions ?? {}, verb) ?? ownProperty(verbs, verb)
   const titleOf = (name: string) => {
     const title = kinds.get(name)?.title
     return title === undefined ? spoken(name) : localize(title, locale)

@@ -16,7 +16,7 @@ import {
   spoken,
   Type,
 } from '@plinth/http'
-import { type LocalizedText, localize } from '@plinth/kernel'
+import { type LocalizedText, localize, ownProperty } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { permissionCodes } from '../declarations.ts'
@@ -328,7 +328,7 @@ function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {
 const actionNames: Readonly<Record<string, LocalizedText>> = auditedInstallation.actions
 
 function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow, locale: string) {
-  const name = actionNames[row.action]
+  const name = ownProperty(actionNames, row.action)
   const actionName = name === undefined ? spoken(row.action) : localize(name, locale)
   return { ...row, actionName, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
 }

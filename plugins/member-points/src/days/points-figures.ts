@@ -1,4 +1,12 @@
-import { exactInteger, type StepSums, stepsOf, sumsByStep, type TimedSums, type TimeSpan } from '@plinth/database'
+import {
+  exactInteger,
+  hasHourlySteps,
+  type StepSums,
+  stepsOf,
+  sumsByStep,
+  type TimedSums,
+  type TimeSpan,
+} from '@plinth/database'
 import { defaultAsset } from '../contract.ts'
 import type { Parts } from '../parts.ts'
 import { dayTotalKindOf } from './day-totals.ts'
@@ -31,8 +39,8 @@ export class PointsFigures {
   async #ofAsset(asset: string, span: TimeSpan): Promise<readonly TimedSums<Shown>[]> {
     const steps = stepsOf(span, this.#parts.calendar.dayOf)
     const [first, last] = [steps[1], steps.at(-1)]
-    // Hours are not totalled, and a span of two days has no whole day between the first and the last.
-    if (first === undefined || last === undefined || first === last || first.at.length > 'YYYY-MM-DD'.length)
+    // There are no totals of hours, and a span of two days has no whole day between the first and the last.
+    if (hasHourlySteps(span) || first === undefined || last === undefined || first === last)
       return this.#moved(asset, span)
     const position = await this.#position(asset)
     const days = new Map(steps.map(({ at, from }) => [at, from]))

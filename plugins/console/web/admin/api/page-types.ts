@@ -368,3 +368,7 @@ function taken(source: Source, row: Row): unknown {
   if ('field' in source) return valueAt(row, source.field)
   return 'list' in source ? source.list.map((name) => valueAt(row, name)) : source.value
 }
+
+/** Returns the display name of a value; `undefined` without one. Values such as `toString` have no inherited name. */
+export const labelOf = ({ labels = {} }: Pick<Column, 'labels'>, value: unknown): string | undefined =>
+  Object.hasOwn(labels, String(value)) ? labels[String(value)] : undefined

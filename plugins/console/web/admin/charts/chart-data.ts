@@ -1,4 +1,13 @@
-import { type AmountUnit, type Chart, type Row, type Rows, rowsOf, type Tone, valueAt } from '../api/page-types.ts'
+import {
+  type AmountUnit,
+  type Chart,
+  labelOf,
+  type Row,
+  type Rows,
+  rowsOf,
+  type Tone,
+  valueAt,
+} from '../api/page-types.ts'
 import { unitOf } from '../pages/amounts.ts'
 
 /** Maximum number of lines in one plot. Only the lines with the largest sums are drawn. */
@@ -78,6 +87,6 @@ export function chartData(
 
 function titleOf({ by, labels, lines }: Chart, group: string, title: string): string {
   if (by === undefined) return title
-  const name = labels[group] ?? group
+  const name = labelOf({ labels }, group) ?? group
   return lines.length === 1 ? name : `${name} · ${title}`
 }

@@ -2,7 +2,7 @@ import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
-import { type Column, type Row, valueAt } from '../api/page-types.ts'
+import { type Column, labelOf, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
 import { unitOfColumn } from './amounts.ts'
 import classes from './cell.module.css'
@@ -50,7 +50,7 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'amount':
       return <Amount column={column} row={row} />
     case 'flag': {
-      const word = column.labels?.[String(value)] ?? translate(value === true ? 'admin.yes' : 'admin.no')
+      const word = labelOf(column, value) ?? translate(value === true ? 'admin.yes' : 'admin.no')
       return (
         <span className={classes.state} data-tone={value === true ? 'good' : 'quiet'}>
           {word}
@@ -61,14 +61,14 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
       const text = String(value)
       return (
         <span className={classes.state} data-tone={column.tones?.[text] ?? 'quiet'}>
-          {column.labels?.[text] ?? text}
+          {labelOf(column, text) ?? text}
         </span>
       )
     }
     case 'chips':
       return <Chips values={Array.isArray(value) ? value : [value]} {...column} isWide={isWide} />
     case 'reference':
-      if (column.labels?.[String(value)] !== undefined) break
+      if (labelOf(column, value) !== undefined) break
       return Array.isArray(value) ? (
         <References ids={value.map(String)} of={column.of} isWide={isWide} />
       ) : (
@@ -90,7 +90,7 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'rows':
       return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
   }
-  const text = column.labels?.[String(value)] ?? (isWide ? String(value) : plainText(value))
+  const text = labelOf(column, value) ?? (isWide ? String(value) : plainText(value))
   const elsewhere = addressElsewhere(column, row)
   return <PlainCell text={text} column={column} href={href} elsewhere={elsewhere} isWide={isWide} />
 }
@@ -186,7 +186,7 @@ function Chips({
   const { translate } = useLanguage()
   const texts = values.map((value) => {
     const text = plainText(member === undefined ? value : valueAt(value, member))
-    return labels?.[text] ?? text
+    return labelOf({ labels: labels ?? {} }, text) ?? text
   })
   const shown = isWide ? texts : texts.slice(0, shownChips)
   if (texts.length === 0) return <span className={classes.none}>–</span>

@@ -1,5 +1,5 @@
 import { useLanguage } from '../../app/app.tsx'
-import { type AmountUnit, type Column, type Row, valueAt } from '../api/page-types.ts'
+import { type AmountUnit, type Column, labelOf, type Row, valueAt } from '../api/page-types.ts'
 import { useZone } from '../shell/zone.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
 
@@ -162,7 +162,7 @@ export function columnText(
   if (column.as === 'amount') return amountOf(formats, units, column, row)
   if (column.as === 'time') return formats.time(String(value))
   if (column.as === 'count' && column.unit !== undefined) return formats.count(Number(value), column.unit)
-  return column.labels?.[String(value)] ?? plainText(value)
+  return labelOf(column, value) ?? plainText(value)
 }
 
 /** Returns the external address to which a value links; `undefined` if the row has no https address. */

@@ -24,7 +24,7 @@ export interface Preview {
   readonly templateLocale: string | null
 }
 
-/** Who gets the message on one channel. */
+/** Numbers of users who get a message on one channel, and who do not. */
 export interface Audience {
   readonly channel: string
   readonly enabled: boolean

@@ -20,10 +20,13 @@ export const limits = {
   height: 20_000,
 } as const
 
-/** Why a frame was stopped. `flooded`: too many or too large messages. `insistent`: too many cancelled writes. */
+/**
+ * Why a frame was stopped. `flooded`: it sent too many or too large messages. `insistent`: the operator cancelled too
+ * many of its writes. `left`: it opened another document. `silent`: its script did not respond.
+ */
 export type StopReason = 'flooded' | 'insistent' | 'left' | 'silent'
 
-/** What the bridge needs of the back office. */
+/** Functions of the back office that the bridge calls. */
 export interface FrameShell {
   /** Calls an operation that only reads. */
   read(operation: FrameOperation, request: FrameRequest, signal: AbortSignal): Promise<unknown>

@@ -81,6 +81,9 @@ function Frame({ page, onStop }: FrameProps) {
   const [asked, setAsked] = useState<Asked>()
   const context = useRef({})
   context.current = { language, timeZone, scheme, texts: page.texts }
+  // The bridge outlives a change of the language.
+  const translation = useRef(translate)
+  translation.current = translate
   const sendContext = () =>
     bridge.current?.send({ type: 'context', context: { ...context.current, colours: frameColours() } })
 
@@ -102,14 +105,14 @@ function Frame({ page, onStop }: FrameProps) {
     errorOf(error) {
       if (error instanceof FrameFailure) {
         const { code, subject } = error
-        const message = translate(`admin.frame.error.${code}`, { subject })
+        const message = translation.current(`admin.frame.error.${code}`, { subject })
         return { code: `frame.${code}`, message, field: code === 'parameter' ? subject : null }
       }
       if (!(error instanceof CallFailure)) throw error
       const { reason, kind, message, faults } = error
       return {
         code: reason === '' ? kind : reason,
-        message: message === '' ? translate('app.failure.unreachable') : message,
+        message: message === '' ? translation.current('app.failure.unreachable') : message,
         field: faults[0]?.field ?? null,
       }
     },
