@@ -144,6 +144,35 @@ export const kinds: Readonly<Record<string, Kind>> = {
         api('POST', 'admin/system-config/changes', { changes: [{ key, action: 'set', value: `Theirs ${turn}` }] }),
     }
   },
+  async 'role matrix'(page, api) {
+    const content = { name: 'Matrix', dataScope: 'self' }
+    const revoked = { ...content, permissions: [] }
+    // The matrix shows 20 roles, so each turn uses the same one.
+    const [known] = (await api('GET', 'admin/iam/roles?keyword=Matrix')).items
+    const { id } =
+      known === undefined
+        ? await api('POST', 'admin/iam/roles', { ...revoked, code: 'matrix' })
+        : await api('PUT', `admin/iam/roles/${known.id}`, { ...revoked, version: known.version })
+    const read = () => api('GET', `admin/iam/roles/${id}`)
+    const box = page.getByRole('checkbox', { name: `Create users · ${content.name}`, exact: true })
+    return {
+      ...inDraft(
+        page,
+        // The page must first show that the role does not have the permission.
+        () => box.and(page.locator(':not(:checked)')).click(),
+        async () => String(await box.isChecked()),
+        /^Save/,
+      ),
+      path: 'iam.role-matrix?q=create',
+      effects: async () => (await read()).permissions.filter((code: string) => code.startsWith('iam:user:')).length,
+      change: async () =>
+        api('PUT', `admin/iam/roles/${id}`, {
+          ...content,
+          permissions: ['iam:audit:view'],
+          version: (await read()).version,
+        }),
+    }
+  },
   async 'template editor'(page, api, turn) {
     const content = { subject: 'Before', content: 'Before', enabled: true }
     const { id } = await api('POST', 'admin/templates', {
