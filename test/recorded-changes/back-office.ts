@@ -54,8 +54,8 @@ export const backOffice: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/console/web/admin/pages/cell.tsx',
-    fragment: '{column.labels?.[text] ?? text}',
-    replacement: "{column.labels?.[text] ?? ''}",
+    fragment: '{labelOf(column, text) ?? text}',
+    replacement: "{labelOf(column, text) ?? ''}",
     effect: 'A state that the page does not know is shown as nothing.',
     breaks: ['C-034'],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],

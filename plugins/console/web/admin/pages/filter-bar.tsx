@@ -1,7 +1,7 @@
 import { NativeSelect, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
-import type { Field } from '../api/page-types.ts'
+import { type Field, labelOf } from '../api/page-types.ts'
 import classes from './filter-bar.module.css'
 import { choicesOf } from './forms/field-values.ts'
 import { LabelPicker } from './forms/label-picker.tsx'
@@ -27,7 +27,7 @@ interface FilterProps {
 
 function Filter({ filter, value, onChange }: FilterProps) {
   const { translate } = useLanguage()
-  const { title, schema, labels, options } = filter
+  const { title, schema, options } = filter
   if (options !== undefined) {
     return (
       <LabelPicker
@@ -44,7 +44,7 @@ function Filter({ filter, value, onChange }: FilterProps) {
       { value: '', label: `${title}: ${translate('admin.any')}` },
       ...choices.map((choice) => ({
         value: choice,
-        label: `${title}: ${labels?.[choice] ?? wordOf(choice, translate('admin.yes'), translate('admin.no'))}`,
+        label: `${title}: ${labelOf(filter, choice) ?? wordOf(choice, translate('admin.yes'), translate('admin.no'))}`,
       })),
     ]
     return (

@@ -176,11 +176,10 @@ function SendToMe({ form, audience, isKnown, state }: SendToMeProps) {
     queryFn: ({ signal }) => api.call<Account>(ownAccount, { signal }),
   })
   const [results, setResults] = useState<readonly SendResult[]>()
-  const [keys] = useState<PendingKeys>({})
-  const send = useWrite((signal, body: ReadyMessage) => api.call<readonly SendResult[]>(form, { body, keys, signal }), {
-    onSuccess: setResults,
-    onError: state.fail,
-  })
+  const send = useWrite(
+    (signal, body: ReadyMessage, keys) => api.call<readonly SendResult[]>(form, { body, keys, signal }),
+    { onSuccess: setResults, onError: state.fail },
+  )
   const channels = audience.filter((one) => one.audience === 'users').map(({ channel }) => channel)
   const own = account.data?.id
   const onClick = () => {

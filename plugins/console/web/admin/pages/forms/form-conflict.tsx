@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { useLanguage } from '../../../app/app.tsx'
-import type { Field } from '../../api/page-types.ts'
+import { type Field, labelOf } from '../../api/page-types.ts'
 import { plainText } from '../shown-value.ts'
 import type { Typed } from './field-values.ts'
 import classes from './form-conflict.module.css'
@@ -73,7 +73,8 @@ export function Conflict({ fields, first, values, initial, unitOf, onKeep, onDis
 }
 
 /** Returns a value as text. Chosen objects are counted, because the form knows only their ids. */
-function shownText({ labels, options, schema }: Field, value: Typed): string {
-  if (options === undefined) return labels?.[String(value)] ?? plainText(value)
+function shownText(field: Field, value: Typed): string {
+  const { options, schema } = field
+  if (options === undefined) return labelOf(field, value) ?? plainText(value)
   return schema['type'] === 'array' ? String((value as readonly unknown[]).length) : plainText(value)
 }
