@@ -344,7 +344,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/member-points/test/rewards.test.ts'],
   },
   {
-    file: 'plugins/web3-settlement/src/permissions.ts',
+    file: 'plugins/web3-settlement/src/declarations.ts',
     fragment: 'Object.values(permissionCodes).filter((code) => principal.can(code))',
     replacement: 'Object.values(permissionCodes).filter((code) => !principal.can(code))',
     effect: 'A review stores the permissions that the operator does not have.',

@@ -148,7 +148,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     noticedBy: ['config-schema/test/values.test.ts'],
   },
   {
-    file: 'plugins/template/src/permissions.ts',
+    file: 'plugins/template/src/declarations.ts',
     fragment: "create: 'template:template:create'",
     replacement: "create: 'template:template:add'",
     effect: 'The permission to create templates has another code.',

@@ -1,5 +1,12 @@
 import type { Events } from '@plinth/events'
-import { defineBusinessErrors, errorTable, fitTextToColumn, isBusinessError } from '@plinth/kernel'
+import {
+  type AuditTexts,
+  defineBusinessErrors,
+  errorTable,
+  fitTextToColumn,
+  isBusinessError,
+  bilingual as text,
+} from '@plinth/kernel'
 import { asyncTaskFailed, type TaskFailure } from './contract.ts'
 import type { TaskRow } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
@@ -73,3 +80,17 @@ export const createFailurePublisher =
       attempts,
     })
   }
+
+/** Names of the audited actions, for people. */
+export const audited: Readonly<Record<string, AuditTexts>> = {
+  'async-task': {
+    title: text('Task', '任务'),
+    page: 'async-task.task',
+    actions: { cancel: text('Cancel', '取消') },
+    facts: {
+      ownerId: { title: text('Owner', '所有者'), labels: 'iam.user', page: 'iam.user' },
+      taskType: { title: text('Type', '类型') },
+      file: { title: text('File', '文件') },
+    },
+  },
+}

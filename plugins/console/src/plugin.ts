@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { definePlugin } from '@plinth/kernel'
 import { builtPage } from './built-page.ts'
 import { builtPages, installPage } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 import { PageBuild } from './page-build.ts'
 import { pagePathsOf } from './page-source.ts'
 

@@ -1,4 +1,10 @@
-import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import {
+  type AuditTexts,
+  defineBusinessErrors,
+  errorTable,
+  type PermissionDeclaration,
+  bilingual as text,
+} from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -40,3 +46,16 @@ export const permissions: readonly PermissionDeclaration[] = [
     displayName: { en: 'Retry and skip events', 'zh-CN': '重新投递和跳过事件' },
   },
 ]
+
+/** Names of the audited actions, for people. */
+export const audited: Readonly<Record<string, AuditTexts>> = {
+  'outbox-event': {
+    title: text('Event', '事件'),
+    page: 'events.event',
+    labels: 'events.event',
+    actions: {
+      replay: text('Deliver again', '重新投递'),
+      skip: text('Skip', '跳过'),
+    },
+  },
+}

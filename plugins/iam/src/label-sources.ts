@@ -6,8 +6,8 @@ import { requirePrincipal } from './access/access-guard.ts'
 import { usersInScope } from './access/data-scope.ts'
 import type { PermissionCatalogue } from './access/permission-catalogue.ts'
 import { roleName } from './access/role-name.ts'
+import { permissionCodes } from './declarations.ts'
 import { Role, User } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 
 const firstRowsBy = (property: string) =>
   ({ orderBy: [{ property, direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' }) as const

@@ -1,6 +1,6 @@
 import { filterLabels, type LabelSource } from '@plinth/admin'
+import { permissionCodes } from './declarations.ts'
 import type { Texts } from './members/texts.ts'
-import { permissionCodes } from './permissions.ts'
 import { ruleName } from './rules/rule-routes.ts'
 import type { Rules } from './rules/rules.ts'
 

@@ -112,8 +112,8 @@ t.test('P-061 P-056 the plugin has its own permissions and errors', async (t) =>
     'member-points:expire:run',
   ])
   const { default: en } = await import('../src/messages/en.json', { with: { type: 'json' } })
-  const failures = own.find(({ file }) => file.endsWith('/failures.ts'))?.text ?? ''
-  const names = [...failures.matchAll(/^ {2}'([a-z-]+)': '\d{3}',$/gm)].map(([, name = '']) => name)
+  const declarations = own.find(({ file }) => file.endsWith('/declarations.ts'))?.text ?? ''
+  const names = [...declarations.matchAll(/^ {2}'([a-z-]+)': '\d{3}',$/gm)].map(([, name = '']) => name)
   t.ok(names.length >= 3, `${names.length} business errors`)
   for (const name of names) {
     t.ok((en['member-points'] as Record<string, unknown>)[name], `member-points.${name}`)

@@ -3,9 +3,9 @@ import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { bilingual, type LocalizedText, localize } from '@plinth/kernel'
 import type { Ledger } from './contract.ts'
+import { permissionCodes } from './declarations.ts'
 import { AccountRow, accountOwner, JournalRow, journalOwner } from './entities.ts'
 import { systemOwner } from './ledger/checks.ts'
-import { permissionCodes } from './permissions.ts'
 
 /** A search returns the newest 20 rows. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const

@@ -9,7 +9,7 @@ import {
 } from '@plinth/admin'
 import type { Translator } from '@plinth/i18n'
 import { bilingual as text } from '@plinth/kernel'
-import { permissionCodes } from './permissions.ts'
+import { permissionCodes } from './declarations.ts'
 import { templateViews } from './rule-views.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }

@@ -13,7 +13,7 @@ import type {
   RuleOutcome,
 } from './contract.ts'
 import { alertStateAfter, decideAlert } from './decision.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf } from './rule-templates.ts'
 

@@ -22,9 +22,8 @@ import type { Translator } from '@plinth/i18n'
 import { operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { NotificationPreferences } from '@plinth/inbox'
-import { businessError } from './failures.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 import { opsSummary, silencedRuleCodes } from './ops-summary.ts'
-import { permissionCodes } from './permissions.ts'
 import { ruleExport, ruleFilter } from './rule-export.ts'
 import {
   opsSummaryView,

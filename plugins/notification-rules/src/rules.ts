@@ -13,8 +13,8 @@ import {
 } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import type { NotificationRule } from './contract.ts'
+import { businessError } from './declarations.ts'
 import { RuleRow } from './entities.ts'
-import { businessError } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
 /** Change of a rule. Absent fields stay unchanged. */

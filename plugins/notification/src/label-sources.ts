@@ -3,9 +3,9 @@ import { type Database, findPage } from '@plinth/database'
 import type { HttpRequest } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
+import { permissionCodes } from './declarations.ts'
 import { NotificationRow, SendLogRow } from './entities.ts'
 import type { ChannelNotification } from './facade/channel-notification.ts'
-import { permissionCodes } from './permissions.ts'
 import { recipientOwner } from './recipients.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: maxLabels, offset: 0, count: 'none' } as const

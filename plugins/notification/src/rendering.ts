@@ -8,7 +8,7 @@ import {
   type TextRange,
 } from '@plinth/kernel'
 import type { RenderedTemplate, Templates } from '@plinth/template'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
   Object.fromEntries(

@@ -1,4 +1,10 @@
-import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import {
+  type AuditTexts,
+  defineBusinessErrors,
+  errorTable,
+  type PermissionDeclaration,
+  bilingual as text,
+} from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -69,3 +75,19 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
   { code: permissionCodes.usageView, displayName: { en: 'View open-platform usage', 'zh-CN': '查看开放平台用量' } },
 ]
+
+/** Names of the audited actions, for people. */
+export const audited: Readonly<Record<string, AuditTexts>> = {
+  'open-app': {
+    title: text('Application', '应用'),
+    page: 'open-platform.app',
+    labels: 'open-platform.app',
+    nameFrom: 'name',
+    facts: {
+      appKey: { title: text('App key', '应用标识') },
+      name: { title: text('Name', '名称') },
+      graceSeconds: { title: text('Old secret stays valid, in seconds', '旧密钥继续有效的秒数') },
+      force: { title: text('Without grace period', '立即失效') },
+    },
+  },
+}

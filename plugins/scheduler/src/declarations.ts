@@ -1,5 +1,11 @@
 import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
-import { defineBusinessErrors, localize, type PermissionDeclaration } from '@plinth/kernel'
+import {
+  type AuditTexts,
+  defineBusinessErrors,
+  localize,
+  type PermissionDeclaration,
+  bilingual as text,
+} from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -39,3 +45,25 @@ export const taskLabels = (tasks: readonly BoundScheduledTask[]): LabelSource =>
     (locale) => tasks.map(({ name, displayName }) => ({ id: name, name: localize(displayName, locale) })),
     permissionCodes.taskView,
   )
+
+/** Names of the audited actions, for people. */
+export const audited: Readonly<Record<string, AuditTexts>> = {
+  'scheduled-task': {
+    title: text('Scheduled task', '定时任务'),
+    page: 'scheduler.task',
+    labels: 'scheduler.task',
+    actions: {
+      'run-now': text('Run now', '立即运行'),
+      pause: text('Pause', '暂停'),
+      resume: text('Resume', '恢复'),
+    },
+  },
+  'database-clock': {
+    title: text('Clock of the host', '主机时钟'),
+    actions: { confirm: text('Confirm', '确认') },
+    facts: {
+      state: { title: text('State', '状态') },
+      differenceMs: { title: text('Difference in milliseconds', '相差毫秒数') },
+    },
+  },
+}

@@ -1,7 +1,7 @@
 import type { Label, LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
+import { permissionCodes } from './declarations.ts'
 import { TemplateRow } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 
 /** Rows that a search reads. A code has one row for each channel and language, so there are more rows than labels. */
 const window = { orderBy: [{ property: 'code', direction: 'asc' }], size: 100, offset: 0, count: 'none' } as const

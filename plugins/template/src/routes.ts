@@ -27,8 +27,8 @@ import type { Static } from 'typebox'
 import type { Compiler } from './compile/compiler.ts'
 import { htmlFormats, sourceLimits } from './compile/source.ts'
 import type { TemplateValue } from './contract.ts'
+import { permissionCodes } from './declarations.ts'
 import { TemplateRow } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 import {
   type Author,
   maxPreviewVariables,

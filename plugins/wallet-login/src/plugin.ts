@@ -11,7 +11,7 @@ import { walletVerifier } from '@plinth/web3'
 import { AttemptLimits, UnusualAttemptAlerts } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
-import { businessError, messages } from './failures.ts'
+import { businessError, messages } from './declarations.ts'
 import { walletRoutes, walletSignIn } from './routes.ts'
 import { renameGuardOfWallets, WalletLogin } from './wallet-login.ts'
 

@@ -5,7 +5,7 @@ import { requireAddress, zeroAddress } from '@plinth/web3'
 import { type AttemptLimits, loginMethod } from './attempt-limits.ts'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 import type { WalletLogin } from './wallet-login.ts'
 
 interface WalletRouteDependencies {

@@ -9,7 +9,7 @@ import {
 import { type Address, isAddressShaped, type VerificationResult, type WalletVerifier } from '@plinth/web3'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 /**
  * Rejects a user name that looks like an address, unless the address is bound to the account. The case of letters and a

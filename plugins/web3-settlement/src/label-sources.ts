@@ -1,8 +1,8 @@
 import type { LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerLogs } from './caller-orders.ts'
+import { permissionCodes } from './declarations.ts'
 import { ReviewRow } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 
 /** A search returns the newest 20 rows. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const

@@ -1,6 +1,6 @@
 import { web3Addresses, zeroAddress } from '@plinth/web3'
 import type { OrderSettlements, PayerClaim, SettlementView } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 import type { Parts } from './parts.ts'
 
 type PayerDependencies = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>

@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { LRUCache } from 'lru-cache'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 /** Hexadecimal text with the prefix `0x`. */
 export type Hex = `0x${string}`

@@ -1,6 +1,6 @@
 import { filterLabels, type LabelSource } from '@plinth/admin'
 import type { ChainRegistry } from './chains/chain-registry.ts'
-import { permissionCodes } from './permissions.ts'
+import { permissionCodes } from './declarations.ts'
 
 /** Labels of chains. The id of a label is the name of the chain, because orders and logs contain it. */
 export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource {

@@ -2,7 +2,7 @@ import { line, routesWith, Type } from '@plinth/http'
 import { type OpenScope, openApi } from '@plinth/open-platform'
 import { requireAddress } from './addresses.ts'
 import type { Chains, TypedDataVerification, VerificationResult, WalletVerifier } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 interface OpenRouteDependencies {
   readonly verifier: WalletVerifier

@@ -1,5 +1,5 @@
 import type { PageColumn, PageDeclaration, PageForm } from '@plinth/admin'
-import { consoleError } from '../errors.ts'
+import { consoleError } from '../declarations.ts'
 
 type Write = Pick<PageForm, 'preview' | 'answer' | 'livePreview'>
 

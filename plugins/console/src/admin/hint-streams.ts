@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { type Identity, isOperator, type Principal } from '@plinth/iam'
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 interface HintStreamDependencies {

@@ -2,7 +2,7 @@ import { type CsvColumn, csvText } from '@plinth/async-task'
 import type { HttpRequest, HttpServer } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { localize, ownProperty } from '@plinth/kernel'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 /** Number of rows per call. This is the maximum page size of lists. */

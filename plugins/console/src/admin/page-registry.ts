@@ -13,7 +13,7 @@ import {
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, hasAccess, type Principal, requirePrincipal } from '@plinth/iam'
 import { type LocalizedText, localize, type Plugin } from '@plinth/kernel'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
 import { frameView } from './frames/frame-view.ts'
 import { type Operation, operationsOf } from './operations.ts'

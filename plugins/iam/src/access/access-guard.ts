@@ -1,7 +1,7 @@
 import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
 import { type Clock, omitUndefined } from '@plinth/kernel'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
-import { businessError, iamError } from '../failures.ts'
+import { businessError, iamError } from '../declarations.ts'
 import {
   assertSameSitePage,
   clearAllCookies,

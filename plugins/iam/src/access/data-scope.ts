@@ -2,8 +2,8 @@ import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { rowsOfUser, rowsThroughSql } from '@plinth/database'
 import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { requirePrincipal } from './access-guard.ts'
 
 type Scoped = Pick<Principal, 'userId' | 'orgId' | 'dataScope'>

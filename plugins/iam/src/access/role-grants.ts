@@ -1,8 +1,8 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { LRUCache } from 'lru-cache'
 import { type Actor, type DataScope, type Principal, superAdminRole } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { Role, RolePermission, User, UserRole } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { rowsInScope } from './data-scope.ts'
 
 /** The permissions and the data scope that one role grants. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { foldText } from '@plinth/database'
 import type * as phoneNumbers from 'libphonenumber-js/min'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 /** Scripts that Unicode UAX 31, table 5, recommends for identifiers. */
 const recommended = [

@@ -13,8 +13,8 @@ import {
   type NewUser,
   superAdminRole,
 } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { ExternalIdentityRow, Role, User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { loginLookupOf, normalizeOptionalEmail, normalizeOptionalMobile, normalizeUsername } from './account-names.ts'
 import type { UserDependencies, Users } from './users.ts'
 

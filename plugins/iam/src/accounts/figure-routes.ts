@@ -1,7 +1,7 @@
 import { type Database, sumsByStep, sumsOverTime } from '@plinth/database'
 import { count, routesWith, spanQuery, Type, withDescription } from '@plinth/http'
 import { callerRowsSql } from '../access/data-scope.ts'
-import { permissionCodes } from '../permissions.ts'
+import { permissionCodes } from '../declarations.ts'
 
 interface FigureDependencies {
   readonly db: Database

@@ -3,8 +3,8 @@ import { affectedCount, idParams, line, nothing, nullable, routesWith, Type, ver
 import { requirePrincipal } from '../access/access-guard.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import type { Principal } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Login } from '../sessions/login.ts'
 import {
   assertMaySetCookie,

@@ -31,9 +31,8 @@ import {
   viewOfAudit,
   viewOfLoginAudit,
 } from '../accounts/views.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { Audit, LoginAuditRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
-import { permissionCodes } from '../permissions.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -11,8 +11,8 @@ import {
 import { LRUCache } from 'lru-cache'
 import { maskIdentifier } from '../accounts/account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { Audit, LoginAuditRow, User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 
 /**
  * Maximum number of records per minute for rejected attempts from one client network or on one account. A person makes

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { iamError } from '../failures.ts'
+import { iamError } from '../declarations.ts'
 
 /**
  * Checks that the database is migrated, because commands do not migrate it.

@@ -1,6 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
-import { businessError, iamError } from '../failures.ts'
+import { businessError, iamError } from '../declarations.ts'
 
 /** Maximum duration of one password hash in milliseconds. Each login waits for at least one hash. */
 const maxHashMs = 3_000

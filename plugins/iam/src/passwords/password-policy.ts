@@ -2,7 +2,7 @@ import { type ConfigView, errorReason } from '@plinth/kernel'
 import { RE2JS } from 're2js'
 import type { keys } from '../config.ts'
 import type { PasswordProblem, Passwords } from '../contract.ts'
-import { businessError, iamError } from '../failures.ts'
+import { businessError, iamError } from '../declarations.ts'
 
 type Matches = (text: string) => boolean
 

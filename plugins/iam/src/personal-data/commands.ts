@@ -3,7 +3,7 @@ import type { database } from '@plinth/database'
 import type { CommandDeclaration, CommandInvocation } from '@plinth/kernel'
 import { englishText } from '../access/permission-catalogue.ts'
 import { type PersonalRowCount, personalRecords } from '../contract.ts'
-import { iamError } from '../failures.ts'
+import { iamError } from '../declarations.ts'
 import { assertMigrated } from '../migrations/assert-migrated.ts'
 
 type Command = CommandDeclaration<{

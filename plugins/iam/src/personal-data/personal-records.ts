@@ -8,8 +8,8 @@ import type { UserChangeGuard } from '../access/role-grants.ts'
 import { incrementRowVersion, removeAccount } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type PersonalRecords, type PersonalRowCount, userErased } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 
 export interface PersonalRecordsDependencies {

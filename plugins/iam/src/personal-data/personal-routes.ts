@@ -3,8 +3,7 @@ import { bulkRateLimit, count, idParams, line, nullable, routesWith, Type } from
 import { localize } from '@plinth/kernel'
 import { actorOf } from '../accounts/inputs.ts'
 import type { PersonalRecords, PersonalRowCount } from '../contract.ts'
-import { businessError } from '../failures.ts'
-import { permissionCodes } from '../permissions.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 
 /** Time limit of one erasure request in milliseconds. Another request continues the erasure. */
 const maxErasureMs = 300_000

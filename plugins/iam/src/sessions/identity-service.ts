@@ -1,8 +1,8 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
 

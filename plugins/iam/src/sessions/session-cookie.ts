@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type HttpReply, type HttpRequest, instant, pageOrigin, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import type { Session } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 /** Field of a login request that selects how the session is returned (decision E13). */
 export const sessionTransportField = Type.Optional(

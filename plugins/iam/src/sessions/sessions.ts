@@ -7,8 +7,8 @@ import type { UserChangeGuard } from '../access/role-grants.ts'
 import { type AuditTrail, truncateOrigin } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 
 /** Prefix of all tokens, by which people and secret scanners recognise them. */
 const prefix = 'plinth_'

@@ -6,8 +6,8 @@ import type { PermissionEpoch } from '../access/authority.ts'
 import type { RoleGrants } from '../access/role-grants.ts'
 import type { keys } from '../config.ts'
 import type { Principal } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Minimum interval in milliseconds between two updates of `last_seen_at`. */

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { PluginEncryptionKey } from '@plinth/system-config'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 /**
  * Stores sent codes in the shared store, for all instances. Only an HMAC-SHA256 of each code is stored, because six

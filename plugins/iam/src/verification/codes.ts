@@ -12,7 +12,7 @@ import type {
   VerificationOrigin,
   VerificationSubject,
 } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 interface Recipient {

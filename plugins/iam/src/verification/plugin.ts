@@ -8,7 +8,7 @@ import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginEncryptionKey } from '@plinth/system-config'
 import { accounts } from '../contract.ts'
-import { iamError } from '../failures.ts'
+import { iamError } from '../declarations.ts'
 import { CodeStore } from './code-store.ts'
 import { VerificationCodeService } from './codes.ts'
 import { keys, secretKeyName } from './config.ts'
@@ -18,7 +18,7 @@ import {
   verificationCodeSender,
   verificationCodes,
 } from './contract.ts'
-import { businessError, messages } from './failures.ts'
+import { businessError, messages } from './declarations.ts'
 import { proofRoutes, routes } from './routes.ts'
 import { settingsOf } from './settings.ts'
 

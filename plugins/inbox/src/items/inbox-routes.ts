@@ -16,7 +16,7 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { inboxItemView } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import type { InboxReader } from './inbox-reader.ts'
 import type { ReadState } from './read-state.ts'
 

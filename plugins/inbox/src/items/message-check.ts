@@ -1,7 +1,7 @@
 import { fitTextToColumn } from '@plinth/kernel'
 import { pathProblem } from '@plinth/storage'
 import type { AttachmentDraft, InboxMessage, JumpTarget } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import { jumpTargetOf } from './jump-target.ts'
 
 const maxMessageIdLength = 200

@@ -2,8 +2,8 @@ import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { type InboxContent, notificationRead } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { ItemRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { ContentReader } from './content-reader.ts'
 
 const step = 500

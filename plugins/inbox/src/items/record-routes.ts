@@ -13,8 +13,7 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { attachmentView } from '../contract.ts'
-import { businessError } from '../failures.ts'
-import { permissionCodes } from '../permissions.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import type { ContentReader } from './content-reader.ts'
 import type { InboxReader } from './inbox-reader.ts'
 

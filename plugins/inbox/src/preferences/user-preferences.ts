@@ -1,8 +1,8 @@
 import { type Database, insertMissingRows } from '@plinth/database'
 import { type Clock, formats } from '@plinth/kernel'
 import type { Category, NotificationPreferences, PreferenceQuery } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const

@@ -17,8 +17,8 @@ import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { createAccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { accountRefOf, userIdOfAccount } from '../members/account.ts'
 import {
   accountView,
@@ -31,7 +31,6 @@ import {
   viewOfSource,
 } from '../members/ledger-views.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
 type AdminRouteDependencies = Pick<

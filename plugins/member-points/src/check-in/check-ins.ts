@@ -1,6 +1,6 @@
 import { exactInteger, insertMissingRows } from '@plinth/database'
+import { businessError } from '../declarations.ts'
 import { CheckInRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { defaultCycleDays, type RuleSettings } from '../rules/rule-types.ts'
 import type { EffectiveRule } from '../rules/rules.ts'

@@ -22,9 +22,9 @@ import {
 } from '@plinth/http'
 import type { UnitChange } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
+import { permissionCodes } from '../declarations.ts'
 import { DayPositionRow, DayRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
 /** Ways in which points move, each a column of the daily totals. */

@@ -1,6 +1,6 @@
 import { routesWith, spanQuery, Type } from '@plinth/http'
+import { permissionCodes } from '../declarations.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes } from '../permissions.ts'
 import type { PointsFigures } from './points-figures.ts'
 
 interface FigureDependencies extends Pick<Parts, 'db'> {

@@ -7,8 +7,8 @@ import {
   type LotSums,
   postingInvalidError,
 } from '@plinth/money'
+import { businessError } from '../declarations.ts'
 import { noExpiryTime, SourceRow, type SourceUseRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { Rules } from '../rules/rules.ts'
 import { LotClaims, type ReturnedUnits } from './lot-claims.ts'

@@ -1,6 +1,6 @@
 import { exactInteger, incrementBy, insertMissingRows, updateRows } from '@plinth/database'
+import { businessError } from '../declarations.ts'
 import { OrderRewardRow, ReversalRow, SourceRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { ReversalDetails } from '../lots/lot-moves.ts'
 import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'

@@ -15,10 +15,10 @@ import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { createAccessAudit } from '../audited.ts'
+import { permissionCodes } from '../declarations.ts'
 import { noExpiryTime, type RuleRow } from '../entities.ts'
 import type { Texts } from '../members/texts.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes } from '../permissions.ts'
 import { displayText, ruleCode, ruleSettings, ruleTypes } from './rule-types.ts'
 
 type RuleRouteDependencies = Pick<Parts, 'rules' | 'texts' | 'kernel'>

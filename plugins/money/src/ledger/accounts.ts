@@ -10,8 +10,8 @@ import {
 import type { Clock } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { AccountRef } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { AccountRow, type AccountStatus } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { systemOwner } from './checks.ts'
 
 const stored = selectionOf(AccountRow).omit('role', 'updatedAt')

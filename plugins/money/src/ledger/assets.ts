@@ -1,5 +1,5 @@
 import type { LedgerAsset } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 /**
  * A quarter of an hour in milliseconds. Every time zone offset is a multiple of it, so a quarter never spans two

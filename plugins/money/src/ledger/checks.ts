@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { type BusinessError, fitTextToColumn } from '@plinth/kernel'
 import type { MovementDetails, Owner } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import type { JournalAction } from '../entities.ts'
-import { businessError } from '../failures.ts'
 
 export const systemOwner = 'system'
 

@@ -1,7 +1,7 @@
 import { type Database, exactInteger, insertRowsIfAbsent, type NewRow, type Parameter } from '@plinth/database'
 import type { AccountRef, LotMovement } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { JournalRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
 export interface AccountChange {

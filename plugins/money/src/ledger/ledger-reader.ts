@@ -15,8 +15,8 @@ import type {
   MovedSums,
   UnitChange,
 } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { AccountRow, EntryRow, HoldRow, JournalRow, noExpiryTime } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Assets } from './assets.ts'
 
 const explainedHolds = 100

@@ -10,8 +10,8 @@ import type {
   Reversal,
   Transfer,
 } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { noExpiryTime } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { assertAmount, assertCounterAccount, assertOwner, journalDraft, throwPostingInvalid } from './checks.ts'
 import type { DebitedUnits, PendingJournal } from './journals.ts'
 

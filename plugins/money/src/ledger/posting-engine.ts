@@ -1,8 +1,8 @@
 import { type Database, type DatabaseClock, insertRows, type NewRow } from '@plinth/database'
 import { type BusinessError, isBusinessError } from '@plinth/kernel'
 import type { LotMovement, LotRepository } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { EntryRow, HoldRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
 import type {

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import type { PendingJournal } from './journals.ts'
 import type { PostingDecision, PostingEngine } from './posting-engine.ts'
 

@@ -10,9 +10,8 @@ import {
   type Payments,
   paymentStatuses,
 } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 import { orderView } from './payment-routes.ts'
-import { permissionCodes } from './permissions.ts'
 
 interface ActionRouteDependencies {
   readonly payments: Payments

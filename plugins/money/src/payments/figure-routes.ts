@@ -2,7 +2,7 @@ import { type Database, sumsByStep, sumsOverTime } from '@plinth/database'
 import { count, routesWith, spanQuery, Type, withDescription } from '@plinth/http'
 import { callerRowsSql } from '@plinth/iam'
 import { orderOwnerColumn, ownerThroughOrder } from './contract.ts'
-import { permissionCodes } from './permissions.ts'
+import { permissionCodes } from './declarations.ts'
 import { refundType } from './terms.ts'
 
 interface FigureDependencies {

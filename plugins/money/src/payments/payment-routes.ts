@@ -16,8 +16,8 @@ import {
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { orderOwnerColumn, ownerThroughOrder, type Payments, payerProofs, paymentStatuses } from './contract.ts'
+import { permissionCodes } from './declarations.ts'
 import { orders, transactions } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 
 const root = '/api/v1/admin/money'
 const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })

@@ -29,8 +29,8 @@ import {
   type TransactionFilter,
   type TransactionQuery,
 } from './contract.ts'
+import { businessError } from './declarations.ts'
 import { orders, PaymentOrderRow, PaymentTransactionRow, transactions } from './entities.ts'
-import { businessError } from './failures.ts'
 import { distinctQueryValues, placeholdersFor, readPaidOrders, readPendingClaims } from './order-walks.ts'
 import {
   assertPayer,

@@ -1,7 +1,7 @@
 import { omitUndefined } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
 import type { PaymentOrder, PaymentSuccessHandler } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 const ownerOf = ({ userId }: PaymentOrder) => {
   if (userId === null) throw businessError('recharge-without-user')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type BusinessError, fitTextToColumn } from '@plinth/kernel'
 import type { PaymentRefund, PaymentTerms, Settlement } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 
 const visible = (longest: number): Rule => [
   new RegExp(`^[\\x21-\\x7e]{1,${longest}}$`),

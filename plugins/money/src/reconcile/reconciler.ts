@@ -3,11 +3,10 @@ import { taskType } from '@plinth/async-task'
 import { type Database, exactInteger, findPage, insertRows, type PageWindow, updateRows } from '@plinth/database'
 import { Type } from '@plinth/http'
 import { type Clock, type CommandDeclaration, service } from '@plinth/kernel'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { FindingRow, ReconciliationRow, type ReconciliationState } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Accounts } from '../ledger/accounts.ts'
 import type { Assets } from '../ledger/assets.ts'
-import { permissionCodes } from '../permissions.ts'
 import {
   type CheckedAccount,
   findDifferences,

@@ -14,9 +14,8 @@ import {
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { accountOwner, entryOwner } from '../entities.ts'
-import { businessError } from '../failures.ts'
-import { permissionCodes } from '../permissions.ts'
 import {
   accountSchema,
   accountView,

@@ -15,7 +15,7 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { permissionCodes } from '../permissions.ts'
+import { permissionCodes } from '../declarations.ts'
 import { type Reconciler, reconcileTask } from '../reconcile/reconciler.ts'
 import { findingView, reconciliationView } from './views.ts'
 

@@ -9,7 +9,7 @@ import { ClientSocket, type SocketTable } from './connections/socket-table.ts'
 import type { HandshakeForwarder } from './connections/upgrades.ts'
 import type { ConnectionUpkeep } from './connections/upkeep.ts'
 import type { WebsocketCaller } from './contract.ts'
-import { businessError } from './failures.ts'
+import { businessError } from './declarations.ts'
 import type { SocketMetrics } from './metrics.ts'
 import type { FanOut } from './pushes/fan-out.ts'
 

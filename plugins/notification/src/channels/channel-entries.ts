@@ -6,7 +6,7 @@ import {
   type Logger,
   type NotificationChannel,
 } from '@plinth/kernel'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 /** A channel or a provider behind it. */
 export interface ChannelEntry {

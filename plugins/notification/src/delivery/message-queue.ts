@@ -12,9 +12,9 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import type { EnqueuedMessage, EnqueueOptions } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { NotificationRow, priorities } from '../entities.ts'
 import type { OutgoingMessages } from '../facade/outgoing.ts'
-import { businessError } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
 import type { MessageRenderer } from '../rendering.ts'

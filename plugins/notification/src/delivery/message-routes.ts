@@ -17,9 +17,8 @@ import {
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { type AuditEntry, auditFieldsOfCaller, type Clock, type Kernel, writeAuditEntry } from '@plinth/kernel'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { type MessageState, messageStates, NotificationRow, priorities } from '../entities.ts'
-import { businessError } from '../failures.ts'
-import { permissionCodes } from '../permissions.ts'
 import { recipientOwner } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 

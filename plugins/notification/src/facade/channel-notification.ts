@@ -10,8 +10,8 @@ import type {
   SendOptions,
   SendResult,
 } from '../contract.ts'
+import { businessError, notificationError } from '../declarations.ts'
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
-import { businessError, notificationError } from '../failures.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { RecordedSend, SendEntry } from '../send-log/row.ts'
 import { type NotificationSettings, type OutgoingMessages, type PreparedSend, sendsPerChannelCall } from './outgoing.ts'

@@ -13,7 +13,7 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { businessError, notificationError } from '../failures.ts'
+import { businessError, notificationError } from '../declarations.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import type { RecordedSend, RenderedSubject } from '../send-log/row.ts'
 import { ChannelCalls, timedOut } from './channel-calls.ts'

@@ -1,6 +1,6 @@
 import { fitTextToColumn, type LocalizedText } from '@plinth/kernel'
 import type { ChannelInfo } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import { secretAttributeName } from '../masking.ts'
 
 /** Types of messages (document 2 of the specification, "Attributes of the `social` channel"). */

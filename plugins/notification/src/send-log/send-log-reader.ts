@@ -1,7 +1,7 @@
 import { countRows, type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
+import { businessError } from '../declarations.ts'
 import { SendLogRow, type SendLogState } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
 interface SendLogFilter {

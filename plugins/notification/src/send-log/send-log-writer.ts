@@ -4,9 +4,9 @@ import { Type } from '@plinth/http'
 import type { Clock, ConfigView, NotificationChannel } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import type { SendResult } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { SendLogRow, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
-import { businessError } from '../failures.ts'
 import type { OwnerOf } from '../recipients.ts'
 import {
   changeCounts,

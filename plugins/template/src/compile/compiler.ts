@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { type BusinessError, type Clock, errorCodeOf, withinDeadline } from '@plinth/kernel'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
 import type { SourceProblem, TemplateSource } from './source.ts'

@@ -1,5 +1,5 @@
 import type { TemplateValue } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 export type Variables = Readonly<Record<string, TemplateValue>>
 

@@ -8,8 +8,8 @@ import {
   type Selected,
   selectionOf,
 } from '@plinth/database'
+import { businessError } from '../declarations.ts'
 import { AuditCountRow, AuditRow, type HandlingStatus } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.ts'
 import type { AuditFinding } from './settled-audit.ts'

@@ -19,10 +19,10 @@ import { requirePrincipal } from '@plinth/iam'
 import { auditFieldsOfCaller, type LocalizedText, localize, writeAuditEntry } from '@plinth/kernel'
 import { callerLogs, callerLogsSql } from '../caller-orders.ts'
 import { readChainNames } from '../chain-names.ts'
+import { permissionCodes } from '../declarations.ts'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes } from '../permissions.ts'
 import type { AuditLogStore } from './audit-logs.ts'
 import {
   auditView,

@@ -1,6 +1,6 @@
 import { isBusinessError } from '@plinth/kernel'
+import { businessError } from '../declarations.ts'
 import type { SettlementOutcome } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { countCompetingOrders } from '../planning/transfers.ts'

@@ -2,9 +2,8 @@ import { id, line, nullable, rateLimited, routesWith, Type } from '@plinth/http'
 import { findingView, viewOfFinding } from '../audit/audit-views.ts'
 import { assertOrdersReadable, hasLimitedScope } from '../caller-orders.ts'
 import { readChainNames } from '../chain-names.ts'
-import { businessError } from '../failures.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import type { Parts } from '../parts.ts'
-import { permissionCodes } from '../permissions.ts'
 import { planView, viewOfPlan } from './review-views.ts'
 
 type ConfirmationRouteDependencies = Pick<Parts, 'clock' | 'payments' | 'chains' | 'tokens' | 'candidates' | 'audit'>

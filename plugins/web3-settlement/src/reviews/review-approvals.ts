@@ -1,5 +1,5 @@
 import type { Approvals, ApprovalWorkflow } from '@plinth/approval'
-import { permissionCodes } from '../permissions.ts'
+import { permissionCodes } from '../declarations.ts'
 import type { Reviewer } from './review-logs.ts'
 
 /** Id of the workflow for reviews (document 3 of the specification, settlement rule 4). */

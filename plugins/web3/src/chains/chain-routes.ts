@@ -13,7 +13,7 @@ import {
 import { type GuardedRequest, operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
-import { permissionCodes } from '../permissions.ts'
+import { permissionCodes } from '../declarations.ts'
 import type { ChainFactCollector } from './chain-facts.ts'
 import { type ChainRegistry, chainOf } from './chain-registry.ts'
 import type { ChainRow } from './entities.ts'

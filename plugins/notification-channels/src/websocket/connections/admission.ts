@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type HttpRequest, pageOrigin } from '@plinth/http'
 import { cookieToken, type Identity, isOperator } from '@plinth/iam'
 import type { WebsocketCaller } from '../contract.ts'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
   readonly token: string | undefined

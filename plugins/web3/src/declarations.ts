@@ -1,4 +1,22 @@
-import type { PermissionDeclaration } from '@plinth/kernel'
+import { type AuditTexts, defineBusinessErrors, type PermissionDeclaration, bilingual as text } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+export const businessError = defineBusinessErrors('web3', en.web3, {
+  'address-invalid': '400',
+  'chain-unknown': '404',
+  'contract-wallets-protected': '403',
+  'chain-taken': '409',
+  'chains-too-many': '409',
+  'explorer-url-invalid': '400',
+  'provider-id-twice': '400',
+  'provider-url-missing': '400',
+  'provider-url-refused': '400',
+  'provider-url-twice': '400',
+  'version-conflict': '409',
+})
 
 export const permissionCodes = {
   chainView: 'web3:chain:view',
@@ -29,3 +47,16 @@ export const permissions: readonly PermissionDeclaration[] = [
     },
   },
 ]
+
+/** Names of the audited actions, for people. */
+export const audited: Readonly<Record<string, AuditTexts>> = {
+  'web3-chain': {
+    title: text('Chain', '链'),
+    page: 'web3.chain',
+    nameFrom: 'name',
+    facts: {
+      name: { title: text('Name', '名称') },
+      chainId: { title: text('Chain ID', '链 ID') },
+    },
+  },
+}
