@@ -185,7 +185,7 @@ t.test('K-008 a key that needs a restart is shown as pending', { skip, timeout: 
   await review(page)
   await dialogOf(page).getByText('1 value takes effect after a restart').waitFor()
   await dialogOf(page).getByRole('button', { name: /^Save/ }).click()
-  await dialogOf(page).getByText('1 value takes effect after its restart').waitFor()
+  await dialogOf(page).getByText('1 value takes effect after this instance restarts').waitFor()
   await dialogOf(page).getByRole('button', { name: 'Close' }).last().click()
   await row(page, 'mode').getByText('Waits for a restart').waitFor()
   t.match(await row(page, 'mode').innerText(), /Active until then:\s*slow/)

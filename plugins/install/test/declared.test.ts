@@ -143,9 +143,9 @@ t.test('every text of the endpoints exists in both languages', async (t) => {
   const mentions = [
     [/(?:\btranslate|#translate)\([^,()]+(?:\([^)]*\))?, '([a-z][\w.-]+)'/g, ''],
     [/new StepFailure\('([\w.-]+)'/g, ''],
-    [/\b(?:failed|warning|rules\.suggested)\('([\w-]+)'/g, 'check.'],
-    [/\bholds\([^\n]+, '([\w-]+)'/g, 'check.'],
-    [/\bpassed\('([\w-]+)'/g, 'result.'],
+    [/\b(?:failedRule|warning|rules\.warnIfEmpty)\('([\w-]+)'/g, 'check.'],
+    [/\b(?:holds|inFormat)\([^\n]+, '([\w-]+)'/g, 'check.'],
+    [/\bpassedStep\('([\w-]+)'/g, 'result.'],
   ] as const
   let count = 0
   for (const file of readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
