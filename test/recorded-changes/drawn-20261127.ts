@@ -87,8 +87,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   {
     file: 'plugins/system-config/src/plugin.ts',
     fragment: `  entities,
-  migrations: changeSets,`,
-    replacement: '  migrations: changeSets,',
+  migrations: [createSystemConfig, markState, nameActingUser, indexActors],`,
+    replacement: '  migrations: [createSystemConfig, markState, nameActingUser, indexActors],',
     effect: 'The config centre cannot read its tables.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/config-centre.test.ts'],

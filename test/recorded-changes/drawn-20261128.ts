@@ -445,7 +445,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     noticedBy: ['plugins/events/test/admin.test.ts'],
   },
   {
-    file: 'plugins/notification-rules/src/personal-data.ts',
+    file: 'plugins/notification-rules/src/entities.ts',
     fragment: 'const escalationRecipientUserIds = without(rule.escalationRecipientUserIds)',
     replacement: 'const { escalationRecipientUserIds } = rule',
     effect: 'An erased user still receives the escalations of rules.',

@@ -10,7 +10,8 @@ import { approvals, approvalWorkflow } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { ApprovalRow, entities } from './entities.ts'
 import { ApprovalGuard } from './guard.ts'
-import { changeSets } from './migrations/index.ts'
+import { createApproval } from './migrations/0001-create-approval.ts'
+import { indexSourceType } from './migrations/0002-index-source-type.ts'
 
 const requires = { kernel, database, http } as const
 
@@ -34,7 +35,7 @@ export default definePlugin({
   config: keys,
   configGroups: { approval: { en: 'Approvals', 'zh-CN': '审批' } },
   permissions,
-  migrations: changeSets,
+  migrations: [createApproval, indexSourceType],
   entities,
   messages,
   scheduledTasks: [purge],

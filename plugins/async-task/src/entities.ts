@@ -1,6 +1,6 @@
-import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { defineEntity, type FilterQuery, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, personalTable } from '@plinth/database'
-import { bilingual, type PersonalTable } from '@plinth/kernel'
+import { bilingual, ownerOfName, type PersonalTable, type Plugin, type PluginDataStore } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskState } from './contract.ts'
 
@@ -77,7 +77,26 @@ export const entities = [TaskRow, GateRow]
 /** Rows per batch. Small batches do not block other writers for long. */
 const batch = 50
 
-/** Tasks of users. The files of a task are removed before its row, so that an interrupted erasure can continue. */
+/** Removes tasks with their files. The files of a task are removed before its row, so that another call can continue. */
+async function removeTasks(
+  db: Database,
+  artifacts: Artifacts,
+  where: FilterQuery<TaskRow>,
+  signal?: AbortSignal,
+): Promise<number> {
+  const window = { fields: ['id', 'artifactDisk'], orderBy: { id: 'asc' }, limit: batch } as const
+  let removed = 0
+  for (;;) {
+    signal?.throwIfAborted()
+    const em = db.fork()
+    const tasks = await em.find(TaskRow, where, window)
+    if (tasks.length === 0) return removed
+    for (const { id, artifactDisk } of tasks) await artifacts.remove(id, artifactDisk ?? artifacts.disk)
+    removed += await em.nativeDelete(TaskRow, { id: { $in: tasks.map(({ id }) => id) } })
+  }
+}
+
+/** Tasks of users. */
 export const taskTables = (db: Database, artifacts: Artifacts): readonly PersonalTable[] => [
   {
     ...personalTable(db, TaskRow, {
@@ -85,17 +104,30 @@ export const taskTables = (db: Database, artifacts: Artifacts): readonly Persona
       owner: 'owner_id',
       erasure: 'removed',
     }),
-    async erase({ userId }, signal) {
-      let removed = 0
-      for (;;) {
-        signal.throwIfAborted()
-        const em = db.fork()
-        const window = { fields: ['id', 'artifactDisk'], orderBy: { id: 'asc' }, limit: batch } as const
-        const tasks = await em.find(TaskRow, { ownerId: userId }, window)
-        if (tasks.length === 0) return removed
-        for (const { id, artifactDisk } of tasks) await artifacts.remove(id, artifactDisk ?? artifacts.disk)
-        removed += await em.nativeDelete(TaskRow, { id: { $in: tasks.map(({ id }) => id) } })
-      }
-    },
+    erase: ({ userId }, signal) => removeTasks(db, artifacts, { ownerId: userId }, signal),
   },
 ]
+
+/** Finds and removes the tasks of a plugin with their files, for the removal of the plugin. */
+export function pluginTasks(
+  db: Database,
+  artifacts: Artifacts,
+  plugins: readonly Pick<Plugin, 'id'>[],
+): PluginDataStore {
+  const typesOf = async (id: string) => {
+    const rows = await db.query<{ type: string; n: number | string }>(
+      'select type, count(*) as n from async_task where type = ? or type like ? group by type order by type',
+      [id, `${id}.%`],
+    )
+    return rows.filter(({ type }) => ownerOfName(type, plugins) === id)
+  }
+  return {
+    async find({ id }) {
+      return (await typesOf(id)).map(({ type, n }) => ({ kind: 'asynchronous tasks', name: type, rows: Number(n) }))
+    },
+    async remove({ id }) {
+      const types = (await typesOf(id)).map(({ type }) => type)
+      await removeTasks(db, artifacts, { type: { $in: types } })
+    },
+  }
+}

@@ -20,9 +20,11 @@ import { Artifacts, artifactDirectory } from './artifacts.ts'
 import { keys } from './config.ts'
 import { asyncTaskFailed, asyncTasks } from './contract.ts'
 import { audited, businessError, createFailurePublisher, messages } from './declarations.ts'
-import { entities, taskTables } from './entities.ts'
-import { changeSets } from './migrations/index.ts'
-import { pluginTasks } from './plugin-tasks.ts'
+import { entities, pluginTasks, taskTables } from './entities.ts'
+import { createAsyncTask } from './migrations/0001-create-async-task.ts'
+import { addTurnTables } from './migrations/0002-take-turns.ts'
+import { indexFilters } from './migrations/0003-index-filters.ts'
+import { addColumnStatistics } from './migrations/0004-count-pairs.ts'
 import { routes } from './routes.ts'
 import { TaskAccess, urlGuardName } from './task-access.ts'
 import { TaskDispatch } from './task-dispatch.ts'
@@ -61,7 +63,7 @@ export default definePlugin({
   ],
   config: keys,
   configGroups: { 'async-task': { en: 'Background tasks', 'zh-CN': '后台任务' } },
-  migrations: changeSets,
+  migrations: [createAsyncTask, addTurnTables, indexFilters, addColumnStatistics],
   entities,
   messages,
   scheduledTasks: [purgeFinishedTasks],

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Backlog } from './backlog.ts'
-import { businessError } from './declarations.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 import { DeliveryRow, dueImmediatelyTime, EventRow, type OutboxState } from './entities.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
@@ -111,3 +112,16 @@ const conditionOf = ({ status, type, key }: OutboxFilter) => ({
   ...(type === undefined ? {} : { type }),
   ...(key === undefined ? {} : { streamKey: key }),
 })
+
+/** Names of events: their types. */
+export const eventLabels = (db: Database): LabelSource => {
+  const labelsOf = (rows: readonly EventRow[]) => rows.map(({ id, type }) => ({ id, name: type }))
+  return {
+    permission: permissionCodes.view,
+    scope: 'all',
+    byIds: async (ids) =>
+      labelsOf(await db.fork().find(EventRow, { id: { $in: ids.map(Number).filter(Number.isSafeInteger) } })),
+    search: async (text) =>
+      labelsOf(await db.fork().find(EventRow, { type: text }, { orderBy: { id: 'desc' }, limit: maxLabels })),
+  }
+}

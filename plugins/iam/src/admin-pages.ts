@@ -1,4 +1,4 @@
-import { adminDetail, adminForm, adminList } from '@plinth/admin'
+import { adminDetail, adminForm, adminList, adminTile } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const role = { labels: 'iam.role', title: text('Role', '角色') }
@@ -381,4 +381,16 @@ export const pages = [
   audit,
   auditEntry,
   loginAudit,
+]
+
+export const userTiles = [
+  adminTile('getAdminIamUserFigures', {
+    id: 'iam.new-users',
+    title: text('New members', '新会员'),
+    order: 30,
+    range: true,
+    field: 'created',
+    more: 'good',
+    opens: { id: 'iam.users' },
+  }),
 ]

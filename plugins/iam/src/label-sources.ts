@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { requirePrincipal } from './access/access-guard.ts'
 import { usersInScope } from './access/data-scope.ts'
 import type { PermissionCatalogue } from './access/permission-catalogue.ts'
-import { roleName } from './access/role-name.ts'
+import { roleName } from './access/roles.ts'
 import { permissionCodes } from './declarations.ts'
 import { Role, User } from './entities.ts'
 

@@ -14,7 +14,7 @@ import { figureRoutes } from './accounts/figure-routes.ts'
 import { callerAccountRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
 import { notifyPreviousEmail } from './accounts/users.ts'
-import { pages } from './admin-pages.ts'
+import { pages, userTiles } from './admin-pages.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
 import { auditedIam } from './audit/audited-kinds.ts'
 import { commands } from './commands.ts'
@@ -23,8 +23,18 @@ import { accounts, identity, loginGuard, passwords, personalRecords, renameGuard
 import { businessError, messages, permissions } from './declarations.ts'
 import { entities } from './entities.ts'
 import { iamLabels } from './label-sources.ts'
-import { changeSets } from './migrations/index.ts'
-import { userTiles } from './overview.ts'
+import { createIdentity } from './migrations/0001-create-identity.ts'
+import { createSessions } from './migrations/0002-create-sessions.ts'
+import { seedAuthority } from './migrations/0003-seed-authority.ts'
+import { nameAuditTargets } from './migrations/0004-name-audit-targets.ts'
+import { scopeAudits } from './migrations/0005-scope-audits.ts'
+import { foldNamesMoreStrictly } from './migrations/0006-refold-names.ts'
+import { indexEndTimes } from './migrations/0007-index-ends.ts'
+import { indexSorts } from './migrations/0008-index-sorts.ts'
+import { nameChangedUsers } from './migrations/0009-name-changed-users.ts'
+import { indexFilters } from './migrations/0010-index-filters.ts'
+import { storeAuditReasons } from './migrations/0011-keep-reasons.ts'
+import { storeProofs } from './migrations/0012-store-proofs.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
@@ -63,7 +73,20 @@ export default definePlugin({
   config: keys,
   configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
-  migrations: changeSets,
+  migrations: [
+    createIdentity,
+    createSessions,
+    seedAuthority,
+    nameAuditTargets,
+    scopeAudits,
+    foldNamesMoreStrictly,
+    indexEndTimes,
+    indexSorts,
+    nameChangedUsers,
+    indexFilters,
+    storeAuditReasons,
+    storeProofs,
+  ],
   entities,
   messages,
   commands,

@@ -16,7 +16,8 @@ import {
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
-import { changeSets } from '../src/migrations/index.ts'
+import { scopeAudits } from '../src/migrations/0005-scope-audits.ts'
+import { foldNamesMoreStrictly } from '../src/migrations/0006-refold-names.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 interface Shop {
@@ -215,8 +216,7 @@ onEachDatabase(t, 'K-006 rows of earlier versions: audits get their user, names 
     now: Date.now,
     signal: new AbortController().signal,
   }
-  const later = ['0005-scope-audits', '0006-refold-names']
-  for (const { id, data } of changeSets) if (later.includes(id)) await data?.(context)
+  for (const { data } of [scopeAudits, foldNamesMoreStrictly]) await data?.(context)
   const admin = (await iam.accounts.findByUsername('admin'))?.id
   const audits = await store.query<{ actor: string; user_id: unknown }>(
     'select actor, actor_user_id as user_id from iam_audit order by id',

@@ -11,7 +11,7 @@ import { commandCaller } from './entry/caller.ts'
 import { crossSiteGuard } from './entry/entry-gate.ts'
 import { tasks } from './execution/plugin-tasks.ts'
 import { runLabels, stepLabels } from './label-sources.ts'
-import { changeSets } from './migrations/index.ts'
+import { createInstall } from './migrations/0001-create-install.ts'
 import { pageRoutes, redirectUntilInstalled } from './pages/page-routes.ts'
 import { assertProductPath } from './pages/product-pages.ts'
 import { type Parts, resolvers } from './parts.ts'
@@ -42,7 +42,7 @@ export default definePlugin({
   config: keys,
   configGroups: { install: { en: 'Installation', 'zh-CN': '安装' }, view: { en: 'Start page', 'zh-CN': '入口页面' } },
   permissions,
-  migrations: changeSets,
+  migrations: [createInstall],
   entities,
   messages,
   installTasks: tasks,

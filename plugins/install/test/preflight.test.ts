@@ -5,6 +5,7 @@ import type { MigrationStatus } from '@plinth/migrations'
 import t from 'tap'
 import { EnvFileError } from '../src/env-file/env-file.ts'
 import { preflightCatalogue } from '../src/preflight/catalogue.ts'
+import { utcText } from '../src/preflight/context.ts'
 import {
   hasPassed,
   localizeItem,
@@ -16,7 +17,6 @@ import {
 import en from '../src/preflight/messages/en.json' with { type: 'json' }
 import zhCN from '../src/preflight/messages/zh-CN.json' with { type: 'json' }
 import { charsetOf, isTimeZone } from '../src/preflight/probes.ts'
-import { utcText } from '../src/preflight/utc-text.ts'
 
 const mebibyte = 2 ** 20
 const now = Date.UTC(2026, 0, 1)

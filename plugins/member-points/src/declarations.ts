@@ -1,4 +1,14 @@
-import { type AuditTexts, defineBusinessErrors, type PermissionDeclaration, bilingual as text } from '@plinth/kernel'
+import {
+  type AuditEntry,
+  type AuditedRequest,
+  type AuditTexts,
+  auditFieldsOfCaller,
+  defineBusinessErrors,
+  type Kernel,
+  type PermissionDeclaration,
+  bilingual as text,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -86,3 +96,13 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
     actions: { run: text('Expire points now', '立即处理过期积分') },
   },
 }
+
+/** Writes an audit entry in the current transaction. */
+export type AccessAudit = (
+  what: Pick<AuditEntry, 'subject' | 'summary'> & { readonly reason?: string },
+) => Promise<void>
+
+export const createAccessAudit =
+  (kernel: Pick<Kernel, 'contributions'>, request: AuditedRequest, action: string): AccessAudit =>
+  (what) =>
+    writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), ...what, action })

@@ -8,8 +8,7 @@ import {
   optional,
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
-import { DriverChoice, driverKeyNames, driverKeys } from './driver-choice.ts'
-import { usersWith } from './user-addresses.ts'
+import { DriverChoice, driverKeyNames, driverKeys, usersWith } from './driver-choice.ts'
 
 /** Sends text messages, one recipient at a time. */
 export default definePlugin({

@@ -9,10 +9,12 @@ import { Applications, AppSecretEncryption } from './applications/applications.t
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
-import { entities } from './entities.ts'
+import { entities, openPlatformTables } from './entities.ts'
 import { openPlatformLabels } from './label-sources.ts'
-import { changeSets } from './migrations/index.ts'
-import { openPlatformTables } from './personal-data.ts'
+import { createOpenPlatform } from './migrations/0001-create-open-platform.ts'
+import { nameLastEditor } from './migrations/0002-name-last-editor.ts'
+import { countDays } from './migrations/0003-count-days.ts'
+import { indexUsage } from './migrations/0004-index-usage.ts'
 import { requires } from './requires.ts'
 import { ScopeRegistry } from './scopes.ts'
 import { Authenticator, UsedNonces } from './signature/authenticator.ts'
@@ -38,7 +40,7 @@ export default definePlugin({
   config: keys,
   configGroups: { 'open-platform': { en: 'Open platform', 'zh-CN': '开放平台' } },
   permissions,
-  migrations: changeSets,
+  migrations: [createOpenPlatform, nameLastEditor, countDays, indexUsage],
   entities,
   messages,
   scheduledTasks: [purgeCallRecords],

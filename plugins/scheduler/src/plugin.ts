@@ -12,7 +12,8 @@ import { keys } from './config.ts'
 import { scheduledTaskFailed, scheduler } from './contract.ts'
 import { audited, businessError, messages, permissions, taskLabels } from './declarations.ts'
 import { entities } from './entities.ts'
-import { changeSets } from './migrations/index.ts'
+import { createScheduler } from './migrations/0001-create-scheduler.ts'
+import { indexOutcomes } from './migrations/0002-index-outcomes.ts'
 import { routes } from './routes.ts'
 import { SchedulerService } from './scheduler-service.ts'
 import { TaskDispatch, UnchangedTaskWatch } from './task-dispatch.ts'
@@ -42,7 +43,7 @@ export default definePlugin({
   config: keys,
   configGroups: { scheduler: { en: 'Schedules', 'zh-CN': '定时任务' } },
   permissions,
-  migrations: changeSets,
+  migrations: [createScheduler, indexOutcomes],
   entities,
   messages,
   setup({ services, config, clock: processClock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {

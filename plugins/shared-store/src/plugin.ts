@@ -3,7 +3,7 @@ import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
 import { keys, type SharedStoreConfig } from './config.ts'
 import { type RedisClientOptions, redisProbe, redisSecret, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
-import { changeSets } from './migrations/index.ts'
+import { createEntries } from './migrations/0001-create-entries.ts'
 import { RedisStore } from './redis-store.ts'
 
 /** State that all instances share: in Redis if `platform.cache.enabled` is true, otherwise in the database. */
@@ -19,7 +19,7 @@ export default definePlugin({
     cache: { en: 'Cache (Redis)', 'zh-CN': '缓存（Redis）' },
     'shared-store': { en: 'Shared store', 'zh-CN': '共享存储' },
   },
-  migrations: changeSets,
+  migrations: [createEntries],
   async setup({ services, config, log, roles, provide, contribute, onStop }) {
     const { clock } = services.database
     provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))

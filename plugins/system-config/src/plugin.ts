@@ -25,7 +25,10 @@ import { configCentre } from './contract.ts'
 import { audited, businessError } from './declarations.ts'
 import { configTables, entities } from './entities.ts'
 import { type ChangeNotification, ChangeNotifier, Instances } from './instances/instances.ts'
-import { changeSets } from './migrations/index.ts'
+import { createSystemConfig } from './migrations/0001-create-system-config.ts'
+import { markState } from './migrations/0002-mark-state.ts'
+import { nameActingUser } from './migrations/0003-name-acting-user.ts'
+import { indexActors } from './migrations/0004-index-actors.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
@@ -45,7 +48,7 @@ export default definePlugin({
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
-  migrations: changeSets,
+  migrations: [createSystemConfig, markState, nameActingUser, indexActors],
   commands,
   async setup(ctx) {
     const { log, services } = ctx

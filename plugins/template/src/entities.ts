@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
+import { column, type Database, erasedName, personalTable } from '@plinth/database'
+import { bilingual, type PersonalTable } from '@plinth/kernel'
 import type { HtmlFormat } from './compile/source.ts'
 
 /** A template for one channel and language, which operators edit. */
@@ -37,3 +38,15 @@ export const TemplateRow = defineEntity({
   },
 })
 export type TemplateRow = InferEntity<typeof TemplateRow>
+
+/** Tables with personal data. The content of a template is not about the user, so it is not exported. */
+export const templateTables = (db: Database): readonly PersonalTable[] => [
+  personalTable(db, TemplateRow, {
+    title: bilingual('Templates that the user changed last', '用户最后修改的模板'),
+    owner: { username: 'updated_by' },
+    omit: ['subject', 'content', 'html', 'compiled', 'variables'],
+    erasure: 'anonymised',
+    set: { updatedBy: erasedName },
+    reason: bilingual('The template belongs to the product.', '模板属于产品。'),
+  }),
+]

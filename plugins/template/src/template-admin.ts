@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import type { PreviewVariable } from '@plinth/admin'
-import { type Database, versionConflictData } from '@plinth/database'
+import type { Label, LabelSource, PreviewVariable } from '@plinth/admin'
+import { type Database, findPage, versionConflictData } from '@plinth/database'
 import {
   type AuditedRequest,
   auditFieldsOfCaller,
@@ -13,7 +13,7 @@ import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
 import { findVariableUses } from './compile/variables.ts'
 import type { TemplateValue } from './contract.ts'
-import { businessError } from './declarations.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 import { TemplateRow } from './entities.ts'
 import { RenderLimitError, renderTemplate } from './render/render-program.ts'
 import { copyPlainVariables, templateValueAt } from './render/values.ts'
@@ -195,4 +195,26 @@ export class TemplateAdmin {
     }
     return writeAuditEntry(this.#parts.kernel, entry)
   }
+}
+
+/** Rows that a search reads. A code has one row for each channel and language, so there are more rows than labels. */
+const window = { orderBy: [{ property: 'code', direction: 'asc' }], size: 100, offset: 0, count: 'none' } as const
+
+/**
+ * Labels of templates. Their id is the code, because messages contain it. A search finds only the beginning of a code,
+ * so that it uses an index.
+ */
+export const templateLabels = (db: Database): LabelSource => ({
+  permission: permissionCodes.view,
+  scope: 'none',
+  byIds: async (codes) => labelsOf(await db.fork().find(TemplateRow, { code: { $in: [...codes] } })),
+  async search(text) {
+    const where = text === '' ? {} : { code: { $gte: text, $lt: `${text}\u{10ffff}` } }
+    return labelsOf((await findPage<TemplateRow>(db.fork(), TemplateRow, where, window)).items)
+  },
+})
+
+function labelsOf(rows: readonly Pick<TemplateRow, 'code' | 'subject'>[]): readonly Label[] {
+  const subjects = new Map(rows.map(({ code, subject }) => [code, subject]))
+  return [...subjects].map(([id, subject]) => ({ id, name: subject === '' ? id : `${id} · ${subject}` })).slice(0, 20)
 }

@@ -11,8 +11,7 @@ import type {
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
-import { type HelpTexts, helpOf } from './help-texts.ts'
-import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import { type HelpTexts, helpOf, itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { type BuiltInPage, builtInPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>

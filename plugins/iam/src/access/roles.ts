@@ -1,10 +1,10 @@
 import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { countRows, type Database, type RowCount } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import { bilingual, type Clock, localize } from '@plinth/kernel'
 import { incrementRowVersion } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
-import type { Actor, DataScope } from '../contract.ts'
+import { type Actor, type DataScope, superAdminRole } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
 import type { PermissionEpoch } from './authority.ts'
@@ -160,3 +160,9 @@ export class Roles {
 function summaryOf(code: string, { name, dataScope, permissions }: RoleContent) {
   return { code, name, dataScope, permissions: [...permissions] }
 }
+
+const builtInName = bilingual('Super administrator', '超级管理员')
+
+/** Returns the name of a role. The name of the built-in role is in the language of the request. */
+export const roleName = ({ code, name }: { readonly code: string; readonly name: string }, locale: string): string =>
+  code === superAdminRole ? localize(builtInName, locale) : name

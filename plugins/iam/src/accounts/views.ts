@@ -10,7 +10,7 @@ import {
   Type,
 } from '@plinth/http'
 import type { Static } from 'typebox'
-import { roleName } from '../access/role-name.ts'
+import { roleName } from '../access/roles.ts'
 import { noTargetId } from '../audit/audit.ts'
 import { auditWords, type KindsOfAuditedObjects } from '../audit/audit-words.ts'
 import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'

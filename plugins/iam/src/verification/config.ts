@@ -1,6 +1,6 @@
 import { key, type LocalizedText } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
-import { attemptWindowKey, maxAttemptsKey } from '../sessions/limit-keys.ts'
+import { attemptWindowKey, maxAttemptsKey } from '../config.ts'
 
 const text = (declared: {
   readonly title: LocalizedText

@@ -1,8 +1,7 @@
 import { satisfies } from 'semver'
 import { EnvFileError } from '../env-file/env-file.ts'
 import { type CheckCode, type CheckFinding, type PreflightItem, preflightItem } from './catalogue.ts'
-import { type CheckContext, type DirectoryRole, fileErrorCode } from './context.ts'
-import { utcText } from './utc-text.ts'
+import { type CheckContext, type DirectoryRole, fileErrorCode, utcText } from './context.ts'
 
 const mebibyte = 2 ** 20
 /** Minimum heap size in bytes. With less heap, some plugins cannot start. */

@@ -2,8 +2,7 @@ import { isIP } from 'node:net'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
 import { type CheckFinding, type PreflightItem, preflightItem } from './catalogue.ts'
-import type { CheckContext, StorageCheckFunctions } from './context.ts'
-import { utcText } from './utc-text.ts'
+import { type CheckContext, type StorageCheckFunctions, utcText } from './context.ts'
 
 /**
  * Maximum difference between two clocks in milliseconds. With a larger difference, leases and expiry times become

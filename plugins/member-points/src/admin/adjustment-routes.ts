@@ -2,8 +2,7 @@ import { count, id, instant, nullable, reason, routesWith, Type, text } from '@p
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { postingReasons } from '@plinth/money'
-import { createAccessAudit } from '../audited.ts'
-import { businessError, permissionCodes } from '../declarations.ts'
+import { businessError, createAccessAudit, permissionCodes } from '../declarations.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints } from '../rules/rule-types.ts'
 

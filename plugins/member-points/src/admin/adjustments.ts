@@ -1,6 +1,5 @@
 import { type Database, exactInteger } from '@plinth/database'
-import type { AccessAudit } from '../audited.ts'
-import { businessError } from '../declarations.ts'
+import { type AccessAudit, businessError } from '../declarations.ts'
 import { noExpiryTime } from '../entities.ts'
 import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'

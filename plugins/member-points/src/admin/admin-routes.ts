@@ -15,9 +15,8 @@ import {
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { createAccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
-import { businessError, permissionCodes } from '../declarations.ts'
+import { businessError, createAccessAudit, permissionCodes } from '../declarations.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
 import { accountRefOf, userIdOfAccount } from '../members/account.ts'
 import {

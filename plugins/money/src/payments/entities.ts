@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, selectionOf } from '@plinth/database'
-import type { PayerProof, PaymentStatus } from './contract.ts'
+import { column, type Database, personalTable, selectionOf } from '@plinth/database'
+import { bilingual, type PersonalTable } from '@plinth/kernel'
+import { orderOwnerColumn, ownerThroughOrder, type PayerProof, type PaymentStatus } from './contract.ts'
 
 /** A payment order. The entity is only used to read rows. Writes are conditional SQL updates. */
 export const PaymentOrderRow = defineEntity({
@@ -85,3 +86,24 @@ export type PaymentTransactionRow = InferEntity<typeof PaymentTransactionRow>
 export const transactions = selectionOf(PaymentTransactionRow)
 
 export const entities = [PaymentOrderRow, PaymentTransactionRow]
+
+const reason = bilingual(
+  'Payment records must be kept. The user id no longer identifies a person.',
+  '支付记录依法须保留。用户编号不再指向任何人。',
+)
+
+export const paymentTables = (db: Database): readonly PersonalTable[] => [
+  personalTable(db, PaymentTransactionRow, {
+    title: bilingual('Payment transactions', '支付流水'),
+    owner: ownerThroughOrder('out_trade_no'),
+    erasure: 'kept',
+    reason,
+  }),
+  personalTable(db, PaymentOrderRow, {
+    title: bilingual('Payment orders', '支付订单'),
+    owner: orderOwnerColumn,
+    omit: ['fingerprint'],
+    erasure: 'kept',
+    reason,
+  }),
+]

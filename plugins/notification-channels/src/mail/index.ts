@@ -17,8 +17,7 @@ import {
 import { type MailDelivery, mail } from '@plinth/mail'
 import { site } from '@plinth/site'
 import { configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
-import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'
-import { usersWith } from '../user-addresses.ts'
+import { DriverChoice, driverKeyNames, driverKeys, usersWith } from '../driver-choice.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
 const keyName = 'platform.notification.channels.mail.unsubscribe-key'

@@ -1,4 +1,5 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { filterLabels, type LabelSource } from '@plinth/admin'
 import { type Database, versionConflictData } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
 import {
@@ -277,4 +278,16 @@ function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSumma
   return Object.fromEntries(
     Object.entries({ ...content, ...named }).filter(([, value]) => value !== undefined),
   ) as AuditSummary
+}
+
+/** Labels of chains. The id of a label is the name of the chain, because orders and logs contain it. */
+export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource {
+  const labels = async () =>
+    (await registry.list()).map(({ name, chainId }) => ({ id: name, name: `${name} (${chainId})` }))
+  return {
+    permission: permissionCodes.chainView,
+    scope: 'none',
+    byIds: async (ids) => (await labels()).filter(({ id }) => ids.includes(id)),
+    search: async (text) => filterLabels(await labels(), text),
+  }
 }

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, createEditColumns } from '@plinth/database'
+import { column, createEditColumns, type Database, personalTable } from '@plinth/database'
+import { bilingual, type PersonalTable } from '@plinth/kernel'
 import type { Finality } from '../contract.ts'
 
 /** A provider in the database. Its URL is encrypted, because it contains the key of an account at the provider. */
@@ -30,3 +31,14 @@ export const ChainRow = defineEntity({
 export type ChainRow = InferEntity<typeof ChainRow>
 
 export const entities = [ChainRow]
+
+export const chainTables = (db: Database): readonly PersonalTable[] => [
+  personalTable(db, ChainRow, {
+    title: bilingual('Chains that the user changed last', '用户最后修改的链'),
+    owner: { username: 'updated_by' },
+    omit: ['providers'],
+    erasure: 'anonymised',
+    set: { updatedBy: null },
+    reason: bilingual('The chain belongs to the product.', '链配置属于产品。'),
+  }),
+]

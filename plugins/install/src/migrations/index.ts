@@ -1,3 +1,0 @@
-import { createInstall } from './0001-create-install.ts'
-
-export const changeSets = [createInstall]

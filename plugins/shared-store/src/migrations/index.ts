@@ -1,3 +1,0 @@
-import { createEntries } from './0001-create-entries.ts'
-
-export const changeSets = [createEntries]
