@@ -17,7 +17,7 @@ const allowed: Readonly<Record<string, string>> = {
   'plugins/iam/src/verification/plugin.ts': 'shown times; the shared store ends codes',
   'plugins/iam/src/plugin.ts': 'measures how long a password hash takes on this machine',
   'plugins/idempotency/src/plugin.ts': 'waits of this process; the shared store ends entries',
-  'plugins/install/src/preflight/index.ts': 'environment checks of the host',
+  'plugins/install/src/preflight/preflight-run.ts': 'environment checks of the host',
   'plugins/install/src/plugin.ts': 'environment checks of the host',
   'plugins/mail/src/plugin.ts': 'names of files; deadlines',
   'plugins/notification-channels/src/mail/index.ts': 'deadlines',

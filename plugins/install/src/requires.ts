@@ -10,7 +10,7 @@ import { site } from '@plinth/site'
 import { configCentre } from '@plinth/system-config'
 import type { InstallConfig } from './config.ts'
 import { installPage } from './contract.ts'
-import type { StorageCheckFunctions } from './preflight/index.ts'
+import type { StorageCheckFunctions } from './preflight/context.ts'
 
 const storage = service<StorageCheckFunctions>('storage', { from: '@plinth/storage' })
 

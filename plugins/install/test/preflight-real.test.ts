@@ -14,7 +14,8 @@ import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { type PreflightContext, runPreflight } from '../src/preflight/index.ts'
+import type { PreflightContext } from '../src/preflight/context.ts'
+import { runPreflight } from '../src/preflight/preflight-run.ts'
 import { realProbes } from '../src/preflight/probes.ts'
 
 async function connect(t: Test, db: TestDatabase, config: Record<string, JsonValue> = {}): Promise<Database> {

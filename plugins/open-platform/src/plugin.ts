@@ -1,7 +1,13 @@
 import { adminPages, labelSources } from '@plinth/admin'
-import { openKeyAbnormal, openRateLimited } from '@plinth/events'
-import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
-import { PluginEncryptionKey } from '@plinth/system-config'
+import { database } from '@plinth/database'
+import { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
+import { http } from '@plinth/http'
+import { identity } from '@plinth/iam'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
+import { sharedStore } from '@plinth/shared-store'
+import { site } from '@plinth/site'
+import { configCentre, PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
 import { ApplicationAlerts } from './applications/application-alerts.ts'
@@ -15,7 +21,6 @@ import { createOpenPlatform } from './migrations/0001-create-open-platform.ts'
 import { nameLastEditor } from './migrations/0002-name-last-editor.ts'
 import { countDays } from './migrations/0003-count-days.ts'
 import { indexUsage } from './migrations/0004-index-usage.ts'
-import { requires } from './requires.ts'
 import { ScopeRegistry } from './scopes.ts'
 import { Authenticator, UsedNonces } from './signature/authenticator.ts'
 import {
@@ -34,7 +39,18 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',
-  requires,
+  requires: {
+    kernel,
+    http,
+    site,
+    database,
+    identity,
+    rateLimiter,
+    identityResolvers,
+    sharedStore,
+    configCentre,
+    events: optional(events),
+  },
   provides: [openScopes],
   contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
   config: keys,

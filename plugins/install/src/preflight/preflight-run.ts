@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { NodeEnvironment } from '@plinth/kernel'
-import { omitUndefined } from '@plinth/kernel'
+import { type NodeEnvironment, omitUndefined, withinDeadline } from '@plinth/kernel'
 import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import { readExampleKeys } from '../env-file/env-file-text.ts'
@@ -9,7 +8,11 @@ import type { InstallFiles } from '../files.ts'
 import type { ReadConfiguredValue } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
 import type { Translate } from '../texts.ts'
-import { runPreflight } from './index.ts'
+import type { PreflightItem } from './catalogue.ts'
+import type { CheckContext, PreflightContext } from './context.ts'
+import { fileChecks, runtimeChecks } from './host-checks.ts'
+import { realProbes } from './probes.ts'
+import { cacheChecks, databaseChecks, policyChecks, storageChecks } from './service-checks.ts'
 
 const manifest: { readonly engines: { readonly node: string } } = createRequire(import.meta.url)('../../package.json')
 
@@ -92,3 +95,28 @@ export class Preflight {
 
 /** Converts a message key to a name for `Translate`. */
 const nameOf = (key: string) => key.replace(/^messages\.install\./, '')
+
+/** Maximum duration of one probe in milliseconds. */
+const probeDeadlineMs = 10_000
+
+const groups = [runtimeChecks, fileChecks, databaseChecks, cacheChecks, storageChecks, policyChecks]
+
+/**
+ * Checks the requirements of an installation (document 3 of the specification, "Behaviour by endpoint", point 1). Runs
+ * no migration, writes no configuration and creates no user. A failed or timed-out probe is a result and not an
+ * exception.
+ *
+ * @throws the reason of `context.signal` if it aborts
+ */
+export async function runPreflight(context: PreflightContext): Promise<readonly PreflightItem[]> {
+  const { clock, signal } = context
+  const late = () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })
+  const checked: CheckContext = {
+    ...context,
+    probes: { ...realProbes, ...context.probes },
+    within: (work) => withinDeadline(clock, probeDeadlineMs, work, late, signal),
+  }
+  const found = await Promise.all(groups.map((check) => check(checked)))
+  signal?.throwIfAborted()
+  return found.flat()
+}

@@ -1,3 +1,4 @@
+import { filterLabels, type LabelSource } from '@plinth/admin'
 import {
   currentVersion,
   id,
@@ -19,6 +20,7 @@ import { noExpiryTime, type RuleRow } from '../entities.ts'
 import type { Texts } from '../members/texts.ts'
 import type { Parts } from '../parts.ts'
 import { displayText, ruleCode, ruleSettings, ruleTypes } from './rule-types.ts'
+import type { Rules } from './rules.ts'
 
 type RuleRouteDependencies = Pick<Parts, 'rules' | 'texts' | 'kernel'>
 
@@ -163,3 +165,30 @@ function viewOfRule(
 
 export const ruleName = ({ code, displayTitle }: RuleRow, names: Texts, locale: string): string =>
   displayTitle == null ? (names.find(locale, `tasks.${code}.name`) ?? code) : localize(displayTitle, locale)
+
+/** The id of a label is the code of the rule. */
+export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
+  permission: permissionCodes.ruleView,
+  scope: 'none',
+  async byIds(codes, { locale }) {
+    const found = await rules.current(codes)
+    return [...found.values()].map((rule) => ({ id: rule.code, name: ruleName(rule, texts, locale) }))
+  },
+  async search(text, { locale }) {
+    const { items } = await rules.list({}, firstRules)
+    return filterLabels(
+      items.map((rule) => ({ id: rule.code, name: ruleName(rule, texts, locale) })),
+      text,
+    )
+  },
+})
+
+const firstRules = {
+  orderBy: [
+    { property: 'activeTo', direction: 'asc' },
+    { property: 'code', direction: 'asc' },
+  ],
+  size: 200,
+  offset: 0,
+  count: 'none',
+} as const

@@ -1,3 +1,5 @@
+import type { LabelSource } from '@plinth/admin'
+import { type Database, findPage } from '@plinth/database'
 import {
   count,
   id,
@@ -17,7 +19,7 @@ import {
 import { callerRows } from '@plinth/iam'
 import { orderOwnerColumn, ownerThroughOrder, type Payments, payerProofs, paymentStatuses } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
-import { orders, transactions } from './entities.ts'
+import { orders, PaymentOrderRow, transactions } from './entities.ts'
 
 const root = '/api/v1/admin/money'
 const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })
@@ -150,3 +152,21 @@ function withoutAbsent<Members extends object>(members: Members) {
   const given = Object.entries(members).filter(([, value]) => value !== undefined)
   return Object.fromEntries(given) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> }
 }
+
+/** A search returns the newest 20 rows. */
+const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
+const labelOf = ({ outTradeNo }: Pick<PaymentOrderRow, 'outTradeNo'>) => ({ id: outTradeNo, name: outTradeNo })
+
+/** The id of a label is the order number. */
+export const orderLabels = (db: Database): LabelSource => ({
+  permission: permissionCodes.paymentView,
+  scope: 'caller',
+  async byIds(ids, request) {
+    const where = { $and: [{ outTradeNo: { $in: [...ids] } }, callerRows(request, orderOwnerColumn)] }
+    return (await db.fork().find(PaymentOrderRow, where)).map(labelOf)
+  },
+  async search(text, request) {
+    const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerRows(request, orderOwnerColumn)] }
+    return (await findPage<PaymentOrderRow>(db.fork(), PaymentOrderRow, where, window)).items.map(labelOf)
+  },
+})

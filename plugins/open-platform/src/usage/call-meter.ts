@@ -3,6 +3,7 @@ import { finished } from 'node:stream'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import {
   type Database,
+  type database,
   type FoundPage,
   findPage,
   insertMissingRows,
@@ -10,11 +11,11 @@ import {
   type PageWindow,
 } from '@plinth/database'
 import { type Clock, errorReason, type Logger, RepeatedFailureLog } from '@plinth/kernel'
+import type { site } from '@plinth/site'
 import type { keys } from '../config.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { CallDayRow, CallRow } from '../entities.ts'
-import type { requires } from '../requires.ts'
 import { signatureHeaders } from '../signature/canonical-request.ts'
 
 /** An accepted call, before it has an id. */
@@ -79,7 +80,7 @@ function sumsOf(calls: readonly CallRecord[]): DaySums[] {
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }
 
-type Uses = { requires: typeof requires; config: typeof keys }
+type Uses = { requires: { database: typeof database; site: typeof site }; config: typeof keys }
 
 /** Removes usage records after their retention time, and secrets after their grace period. */
 export const purgeCallRecords = createPurgeTask<Uses>('platform.open-platform', {

@@ -1,7 +1,9 @@
-import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import type { LabelSource } from '@plinth/admin'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { fitTextToColumn } from '@plinth/kernel'
 import type { PaymentOrder } from '@plinth/money/payments'
-import { businessError } from '../declarations.ts'
+import { callerLogs } from '../caller-orders.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { type ReviewAction, ReviewRow, type ReviewStatus, type SettlementOutcome } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
@@ -234,3 +236,21 @@ export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<Revi
 const matchesOrder = (log: ReviewRow, order: PaymentOrder | undefined) =>
   order?.status === 'pending' &&
   fingerprintOfPlan(log.planSnapshot, order, log.fingerprintVersion === 1 ? 1 : 2) === log.reviewFingerprint
+
+/** A search returns the newest 20 rows. */
+const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
+const labelOf = ({ id, outTradeNo }: Pick<ReviewRow, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
+
+/** Labels of reviews. A label contains the order number and the id of the review. */
+export const reviewLabels = (db: Database): LabelSource => ({
+  permission: permissionCodes.reviewView,
+  scope: 'caller',
+  async byIds(ids, request) {
+    const numbers = ids.map(Number).filter(Number.isSafeInteger)
+    return (await db.fork().find(ReviewRow, { $and: [{ id: { $in: numbers } }, callerLogs(request)] })).map(labelOf)
+  },
+  async search(text, request) {
+    const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerLogs(request)] }
+    return (await findPage<ReviewRow>(db.fork(), ReviewRow, where, window)).items.map(labelOf)
+  },
+})
