@@ -1,6 +1,6 @@
 import t from 'tap'
-import { brokenRule } from '../../web/install/field-rules.ts'
 import {
+  brokenRule,
   type Field,
   formOf,
   groupsOf,

@@ -1,8 +1,7 @@
 /** Tests values of a newer server that these pages do not know. */
 import t from 'tap'
 import { knownValueOr } from '../../web/app/answer.ts'
-import { brokenRule } from '../../web/install/field-rules.ts'
-import { formOf, groupsOf, hintOf, initialValues } from '../../web/install/install-form.ts'
+import { brokenRule, formOf, groupsOf, hintOf, initialValues } from '../../web/install/install-form.ts'
 import { progressOf } from '../../web/install/steps/step-progress.ts'
 import { type FormSchema, outcomeOf, outcomes } from '../../web/install/wire.ts'
 

@@ -8,11 +8,56 @@ import { charts } from '../api/operations.ts'
 import type { Chart, Tile } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { LoadFailure } from '../pages/load-state.tsx'
+import { useFormats } from '../pages/shown-value.ts'
+import { TimeFilter } from '../pages/time-filter.tsx'
 import { isPreset, rangeIn, type TimeRange } from '../pages/time-range.ts'
+import { useSite } from '../shell/site-context.ts'
 import classes from './overview.module.css'
-import { defaultRange, isOverviewPreset, RangeContext } from './overview-range.ts'
-import { RangeChoice } from './range-choice.tsx'
+import {
+  defaultRange,
+  isOverviewPreset,
+  maxRangeDays,
+  overviewPresets,
+  RangeContext,
+  type Span,
+  spansOf,
+} from './overview-range.ts'
 import { Tiles } from './tiles.tsx'
+
+interface RangeChoiceProps {
+  readonly range: TimeRange
+  onChange(range: TimeRange): void
+}
+
+/** Lets the user choose the range of the overview: a preset of whole days, or two exact times. */
+function RangeChoice({ range, onChange }: RangeChoiceProps) {
+  const { translate } = useLanguage()
+  const { timeZone } = useSite()
+  const formats = useFormats(timeZone)
+  const isPreset = isOverviewPreset(range.from)
+  const spans = spansOf(range, Date.now(), timeZone)
+  const text = (span: Span) => formats.days(new Date(span.from), new Date(Math.max(span.from, span.to - 1)))
+  return (
+    <div className={classes.range}>
+      <SegmentedControl
+        aria-label={translate('admin.overview.range')}
+        value={isPreset ? range.from : ''}
+        onChange={(from) => onChange({ from, to: '' })}
+        data={overviewPresets.map((preset) => ({ value: preset, label: translate(`admin.time.${preset}`) }))}
+      />
+      <TimeFilter
+        title={translate('admin.overview.exact')}
+        range={isPreset ? { from: '', to: '' } : range}
+        presets={[]}
+        maxDays={maxRangeDays}
+        onChange={onChange}
+      />
+      <p className={classes.spans}>
+        {translate('admin.overview.compared', { now: text(spans.now), before: text(spans.before), zone: timeZone })}
+      </p>
+    </div>
+  )
+}
 
 /** The tiles and charts that this user may see: first those of the business, then those of the system. */
 export function OverviewFigures() {

@@ -1,4 +1,4 @@
-import { ActionIcon, Button } from '@mantine/core'
+import { ActionIcon, Button, SegmentedControl } from '@mantine/core'
 import { IconHome, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
 import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -10,7 +10,7 @@ import classes from './navigation.module.css'
 import { Marks, type PlacePage, placeIcons, placeOf, usePageMarks } from './places.tsx'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
-import { ZoneChoice } from './zone-choice.tsx'
+import { offsetText, useZone } from './zone.ts'
 
 interface NavigationProps {
   readonly navigation: NavigationView
@@ -185,6 +185,31 @@ function Account({
         <IconKeyboard size={18} aria-hidden />
       </ActionIcon>
       <SignOut session={session} variant="subtle" size="xs" color="gray" className={classes.leave} />
+    </div>
+  )
+}
+
+/** Shows the time zone of all displayed times. If site and browser have different zones, the user can choose one. */
+function ZoneChoice() {
+  const { translate } = useLanguage()
+  const { kept, zone: chosen } = useUserPreferences()
+  const { name, site, own } = useZone()
+  const shown = `${name} (${offsetText(name, new Date())})`
+  return (
+    <div className={classes.zone}>
+      {site !== own && (
+        <SegmentedControl
+          size="xs"
+          aria-label={translate('admin.zone.title')}
+          value={chosen}
+          onChange={(value) => kept.setZone(value)}
+          data={[
+            { value: 'site', label: <span title={site}>{translate('admin.zone.site')}</span> },
+            { value: 'own', label: <span title={own}>{translate('admin.zone.own')}</span> },
+          ]}
+        />
+      )}
+      <span>{translate('admin.zone.shown', { zone: shown })}</span>
     </div>
   )
 }

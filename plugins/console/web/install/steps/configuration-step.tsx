@@ -7,9 +7,9 @@ import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
 import type { Translate } from '../../text/texts.ts'
 import { ApiFailureNotice } from '../api-failure-notice.tsx'
-import type { BrokenRule } from '../field-rules.ts'
 import type { InstallApi } from '../install-api.ts'
 import {
+  type BrokenRule,
   type Field,
   formOf,
   groupsOf,

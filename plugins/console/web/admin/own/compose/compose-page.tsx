@@ -18,13 +18,12 @@ import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { ChannelList } from './channel-list.tsx'
 import classes from './compose.module.css'
+import { useAudience, usePreviews } from './compose-queries.ts'
 import { type Channel, channelCodes, operationOf, type SendResult } from './compose-types.ts'
 import { bodyOf, fieldsOf, textsOf, type Variables, variableField } from './message-form.ts'
 import { type ReadyMessage, SendDialog } from './send-dialog.tsx'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
-import { useAudience } from './use-audience.ts'
-import { usePreviews } from './use-previews.ts'
 
 addTexts({ en, 'zh-CN': zhCN })
 

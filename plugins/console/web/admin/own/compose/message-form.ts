@@ -2,8 +2,8 @@ import type { Field, Form } from '../../api/page-types.ts'
 import type { Typed } from '../../pages/forms/field-values.ts'
 import { nested } from '../../pages/forms/form-state.ts'
 import { sampleOf } from '../../pages/forms/sample-values.ts'
+import type { MessageTexts } from './compose-queries.ts'
 import type { Audience, Preview } from './compose-types.ts'
-import type { MessageTexts } from './use-previews.ts'
 
 type Values = Readonly<Record<string, Typed>>
 export type Variables = Preview['variables']

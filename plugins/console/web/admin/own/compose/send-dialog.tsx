@@ -12,10 +12,9 @@ import dialog from '../../pages/forms/dialog.module.css'
 import { useFormats } from '../../pages/shown-value.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { useZone } from '../../shell/zone.ts'
-import { AudienceText } from './audience-text.tsx'
+import { AudienceText, People } from './audience-text.tsx'
 import classes from './compose.module.css'
 import type { Audience, SendResult } from './compose-types.ts'
-import { People } from './people.tsx'
 
 /** Body of the request that sends a message. */
 export type ReadyMessage = Readonly<Record<string, unknown>>
