@@ -72,6 +72,17 @@ const taskView = Type.Object({
 
 const { route } = routesWith<RuleRouteDependencies>()
 
+/** Reason codes of the routes that read and write rules. */
+const ruleReasons = [
+  'notification-rules.channel-unknown',
+  'notification-rules.code-taken',
+  'notification-rules.event-invalid',
+  'notification-rules.recipients-needed',
+  'notification-rules.too-many',
+  'notification-rules.unknown',
+  'notification-rules.version-conflict',
+]
+
 /** Routes for operators (document 2 of the specification, "Notification rules"). */
 export const ruleRoutes = [
   route({
@@ -121,15 +132,7 @@ export const ruleRoutes = [
     annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' }), idempotent],
     request: { body: Type.Optional(Type.Object(ruleFilter)) },
     response: taskView,
-    reasons: [
-      'notification-rules.channel-unknown',
-      'notification-rules.code-taken',
-      'notification-rules.event-invalid',
-      'notification-rules.recipients-needed',
-      'notification-rules.too-many',
-      'notification-rules.unknown',
-      'notification-rules.version-conflict',
-    ],
+    reasons: ruleReasons,
     async handler(request, { tasks }) {
       const { body, locale } = request
       const { userId: ownerId } = requirePrincipal(request)
@@ -177,15 +180,7 @@ export const ruleRoutes = [
       body: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: optionalVersion }),
     },
     response: ruleView,
-    reasons: [
-      'notification-rules.channel-unknown',
-      'notification-rules.code-taken',
-      'notification-rules.event-invalid',
-      'notification-rules.recipients-needed',
-      'notification-rules.too-many',
-      'notification-rules.unknown',
-      'notification-rules.version-conflict',
-    ],
+    reasons: ruleReasons,
     async handler(request, { rules }) {
       const { version, ...change } = request.body
       return viewOfRule(await rules.update(request.params.id, change, version, operatorOf(request)))
@@ -233,15 +228,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
     access: { permission: permissionCodes.ruleUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Optional(versionQuery) },
     response: ruleView,
-    reasons: [
-      'notification-rules.channel-unknown',
-      'notification-rules.code-taken',
-      'notification-rules.event-invalid',
-      'notification-rules.recipients-needed',
-      'notification-rules.too-many',
-      'notification-rules.unknown',
-      'notification-rules.version-conflict',
-    ],
+    reasons: ruleReasons,
     handler: async (request, { rules }) =>
       viewOfRule(await rules.setEnabled(request.params.id, enabled, request.body?.version, operatorOf(request))),
   })

@@ -11,6 +11,13 @@ const execute = { permission: permissionCodes.execute, scope: 'all' } as const
 
 const { route } = routesWith<{ readonly service: CleanupService }>()
 
+/** Reason codes of the routes that remove demo data. */
+const removalReasons = [
+  'quickstart-cleanup.confirmation-mismatch',
+  'quickstart-cleanup.disabled',
+  'quickstart-cleanup.module-unknown',
+]
+
 export const routes = [
   route({
     method: 'GET',
@@ -44,11 +51,7 @@ export const routes = [
     access: execute,
     request: { body: runBody },
     response: runView,
-    reasons: [
-      'quickstart-cleanup.confirmation-mismatch',
-      'quickstart-cleanup.disabled',
-      'quickstart-cleanup.module-unknown',
-    ],
+    reasons: removalReasons,
     handler: (request, { service }) => service.cleanAll(request.body.confirmation, callerOf(request)),
   }),
   route({
@@ -60,11 +63,7 @@ export const routes = [
     access: execute,
     request: { params: moduleParams, body: moduleRunBody },
     response: runView,
-    reasons: [
-      'quickstart-cleanup.confirmation-mismatch',
-      'quickstart-cleanup.disabled',
-      'quickstart-cleanup.module-unknown',
-    ],
+    reasons: removalReasons,
     handler: (request, { service }) => service.cleanModule(request.params.moduleCode, request.body, callerOf(request)),
   }),
 ]

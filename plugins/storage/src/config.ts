@@ -1,7 +1,13 @@
 import { key } from '@plinth/kernel'
 
 /** Matches an empty text, an absolute path or an http(s) address, without a slash at the end. */
-const baseUrl = '^(?:https?://[^/?#\\s\\\\]+)?(?:/[^/?#\\s\\\\]+)*$'
+const baseUrl = {
+  pattern: '^(?:https?://[^/?#\\s\\\\]+)?(?:/[^/?#\\s\\\\]+)*$',
+  rule: {
+    en: 'be empty, a path that starts with "/", or an http or https address; it must not end with "/" or contain "?", "#" or a backslash',
+    'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
+  },
+}
 
 export const keys = {
   'platform.storage.root': key.string({
@@ -47,11 +53,7 @@ export const keys = {
         '加在每个文件地址之前：上下文路径（如 /shop）或完整地址（如 https://api.example.com/shop）。留空则地址以斜杠开头。',
     },
     default: '',
-    pattern: baseUrl,
-    rule: {
-      en: 'be empty, a path that starts with "/", or an http or https address; it must not end with "/" or contain "?", "#" or a backslash',
-      'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
-    },
+    ...baseUrl,
     reload: 'live',
   }),
   'platform.storage.disks.public.base-url': key.string({
@@ -61,11 +63,7 @@ export const keys = {
       'zh-CN': '由 CDN 或 Web 服务器提供该目录时填写。留空则由产品通过 /storage 提供。',
     },
     default: '',
-    pattern: baseUrl,
-    rule: {
-      en: 'be empty, a path that starts with "/", or an http or https address; it must not end with "/" or contain "?", "#" or a backslash',
-      'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
-    },
+    ...baseUrl,
     reload: 'live',
   }),
   'platform.storage.disks.public.max-age': key.duration({

@@ -35,6 +35,16 @@ const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
 const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions
 const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
+/** Reason codes of the routes that preview and save changes. */
+const changeReasons = [
+  'system-config.conflict',
+  'system-config.invalid',
+  'system-config.key-unknown',
+  'system-config.master-key',
+  'system-config.storage-unavailable',
+  'system-config.version-changed',
+]
+
 /** Routes of the config centre. A caller with read access can use dry runs, which change nothing. */
 export const routes = [
   route({
@@ -68,14 +78,7 @@ export const routes = [
     annotations: [previewRateLimit],
     request: { body: schema.previewBody },
     response: schema.outcome,
-    reasons: [
-      'system-config.conflict',
-      'system-config.invalid',
-      'system-config.key-unknown',
-      'system-config.master-key',
-      'system-config.storage-unavailable',
-      'system-config.version-changed',
-    ],
+    reasons: changeReasons,
     handler: async ({ body, locale }, { centre }) =>
       previewView(await centre.preview(changesOf(body.changes, locale), locale)),
   }),
@@ -86,14 +89,7 @@ export const routes = [
     access: maySave,
     request: { body: schema.changesBody },
     response: schema.outcome,
-    reasons: [
-      'system-config.conflict',
-      'system-config.invalid',
-      'system-config.key-unknown',
-      'system-config.master-key',
-      'system-config.storage-unavailable',
-      'system-config.version-changed',
-    ],
+    reasons: changeReasons,
     handler: async (request, { centre }) => {
       const { changes, ...options } = request.body
       return resultView(await centre.save(changesOf(changes, request.locale), saveOptions(request, options)))
@@ -108,14 +104,7 @@ export const routes = [
     annotations: [bulkRateLimit],
     request: { body: schema.verifyBody },
     response: schema.verification,
-    reasons: [
-      'system-config.conflict',
-      'system-config.invalid',
-      'system-config.key-unknown',
-      'system-config.master-key',
-      'system-config.storage-unavailable',
-      'system-config.version-changed',
-    ],
+    reasons: changeReasons,
     handler: async (request, { centre }) => {
       const { key, value } = request.body as { key: string; value: JsonValue }
       const verification = await centre.verify(key, value)
@@ -174,15 +163,7 @@ export const routes = [
     annotations: [bulkRateLimit],
     request: { body: schema.rollbackBody },
     response: schema.outcome,
-    reasons: [
-      'system-config.conflict',
-      'system-config.invalid',
-      'system-config.key-unknown',
-      'system-config.master-key',
-      'system-config.storage-unavailable',
-      'system-config.version-changed',
-      'system-config.version-unknown',
-    ],
+    reasons: [...changeReasons, 'system-config.version-unknown'],
     handler: async (request, { centre }) => {
       const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun)

@@ -122,6 +122,20 @@ const query = Type.Object({
 
 const { route } = routesWith<TemplateRouteDependencies>()
 
+/** Reason codes of the routes that compile a template. */
+const compileReasons = [
+  'template.compile-timeout',
+  'template.compiler-busy',
+  'template.html-format',
+  'template.locale-invalid',
+  'template.source-refused',
+  'template.taken',
+  'template.unknown',
+]
+
+/** Reason codes of the routes that compile and render a template. */
+const renderReasons = [...compileReasons, 'template.output-too-large', 'template.value-refused']
+
 /** Routes for operators who edit templates. */
 export const templateRoutes = [
   route({
@@ -155,15 +169,7 @@ export const templateRoutes = [
       body: Type.Object({ code, channel: { ...channel, default: allChannels }, locale, ...content.properties }),
     },
     response: templateView,
-    reasons: [
-      'template.compile-timeout',
-      'template.compiler-busy',
-      'template.html-format',
-      'template.locale-invalid',
-      'template.source-refused',
-      'template.taken',
-      'template.unknown',
-    ],
+    reasons: compileReasons,
     handler: async (request, { admin }) =>
       viewOf(request, await admin.create(request.body, contentOf(request.body), authorOf(request))),
   }),
@@ -185,17 +191,7 @@ export const templateRoutes = [
         description: 'Variables that the template uses.',
       }),
     }),
-    reasons: [
-      'template.compile-timeout',
-      'template.compiler-busy',
-      'template.html-format',
-      'template.locale-invalid',
-      'template.output-too-large',
-      'template.source-refused',
-      'template.taken',
-      'template.unknown',
-      'template.value-refused',
-    ],
+    reasons: renderReasons,
     async handler({ body: { variables = {}, locale, ...source } }, { compiler }) {
       const { subject, content, html, htmlFormat } = contentOf({ subject: '', content: '', ...source })
       const shown = await previewTemplate(
@@ -220,18 +216,7 @@ export const templateRoutes = [
     access: { permission: permissionCodes.update, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: templateView,
-    reasons: [
-      'template.compile-timeout',
-      'template.compiler-busy',
-      'template.html-format',
-      'template.locale-invalid',
-      'template.output-too-large',
-      'template.source-refused',
-      'template.taken',
-      'template.unknown',
-      'template.value-refused',
-      'template.version-conflict',
-    ],
+    reasons: [...renderReasons, 'template.version-conflict'],
     handler: async (request, { admin }) => {
       const { params, body } = request
       return viewOf(request, await admin.update(params.id, contentOf(body), body.version, authorOf(request)))

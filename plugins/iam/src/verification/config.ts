@@ -18,19 +18,25 @@ const sender = (title: LocalizedText) =>
     default: '',
   })
 
+const defaultScene = (title: LocalizedText) =>
+  key.string({
+    title,
+    default: 'login',
+    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    rule: { en: 'be lower-case words of letters and digits, joined with "-"', 'zh-CN': '是以“-”连接的小写字母和数字' },
+    maxLength: 32,
+    reload: 'live',
+  })
+
 const sms = {
   'platform.iam.auth.login.verification.sms.enabled': key.boolean({
     title: { en: 'SMS codes', 'zh-CN': '短信验证码' },
     default: true,
     reload: 'live',
   }),
-  'platform.iam.auth.login.verification.sms.default-scene': key.string({
-    title: { en: 'Default scene of SMS codes', 'zh-CN': '短信验证码默认场景' },
-    default: 'login',
-    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
-    rule: { en: 'be lower-case words of letters and digits, joined with "-"', 'zh-CN': '是以“-”连接的小写字母和数字' },
-    maxLength: 32,
-    reload: 'live',
+  'platform.iam.auth.login.verification.sms.default-scene': defaultScene({
+    en: 'Default scene of SMS codes',
+    'zh-CN': '短信验证码默认场景',
   }),
   'platform.iam.auth.login.verification.sms.default-country': key.string({
     title: { en: 'Country of mobile numbers without a country code', 'zh-CN': '不带国家代码的手机号所属国家' },
@@ -158,13 +164,9 @@ const email = {
     default: true,
     reload: 'live',
   }),
-  'platform.iam.auth.login.verification.email.default-scene': key.string({
-    title: { en: 'Default scene of e-mail codes', 'zh-CN': '邮件验证码默认场景' },
-    default: 'login',
-    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
-    rule: { en: 'be lower-case words of letters and digits, joined with "-"', 'zh-CN': '是以“-”连接的小写字母和数字' },
-    maxLength: 32,
-    reload: 'live',
+  'platform.iam.auth.login.verification.email.default-scene': defaultScene({
+    en: 'Default scene of e-mail codes',
+    'zh-CN': '邮件验证码默认场景',
   }),
   'platform.iam.auth.login.verification.email.code-length': key.integer({
     title: { en: 'Digits of an e-mail code', 'zh-CN': '邮件验证码位数' },

@@ -41,13 +41,17 @@ const root = '/api/v1/admin/member-points'
 /** Maximum milliseconds of an expiry scan inside a request. */
 const requestBudgetMs = 10_000
 
-const userFilter = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Id of a user. Required for callers whose data scope does not include all users.',
-  }),
-)
+/** Query parameters for the points accounts that a route reads. */
+const accountFilter = {
+  userId: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Id of a user. Required for callers whose data scope does not include all users.',
+    }),
+  ),
+  asset: Type.Optional(pointsAsset),
+}
 
 const batchView = Type.Object({
   id,
@@ -88,8 +92,7 @@ export const adminRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         ...created.properties,
-        userId: userFilter,
-        asset: Type.Optional(pointsAsset),
+        ...accountFilter,
       }),
     },
     response: listPage(accountView),
@@ -119,8 +122,7 @@ export const adminRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         ...created.properties,
-        userId: userFilter,
-        asset: Type.Optional(pointsAsset),
+        ...accountFilter,
       }),
     },
     response: listPage(adminLedgerView),
@@ -156,8 +158,7 @@ export const adminRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         ...expires.properties,
-        userId: userFilter,
-        asset: Type.Optional(pointsAsset),
+        ...accountFilter,
         status: Type.Enum(sourceStates, { default: 'active' }),
       }),
     },

@@ -82,6 +82,16 @@ const rotation = Type.Object({
 
 const { route } = routesWith<AppRouteDependencies>()
 
+/** Reason codes of the routes that create or change an application. */
+const writeReasons = [
+  'open-platform.app-unknown',
+  'open-platform.grace-running',
+  'open-platform.owner-out-of-scope',
+  'open-platform.scope-unknown',
+  'open-platform.secret-key-unusable',
+  'open-platform.version-conflict',
+]
+
 export const appRoutes = [
   route({
     method: 'GET',
@@ -113,14 +123,7 @@ export const appRoutes = [
     request: { body: Type.Object(members) },
     compress: false,
     response: appWithSecretView,
-    reasons: [
-      'open-platform.app-unknown',
-      'open-platform.grace-running',
-      'open-platform.owner-out-of-scope',
-      'open-platform.scope-unknown',
-      'open-platform.secret-key-unusable',
-      'open-platform.version-conflict',
-    ],
+    reasons: writeReasons,
     async handler(request, { applications, clock }, reply) {
       const { userId, dataScope } = requirePrincipal(request)
       // Default owner: the caller, or none if the caller has scope `all`.
@@ -137,14 +140,7 @@ export const appRoutes = [
     access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version: optionalVersion }) },
     response: appView,
-    reasons: [
-      'open-platform.app-unknown',
-      'open-platform.grace-running',
-      'open-platform.owner-out-of-scope',
-      'open-platform.scope-unknown',
-      'open-platform.secret-key-unusable',
-      'open-platform.version-conflict',
-    ],
+    reasons: writeReasons,
     async handler(request, { applications, clock }) {
       const { version, ...change } = request.body
       return viewOfApp(await applications.update(request.params.id, change, version, operatorOf(request)), clock.now())
@@ -161,14 +157,7 @@ export const appRoutes = [
     annotations: [idempotent],
     request: { params, body: rotation },
     response: appWithSecretView,
-    reasons: [
-      'open-platform.app-unknown',
-      'open-platform.grace-running',
-      'open-platform.owner-out-of-scope',
-      'open-platform.scope-unknown',
-      'open-platform.secret-key-unusable',
-      'open-platform.version-conflict',
-    ],
+    reasons: writeReasons,
     async handler(request, { applications, clock }, reply) {
       const { version, ...terms } = request.body
       const rotated = await applications.rotateSecret(request.params.id, terms, version, operatorOf(request))
@@ -207,14 +196,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
     access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: versionQuery },
     response: appView,
-    reasons: [
-      'open-platform.app-unknown',
-      'open-platform.grace-running',
-      'open-platform.owner-out-of-scope',
-      'open-platform.scope-unknown',
-      'open-platform.secret-key-unusable',
-      'open-platform.version-conflict',
-    ],
+    reasons: writeReasons,
     handler: async (request, { applications, clock }) => {
       const { params, body } = request
       return viewOfApp(await applications.setStatus(params.id, status, body.version, operatorOf(request)), clock.now())

@@ -19,6 +19,7 @@ import { assertOrdersReadable, callerLogs, readableOrders } from '../caller-orde
 import { readChainNames } from '../chain-names.ts'
 import { permissionCodes, permissionSnapshotOf } from '../declarations.ts'
 import { reviewStatuses, settlementOutcomes } from '../entities.ts'
+import type { SettlementResult } from '../execution/executor.ts'
 import type { Parts } from '../parts.ts'
 import { outTradeNo, payment } from './confirmation-routes.ts'
 import type { Reviewer } from './review-logs.ts'
@@ -205,16 +206,7 @@ export const reviewRoutes = [
         callerLogs(request),
       )
       await recorded(request, parts, 'retry-batch', undefined, { requested, executed, skipped })
-      const names = await readChainNames(
-        request,
-        parts,
-        items.flatMap(({ result }) => result?.plan ?? []),
-      )
-      const shown = items.map(({ result, ...item }) => ({
-        ...item,
-        result: result === null ? null : viewOfSettlement(result, names),
-      }))
-      return { requested, executed, skipped, items: shown }
+      return { requested, executed, skipped, items: await viewsOfItems(request, parts, items) }
     },
   }),
   route({
@@ -229,19 +221,24 @@ export const reviewRoutes = [
       const items = await parts.overdue.handle()
       const executed = items.filter(({ result }) => result?.outcome === 'settled').length
       await recorded(request, parts, 'auto-handle-expired', undefined, { handled: items.length, executed })
-      const names = await readChainNames(
-        request,
-        parts,
-        items.flatMap(({ result }) => result?.plan ?? []),
-      )
-      const shown = items.map(({ result, ...item }) => ({
-        ...item,
-        result: result === null ? null : viewOfSettlement(result, names),
-      }))
-      return { handled: items.length, executed, items: shown }
+      return { handled: items.length, executed, items: await viewsOfItems(request, parts, items) }
     },
   }),
 ]
+
+/** Returns the items of a batch with their results as the caller sees them. */
+async function viewsOfItems<Item extends { readonly result: SettlementResult | null }>(
+  request: Pick<HttpRequest, 'principal'>,
+  parts: ReviewRouteDependencies,
+  items: readonly Item[],
+) {
+  const plans = items.flatMap(({ result }) => result?.plan ?? [])
+  const names = await readChainNames(request, parts, plans)
+  return items.map(({ result, ...item }) => ({
+    ...item,
+    result: result === null ? null : viewOfSettlement(result, names),
+  }))
+}
 
 function settleRoute(trigger: 'settle' | 'retry', summary: string) {
   return route({

@@ -114,6 +114,19 @@ const standard = {
 
 const { route } = routesWith<ChainRouteDependencies>()
 
+/** Reason codes of the routes that create or change a chain. */
+const writeReasons = [
+  'web3.chain-taken',
+  'web3.chain-unknown',
+  'web3.chains-too-many',
+  'web3.contract-wallets-protected',
+  'web3.explorer-url-invalid',
+  'web3.provider-id-twice',
+  'web3.provider-url-missing',
+  'web3.provider-url-refused',
+  'web3.provider-url-twice',
+]
+
 export const chainRoutes = [
   route({
     method: 'GET',
@@ -155,17 +168,7 @@ export const chainRoutes = [
       }),
     },
     response: chainView,
-    reasons: [
-      'web3.chain-taken',
-      'web3.chain-unknown',
-      'web3.chains-too-many',
-      'web3.contract-wallets-protected',
-      'web3.explorer-url-invalid',
-      'web3.provider-id-twice',
-      'web3.provider-url-missing',
-      'web3.provider-url-refused',
-      'web3.provider-url-twice',
-    ],
+    reasons: writeReasons,
     handler: async (request, { registry }) => {
       const { name, chainId, ...given } = request.body
       return viewOf(request, await registry.create(name, chainId, { ...standard, ...given }, operatorOf(request)))
@@ -178,18 +181,7 @@ export const chainRoutes = [
     access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
-    reasons: [
-      'web3.chain-taken',
-      'web3.chain-unknown',
-      'web3.chains-too-many',
-      'web3.contract-wallets-protected',
-      'web3.explorer-url-invalid',
-      'web3.provider-id-twice',
-      'web3.provider-url-missing',
-      'web3.provider-url-refused',
-      'web3.provider-url-twice',
-      'web3.version-conflict',
-    ],
+    reasons: [...writeReasons, 'web3.version-conflict'],
     handler: async (request, { registry }) => {
       const { version, ...change } = request.body
       return viewOf(request, await registry.update(request.params.id, change, version, operatorOf(request)))
