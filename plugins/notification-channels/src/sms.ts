@@ -5,6 +5,7 @@ import {
   type NotificationChannel,
   type NotificationMessage,
   notificationChannel,
+  omitUndefined,
   optional,
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
@@ -114,6 +115,6 @@ function textOf({
   return {
     content: content === '' ? subject : content,
     params,
-    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
+    ...omitUndefined<Partial<SmsMessage>>(named),
   }
 }

@@ -4,6 +4,7 @@ import {
   type NotificationChannel,
   type NotificationMessage,
   notificationChannel,
+  omitUndefined,
 } from '@plinth/kernel'
 import { type SocialMessage, type SocialMessageType, social } from '@plinth/social'
 
@@ -74,6 +75,6 @@ function socialMessage(message: NotificationMessage): SocialMessage {
     content: message.content === '' ? message.subject : message.content,
     data: Object.fromEntries(Object.entries(message.variables).map(([name, value]) => [name, String(value ?? '')])),
     clientMessageId: attribute('client-message-id') ?? message.id,
-    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+    ...omitUndefined<Partial<SocialMessage>>(optional),
   }
 }

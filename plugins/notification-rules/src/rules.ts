@@ -245,20 +245,18 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
 /** Merges a change into a rule, in the form in which operators enter rules. */
 function merged(rule: NotificationRule, change: RuleChange): RuleInput {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
-  const said = <T extends object>(members: T) =>
-    Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
   const { escalation, ...own } = rule
   return {
     ...own,
     thresholdWindow: seconds(rule.thresholdWindowMs),
     dedupeWindow: seconds(rule.dedupeWindowMs),
     silenceWindow: seconds(rule.silenceWindowMs),
-    ...said(change),
+    ...omitUndefined<RuleChange>(change),
     escalation: {
       ...escalation,
       after: seconds(escalation.afterMs),
       dedupeWindow: seconds(escalation.dedupeWindowMs),
-      ...said(change.escalation ?? {}),
+      ...omitUndefined<Partial<RuleInput['escalation']>>(change.escalation ?? {}),
     },
   }
 }

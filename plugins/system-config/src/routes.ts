@@ -1,5 +1,6 @@
 import { bulkRateLimit, listResponse, previewRateLimit, routesWith, type Viewer } from '@plinth/http'
-import { bilingual, type JsonValue } from '@plinth/kernel'
+import { bilingual, type JsonValue, omitUndefined } from '@plinth/kernel'
+import type { Static } from 'typebox'
 import { problem } from './changes/change-check.ts'
 import type {
   ConfigCentre,
@@ -8,6 +9,7 @@ import type {
   ImportDocument,
   InstanceState,
   Preview,
+  SaveOptions,
   SaveResult,
 } from './contract.ts'
 import { businessError, permissions } from './declarations.ts'
@@ -110,7 +112,9 @@ export const routes = [
       const verification = await centre.verify(key, value)
       return {
         ...verification,
-        ...withoutUndefined({ isStored: await centre.isStoredSecret(key, value, actorOf(request)) }),
+        ...omitUndefined<{ isStored?: boolean }>({
+          isStored: await centre.isStoredSecret(key, value, actorOf(request)),
+        }),
       }
     },
   }),
@@ -128,7 +132,7 @@ export const routes = [
         historyOrder,
         async (window) => {
           const { version, key, actor, actorUserId } = query
-          const found = await centre.history(withoutUndefined({ version, key, actor, actorUserId }), window)
+          const found = await centre.history(omitUndefined({ version, key, actor, actorUserId }), window)
           return { ...found, items: found.items.map(historyView) }
         },
         schema.historyRange,
@@ -168,9 +172,7 @@ export const routes = [
       const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun)
         return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys), request.locale))
-      return resultView(
-        await centre.rollback(toVersion, { ...saveOptions(request, options), ...withoutUndefined({ keys }) }),
-      )
+      return resultView(await centre.rollback(toVersion, omitUndefined({ ...saveOptions(request, options), keys })))
     },
   }),
   route({
@@ -237,20 +239,21 @@ export const routes = [
   }),
 ]
 
-const historyView = ({ changedAt, ...entry }: HistoryEntry) => ({
-  id: `${entry.version}:${entry.key}`,
-  versionBefore: entry.version - 1,
-  ...withoutUndefined(entry),
-  changedAt: changedAt.toISOString(),
-})
+const historyView = ({ changedAt, ...entry }: HistoryEntry) =>
+  omitUndefined<Static<typeof schema.historyEntry>>({
+    id: `${entry.version}:${entry.key}`,
+    versionBefore: entry.version - 1,
+    ...entry,
+    changedAt: changedAt.toISOString(),
+  })
 
 function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
-  return {
+  return omitUndefined<SaveOptions>({
     actor: actorOf(caller),
     verify,
     locale: caller.locale,
-    ...withoutUndefined({ reason: reason ?? caller.reason }),
-  }
+    reason: reason ?? caller.reason,
+  })
 }
 
 function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest: number) {
@@ -274,25 +277,16 @@ function changesOf(
   const errors = missing.map(({ key }) => problem(key, 'required', bilingual('needs a value', '需要一个值'), locale))
   if (errors.length > 0) throw businessError('invalid', { data: { errors } })
   return changes.map(({ key, action, value, expectedVersion }) => {
-    const common = { key, ...withoutUndefined({ expectedVersion }) }
+    const common = omitUndefined<Pick<ConfigChange, 'key' | 'expectedVersion'>>({ key, expectedVersion })
     return action === 'set' ? { ...common, action, value: value as JsonValue } : { ...common, action }
   })
-}
-
-type WithoutUndefined<T> = { [N in keyof T as undefined extends T[N] ? never : N]: T[N] } & {
-  [N in keyof T as undefined extends T[N] ? N : never]?: Exclude<T[N], undefined>
-}
-
-/** Removes members whose value is undefined. */
-function withoutUndefined<T extends object>(members: T): WithoutUndefined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>
 }
 
 function previewView({ effects, plugins, faults, version }: Preview) {
   return {
     dryRun: true,
     version,
-    effects: effects.map(withoutUndefined),
+    effects: effects.map((effect) => omitUndefined<Static<typeof schema.effect>>(effect)),
     plugins: [...plugins],
     restartRequired: effects.some(({ outcome }) => outcome === 'pendingRestart'),
     errors: faults.map((problem) => ({ ...problem })),

@@ -125,7 +125,7 @@ export const changesBody = Type.Object({
 })
 export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: maxChanges }) })
 
-const effect = Type.Object({
+export const effect = Type.Object({
   key: text,
   plugin: Type.Optional(text),
   outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged', 'unset']),

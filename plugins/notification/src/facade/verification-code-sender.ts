@@ -54,14 +54,11 @@ function draftOf(
       .replace('{{code}}', code)
       .replace('{{validity}}', variables.validity)
   const forProvider = { 'sms.template-code': templateCode, 'sms.sign-name': signName, 'sms.provider': provider }
-  const attributes = Object.fromEntries(
-    Object.entries({ ...forProvider, traceId }).filter(([, value]) => value !== undefined),
-  )
   return omitUndefined({
     content,
     variables,
     secretVariables: ['code'],
-    attributes,
+    attributes: omitUndefined<NonNullable<MessageDraft['attributes']>>({ ...forProvider, traceId }),
     locale,
     subject,
     template,

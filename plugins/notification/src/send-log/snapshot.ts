@@ -1,4 +1,4 @@
-import type { NotificationMessage, Recipient } from '@plinth/kernel'
+import { type NotificationMessage, omitUndefined, type Recipient } from '@plinth/kernel'
 import { fromStoredRecipients, type StoredRecipients, toStoredRecipients } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
@@ -40,8 +40,6 @@ export function snapshotText(
   } = message
   if (secretVariables.length > 0 || holdsSecrets(attributes)) return null
   if (recipients.some(({ kind }) => unstoredKinds.includes(kind))) return null
-  const given = Object.entries({ html, template, locale }).filter(([, value]) => value !== undefined)
-  const optional: Partial<NotificationMessage> = Object.fromEntries(given)
   const kept: Snapshot = {
     message: {
       id,
@@ -50,7 +48,7 @@ export function snapshotText(
       variables,
       recipients: without === undefined ? recipients : [],
       attributes,
-      ...optional,
+      ...omitUndefined<Partial<NotificationMessage>>({ html, template, locale }),
     },
     idempotencyKey,
   }

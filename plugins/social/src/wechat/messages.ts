@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { DeliveryOutcome } from '@plinth/kernel'
+import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
 import { parseJsonOrUndefined, valueAtPath } from '@plinth/outgoing-http'
 import type { SocialMessage, SocialMessageType } from '../contract.ts'
 
@@ -10,8 +10,7 @@ interface Capability {
   body(message: SocialMessage, values: Readonly<Record<string, { readonly value: string }>>): object
 }
 
-const present = (members: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+const present = omitUndefined<Readonly<Record<string, unknown>>>
 
 /** WeChat accepts at most 32 characters. */
 const clientId = (id: string) => (id.length <= 32 ? id : createHash('sha256').update(id).digest('hex').slice(0, 32))

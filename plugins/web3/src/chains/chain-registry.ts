@@ -8,6 +8,7 @@ import {
   type BusinessError,
   type Clock,
   type Kernel,
+  omitUndefined,
   writeAuditEntry,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
@@ -275,9 +276,7 @@ const changesProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): 
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
   const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
   const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }
-  return Object.fromEntries(
-    Object.entries({ ...content, ...named }).filter(([, value]) => value !== undefined),
-  ) as AuditSummary
+  return omitUndefined<AuditSummary>({ ...content, ...named })
 }
 
 /** Labels of chains. The id of a label is the name of the chain, because orders and logs contain it. */
