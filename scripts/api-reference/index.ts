@@ -22,7 +22,7 @@ export const apiModules: Readonly<Record<string, string>> = {
   'http/testing': 'plugins/http/src/testing/index.ts',
   i18n: 'plugins/i18n/src/index.ts',
   iam: 'plugins/iam/src/index.ts',
-  'iam/verification': 'plugins/iam/src/verification/index.ts',
+  'iam/verification': 'plugins/iam/src/verification/plugin.ts',
   idempotency: 'plugins/idempotency/src/index.ts',
   inbox: 'plugins/inbox/src/index.ts',
   mail: 'plugins/mail/src/index.ts',

@@ -64,7 +64,7 @@ export function createManifest(plugins: readonly unknown[], running: RunningProd
 /**
  * A difference between two manifests: an entry that only one of them contains, or a changed version (kind `version`).
  */
-export interface ManifestDifference {
+interface ManifestDifference {
   readonly change: 'added' | 'removed' | 'changed'
   readonly plugin: string
   readonly kind: string

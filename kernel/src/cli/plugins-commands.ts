@@ -164,7 +164,7 @@ function withoutIt(name: string, { plan, product, roles }: PreparedProduct): str
 }
 
 /** Adds `plinth plugins lock` and `plinth plugins diff`. */
-export function addManifestCommands(plugins: Command, scope: CommandScope): void {
+function addManifestCommands(plugins: Command, scope: CommandScope): void {
   const lockFile = () => lockFileOf(scope.product())
   const current = () =>
     runInterruptible(async (signal): Promise<Manifest> => {

@@ -19,7 +19,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid;border-radius:4
 `
 
 /** A server that responds instead of a product that does not start. */
-export interface ProblemPage {
+interface ProblemPage {
   /** Resolves when the server has closed its port. */
   close(): Promise<void>
 }

@@ -141,7 +141,7 @@ async function run(
  * Returns the start summary of all plugins in start order. If a plugin fails to return its part, the error is logged
  * and the part is omitted.
  */
-export async function readStartSummary(running: RunningProduct): Promise<readonly StartSummaryLine[]> {
+async function readStartSummary(running: RunningProduct): Promise<readonly StartSummaryLine[]> {
   const parts = [...running.contributions(startSummary)].map(async ([name, read]) => {
     try {
       return await read()
@@ -154,11 +154,11 @@ export async function readStartSummary(running: RunningProduct): Promise<readonl
 }
 
 /** Returns the URL of the page to open first. */
-export const findStartPageUrl = (lines: readonly StartSummaryLine[]): string | undefined =>
+const findStartPageUrl = (lines: readonly StartSummaryLine[]): string | undefined =>
   (lines.find(({ page }) => page === 'next') ?? lines.findLast(({ page }) => page === 'usual'))?.place
 
 /** Formats the summary for the terminal. The last line contains the page to open. */
-export function formatStartSummary(lines: readonly StartSummaryLine[]): string {
+function formatStartSummary(lines: readonly StartSummaryLine[]): string {
   const width = Math.max(0, ...lines.map(({ label }) => label.length))
   const page = findStartPageUrl(lines)
   const rows = lines.map(({ label, place }) => `  ${label.padEnd(width)}  ${place}`)

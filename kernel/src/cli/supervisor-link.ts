@@ -77,7 +77,7 @@ export interface FailedStartReport {
 }
 
 /** How the supervisor started this process. `dev-again`: `plinth dev` has started the product before. */
-export type SupervisorMode = 'start' | 'dev' | 'dev-again'
+type SupervisorMode = 'start' | 'dev' | 'dev-again'
 
 /** The connection of the process of the product to its supervisor. */
 export interface SupervisorLink {

@@ -47,7 +47,7 @@ const findingCodes: Readonly<Record<SourceProblem['rule'], KernelErrorCode>> = {
 const problemOf = ({ rule, place, details, plugin }: SourceProblem) =>
   problem(findingCodes[rule], place, details, plugin)
 
-export interface ConfigRules {
+interface ConfigRules {
   readonly isProduction?: boolean
   /** If true, a name in a file that is not a declared key is reported as a warning, not as a problem. */
   readonly toleratesUnknownKeys?: boolean

@@ -18,11 +18,7 @@ export const fingerprintDestination = (keys: readonly string[], layerOf: FindVal
  *
  * @param keys the destination of the secret
  */
-export function destinationMismatches(
-  secret: ConfigValue,
-  keys: readonly string[],
-  layerOf: FindValue,
-): readonly string[] {
+function destinationMismatches(secret: ConfigValue, keys: readonly string[], layerOf: FindValue): readonly string[] {
   if (secret.source === 'default' || secret.written === '') return []
   const { destination = {} } = secret
   return secret.source === 'database'

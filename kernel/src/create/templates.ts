@@ -26,7 +26,7 @@ const placeholders: Readonly<Record<string, (words: readonly string[]) => string
 const replaced = new RegExp(Object.keys(placeholders).join('|'), 'g')
 
 /** File contents by relative path with `/`. */
-export type TemplateFiles = ReadonlyMap<string, string>
+type TemplateFiles = ReadonlyMap<string, string>
 
 /**
  * Replaces all placeholders in a text.

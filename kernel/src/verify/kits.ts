@@ -9,7 +9,7 @@ import type { RunningProduct } from '../running-product.ts'
 import { signIn, testUserName } from './route-calls.ts'
 
 /** A running product with the plugin, for the kits that need no harness from the author of the plugin. */
-export interface KitContext {
+interface KitContext {
   readonly running: RunningProduct
   readonly plugin: Plugin
   /** Scheduled tasks of the plugin that succeeded in this product. */
@@ -23,7 +23,7 @@ export interface KitContext {
 }
 
 /** The cases of one contribution or task. */
-export interface KitRun {
+interface KitRun {
   /** Description of the tested object for messages, for example `The disk "acme-cloud"`. */
   readonly what: string
   readonly kit: string

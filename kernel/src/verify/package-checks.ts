@@ -93,7 +93,7 @@ const imports =
   /(?:^|[\s;}])(?:import|export)\s*(?:[\w*{}\s,$]*\bfrom\s*)?(['"])([^'"\n]+)\1|\bimport\(\s*(['"])([^'"\n]+)\3/g
 
 /** Returns the names of all modules that a source file imports. */
-export function findImports(source: string): readonly string[] {
+function findImports(source: string): readonly string[] {
   const text = source.replace(comments, '')
   return [...text.matchAll(imports)].map(([, , name, , computed]) => name ?? computed ?? '')
 }

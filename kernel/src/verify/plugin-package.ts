@@ -32,13 +32,13 @@ export function createCleanEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** Maximum duration in milliseconds, and a signal that stops the program. */
-export interface ProgramLimits {
+interface ProgramLimits {
   readonly timeout: number
   readonly signal: AbortSignal | undefined
 }
 
 /** Runs a program without a terminal. On Windows npm is a shell script, so a shell is needed there. */
-export const runProgramIn = (cwd: string, file: string, words: readonly string[], limits: ProgramLimits) =>
+const runProgramIn = (cwd: string, file: string, words: readonly string[], limits: ProgramLimits) =>
   execute(file, [...words], {
     cwd,
     ...limits,
@@ -59,7 +59,7 @@ const maxLines = 12
  *
  * @param start matches the first line that explains the failure
  */
-export function summarizeFailedOutput(error: unknown, start = /./): string {
+function summarizeFailedOutput(error: unknown, start = /./): string {
   const lines = outputOf(error)
     .split('\n')
     .filter((line) => !/^(?:npm |> |\s*$)/.test(line))
@@ -115,7 +115,7 @@ function finderIn(directories: readonly string[]): (name: string) => string | un
  */
 const presets = ['platform', 'operations', 'notifications']
 
-export interface InstallOptions {
+interface InstallOptions {
   /** Empty or new directory in which the product is created. */
   readonly work: string
   /** A packed archive to install instead of the folder. */
@@ -236,7 +236,7 @@ export function runConformanceKits(
 }
 
 /** The version before the verified one. Products may have installed it. */
-export interface PreviousVersion {
+interface PreviousVersion {
   readonly folder: string
   readonly archive: string | undefined
   readonly manifest: PackageManifest

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 
 /** Values that all code of the process shares, by name. Changes are found by comparing identity. */
-export type SharedValues = ReadonlyMap<string, unknown>
+type SharedValues = ReadonlyMap<string, unknown>
 
 const types = [
   Object,

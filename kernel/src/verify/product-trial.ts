@@ -47,7 +47,7 @@ const values = {
   'platform.kernel.stop-deadline': '5s',
 }
 
-export interface TrialOptions {
+interface TrialOptions {
   readonly job: VerifyJob
   readonly plugin: Plugin
   /** The other plugins of the product. */

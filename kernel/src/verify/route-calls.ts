@@ -51,7 +51,7 @@ export async function signIn(running: RunningProduct, username = administrator.u
   return JSON.parse(body).data?.accessToken
 }
 
-export interface RouteCall {
+interface RouteCall {
   readonly route: string
   readonly status: number
   /** Body of the response. */

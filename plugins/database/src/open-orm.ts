@@ -110,7 +110,7 @@ interface OrmOptions {
  *
  * @throws PlinthError `PLINTH_DATABASE_DRIVER` if the driver is not installed
  */
-export async function loadDriver<Driver>(type: ServerSettings['type'], load: () => Promise<Driver>): Promise<Driver> {
+async function loadDriver<Driver>(type: ServerSettings['type'], load: () => Promise<Driver>): Promise<Driver> {
   try {
     return await load()
   } catch (error) {

@@ -144,7 +144,7 @@ export default definePlugin({
 })
 
 /** Finds and removes the tables and change sets of a plugin that is being removed. */
-export const tableData = (service: Pick<DatabaseService, 'dataOf' | 'removeDataOf'>): PluginDataStore => ({
+const tableData = (service: Pick<DatabaseService, 'dataOf' | 'removeDataOf'>): PluginDataStore => ({
   async find({ id }) {
     const { tables, changeSets } = await service.dataOf(id)
     const found = tables.map(({ table, rows }) => ({ kind: 'table', name: table, rows }))

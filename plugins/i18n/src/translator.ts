@@ -11,7 +11,7 @@ export const i18nError = errorTable({
 
 /** Texts by their full key, which starts with `messages.`. */
 type Catalogue = ReadonlyMap<string, string>
-export type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
+type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
 
 /**
  * Joins the catalogues of all plugins.

@@ -4,7 +4,7 @@ import { isAddress, isHeaderText, parseSender, type Sender } from './address.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
 import { failAllRecipients } from './drivers/failures.ts'
 
-export interface Dkim {
+interface Dkim {
   readonly domainName: string
   readonly keySelector: string
   readonly privateKey: string
@@ -33,7 +33,7 @@ const maxWordLength = 52
  * Builds the mail. Texts are encoded, so that servers on the way do not change them. Content is never read from a file
  * or URL.
  */
-export async function composeMail(
+async function composeMail(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
   from: Sender,
   messageId: string,

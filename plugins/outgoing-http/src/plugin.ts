@@ -56,11 +56,11 @@ export default definePlugin({
 const anyHost = ['*']
 
 /** Returns the hosts that a plugin may contact. Code that is not a plugin may contact any host. */
-export const allowedHostsOf = (plugins: readonly Plugin[], id: string): readonly string[] =>
+const allowedHostsOf = (plugins: readonly Plugin[], id: string): readonly string[] =>
   plugins.find((plugin) => plugin.id === id)?.outgoingHosts ?? anyHost
 
 /** Returns the hosts of all plugins that require this client, for the manifest. */
-export const hostEntries = (plugins: readonly Plugin[]): ManifestEntries =>
+const hostEntries = (plugins: readonly Plugin[]): ManifestEntries =>
   new Map(
     plugins
       .filter(({ requires = {} }) =>
@@ -73,7 +73,7 @@ const matches = (host: string, declared: string) =>
   declared === '*' || (declared.startsWith('*.') ? host.endsWith(declared.slice(1)) : host === declared)
 
 /** Returns a client that rejects hosts which the plugin does not declare in `outgoingHosts`. */
-export function restrictToHosts(hosts: readonly string[], client: OutgoingHttp): OutgoingHttp {
+function restrictToHosts(hosts: readonly string[], client: OutgoingHttp): OutgoingHttp {
   if (hosts.includes('*')) return client
   const check = (url: string | URL) => {
     client.check(url)

@@ -126,7 +126,7 @@ export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
 /**
  * Writes the headers of document 1 of the specification, "Declarative response headers". An unlimited route gets none.
  */
-export function writeLimitHeaders(
+function writeLimitHeaders(
   reply: Reply,
   { allowed, limit, remaining, resetAt, retryAfter, exceedsLimit }: RateLimitResult,
 ): void {
@@ -145,7 +145,7 @@ export function writeLimitHeaders(
  * @param windowMs window of the limit
  * @param now milliseconds since the epoch
  */
-export function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowMs: number, now: number): void {
+function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowMs: number, now: number): void {
   const { allowed, limit, remaining, resetAt, retryAfter } = result
   if (limit === 0) return
   const remainingMs = allowed || result.exceedsLimit ? Math.max(0, resetAt - now) : retryAfter

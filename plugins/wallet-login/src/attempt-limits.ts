@@ -73,7 +73,7 @@ export class UnusualAttemptAlerts {
 export const loginMethod = 'wallet'
 
 /** Calls that are limited. */
-export type LimitedStep = 'challenge' | 'login'
+type LimitedStep = 'challenge' | 'login'
 
 interface LimitDependencies {
   readonly limiter: Pick<RateLimiter, 'assertAllAllowed' | 'addressKey' | 'reset'>

@@ -44,13 +44,13 @@ interface Rows {
   readonly next?: string | null
 }
 
-export interface AmountUnitOfColumn {
+interface AmountUnitOfColumn {
   readonly displayName: string
   readonly scale: number
   readonly symbol?: string | undefined
 }
 
-export interface ExportRequest {
+interface ExportRequest {
   /** Id of the page. */
   readonly page: string
   /** Query string of the list: its filters, search, time range and order, and the parameters of its path. */
@@ -79,7 +79,7 @@ interface ListExportDependencies {
 }
 
 /** Response with which the operation of the list has rejected the call. */
-export interface RejectedListResponse {
+interface RejectedListResponse {
   readonly status: number
   readonly body: string
 }

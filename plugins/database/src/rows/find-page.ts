@@ -304,7 +304,7 @@ const slack = 86_400_000
  *
  * @throws RangeError for a property that the entity does not have
  */
-export function timeRangeConditions<T extends object>(
+function timeRangeConditions<T extends object>(
   em: SqlEntityManager,
   entity: EntityName<T>,
   range: TimeRange | undefined,

@@ -31,7 +31,7 @@ export type RowOwner =
   | { readonly column: string; readonly through: string; readonly key: string; readonly owner: RowOwner }
 
 /** SQL condition with a `?` for each parameter. */
-export interface SqlCondition {
+interface SqlCondition {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }

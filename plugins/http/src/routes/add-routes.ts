@@ -74,7 +74,7 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
   )
 }
 
-export function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): void {
+function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): void {
   for (const registered of registry.routes) {
     if (registered.kind !== 'raw') continue
     const { request, plainSchemaProblems = false } = registered.declaration

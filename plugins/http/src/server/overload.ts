@@ -17,7 +17,7 @@ const quietTicks = 2
  * delay all waiting connections. After a long tick, no request begins until all of them are accepted. Their requests
  * then wait in the load shedder, which limits the wait and serves probes.
  */
-export class EventLoopDivider {
+class EventLoopDivider {
   readonly #clock: Clock
   /** Time at which the first request of this tick began. */
   #tickBegan: number | undefined

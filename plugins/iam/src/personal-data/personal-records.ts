@@ -12,7 +12,7 @@ import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 
-export interface PersonalRecordsDependencies {
+interface PersonalRecordsDependencies {
   readonly db: Database
   readonly clock: Clock
   readonly kernel: Pick<Kernel, 'contributions'>

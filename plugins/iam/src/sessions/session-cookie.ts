@@ -123,7 +123,7 @@ export function assertSameSitePage(request: Caller): void {
 }
 
 /** Sets the session cookie. Returns the session without the token. */
-export function respondWithCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
+function respondWithCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=${accessToken}; ${attributesOf(place)}`)
   return { ...session, accessToken: null }

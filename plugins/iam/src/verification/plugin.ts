@@ -107,7 +107,7 @@ function chooseSender(
 }
 
 /** Returns a sender for development that writes the code to the log, where every reader of the log sees it. */
-export function createLogSender(log: Logger): VerificationCodeSender {
+function createLogSender(log: Logger): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],
     async send({ channel, recipient, code, scene }) {
@@ -120,7 +120,7 @@ export function createLogSender(log: Logger): VerificationCodeSender {
  * Returns a sender for development that writes each message to its own file. Only the owner of the process can read the
  * file.
  */
-export function createFileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
+function createFileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],
     async send({ ttlMs, ...message }) {

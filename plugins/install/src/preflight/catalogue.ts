@@ -1,5 +1,5 @@
-export type CheckStatus = 'passed' | 'warning' | 'failed'
-export type CheckGroup = 'runtime' | 'files' | 'database' | 'cache' | 'storage' | 'policy'
+type CheckStatus = 'passed' | 'warning' | 'failed'
+type CheckGroup = 'runtime' | 'files' | 'database' | 'cache' | 'storage' | 'policy'
 
 const directory = { group: 'files', findings: { passed: 'passed', creatable: 'passed', unwritable: 'failed' } } as const
 const disk = {
@@ -87,7 +87,7 @@ export const preflightCatalogue = {
 
 export type CheckCode = keyof typeof preflightCatalogue
 export type CheckFinding<C extends CheckCode> = keyof (typeof preflightCatalogue)[C]['findings'] & string
-export type TextParams = Readonly<Record<string, string | number>>
+type TextParams = Readonly<Record<string, string | number>>
 
 /** Message name and placeholder values, without secrets and absolute paths. */
 export interface TextRef {

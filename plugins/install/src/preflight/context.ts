@@ -17,7 +17,7 @@ export interface RuntimeInfo {
 
 export type DirectoryRole = 'run' | 'storage' | 'public' | 'log'
 /** Directories to check. A role without a directory is not checked. */
-export type Directories = Readonly<Partial<Record<DirectoryRole, string>>>
+type Directories = Readonly<Partial<Record<DirectoryRole, string>>>
 
 /** Functions of the storage service that the checks use. */
 export interface StorageCheckFunctions {

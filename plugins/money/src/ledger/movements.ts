@@ -15,7 +15,7 @@ import { noExpiryTime } from '../entities.ts'
 import { assertAmount, assertCounterAccount, assertOwner, journalDraft, throwPostingInvalid } from './checks.ts'
 import type { DebitedUnits, PendingJournal } from './journals.ts'
 
-export interface StoredHold {
+interface StoredHold {
   readonly id: number
   readonly accountId: number
   readonly asset: string

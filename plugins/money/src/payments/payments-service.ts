@@ -42,10 +42,10 @@ import {
   refundType,
 } from './terms.ts'
 
-export type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
+type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
 
 /** A transaction is not added if one of its three unique keys is in use. */
-export class TransactionRepository {
+class TransactionRepository {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
 

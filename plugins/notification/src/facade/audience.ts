@@ -8,7 +8,7 @@ export const audiences = ['users', 'fixed', 'none'] as const
 /** Maximum number of users that are listed by id. */
 export const maxListedUsers = 50
 
-export interface ChannelAudience {
+interface ChannelAudience {
   readonly channel: string
   readonly enabled: boolean
   readonly audience: (typeof audiences)[number]

@@ -51,7 +51,7 @@ interface RetrySettings {
  * @param random from 0 to below 1. Half of the delay is random, so that messages that failed together are retried at
  *   different times.
  */
-export function decideRetry(
+function decideRetry(
   { success, outcome, retryAfterMs = 0 }: SendResult,
   { restorable, attempt }: Pick<NewSendLog, 'restorable' | 'attempt'>,
   channel: Pick<NotificationChannel, 'traits'> | undefined,

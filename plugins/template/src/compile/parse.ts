@@ -42,7 +42,7 @@ type SyntaxExpression =
 export const statementsOf = (program: hbs.AST.Program | undefined): readonly SyntaxStatement[] =>
   (program?.body ?? []) as SyntaxStatement[]
 
-export const asSyntaxExpression = (node: hbs.AST.Expression) => node as SyntaxExpression
+const asSyntaxExpression = (node: hbs.AST.Expression) => node as SyntaxExpression
 
 export function parseHandlebars(source: string, field: SourceField): hbs.AST.Program {
   try {

@@ -33,7 +33,7 @@ export class RenderLimitError extends Error {
   override readonly name = 'RenderLimitError'
 }
 
-export interface RenderedPart {
+interface RenderedPart {
   readonly text: string
   readonly isValue: boolean
 }

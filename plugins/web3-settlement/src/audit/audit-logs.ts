@@ -53,7 +53,7 @@ export const auditCountUpdate = {
     ),
 }
 
-export const readAuditCounts = (db: Database): Promise<readonly AuditKindCount[]> => counts.select(db, '')
+const readAuditCounts = (db: Database): Promise<readonly AuditKindCount[]> => counts.select(db, '')
 
 export interface RowsSql {
   readonly sql: string
@@ -61,7 +61,7 @@ export interface RowsSql {
 }
 
 /** Counts rows of audit logs. Unlike `readAuditCounts`, it does not use the stored counts. */
-export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
+async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
   const rows = await db.query<object>(
     `select ${kinds.list}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kinds.list}`,
     parameters,

@@ -4,7 +4,7 @@ import type { Chain, ProviderFault } from '../contract.ts'
 import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, type ChainHeads, readBlockPace, readChainHeads } from './observation.ts'
 
-export interface BreakerSettings {
+interface BreakerSettings {
   /** Consecutive failures after which a provider is paused. */
   readonly failures: number
   readonly pauseMs: number
@@ -13,7 +13,7 @@ export interface BreakerSettings {
 type BreakerChange = 'opened' | 'closed' | undefined
 
 /** Pauses a provider that fails repeatedly. After the pause, one caller tries it first. */
-export class CircuitBreaker {
+class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #settings: () => BreakerSettings
   #failures = 0

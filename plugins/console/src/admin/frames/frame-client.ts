@@ -23,7 +23,7 @@ interface FrameWindow {
 }
 
 /** A message of the back office to a frame, as JSON. */
-export type FrameAnswer =
+type FrameAnswer =
   | { readonly type: 'context'; readonly context: FrameContext }
   | { readonly type: 'result'; readonly id: number; readonly data: unknown }
   | { readonly type: 'error'; readonly id: number; readonly error: FrameError }

@@ -33,7 +33,7 @@ export function usePreferencesOfUser(userId: number | undefined, base: string): 
 }
 
 /** Returns the local storage; undefined if the browser has none. */
-export function browserStorage(): Storage | undefined {
+function browserStorage(): Storage | undefined {
   try {
     return localStorage
   } catch {

@@ -18,7 +18,7 @@ const deepest = 16
  *
  * @throws TypedDataError
  */
-export function parseBoundedJson(text: string): JsonObject {
+function parseBoundedJson(text: string): JsonObject {
   if (typeof text !== 'string' || text.length > maxDocumentLength || Buffer.byteLength(text) > maxDocumentLength) {
     throw new TypedDataError('no text, or too long a one')
   }

@@ -6,7 +6,7 @@ const basic = new Set(
 const extended = new Set('\f^{}\\[~]|€')
 
 /** Size of a text message as the provider counts it. */
-export interface SmsSize {
+interface SmsSize {
   readonly characters: number
   readonly parts: number
   /** Number of characters that one part holds. */
