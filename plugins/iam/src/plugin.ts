@@ -16,11 +16,10 @@ import { userRoutes } from './accounts/user-routes.ts'
 import { notifyPreviousEmail } from './accounts/users.ts'
 import { pages, userTiles } from './admin-pages.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
-import { auditedIam } from './audit/audited-kinds.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { accounts, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
-import { businessError, messages, permissions } from './declarations.ts'
+import { audited, businessError, messages, permissions } from './declarations.ts'
 import { entities } from './entities.ts'
 import { iamLabels } from './label-sources.ts'
 import { createIdentity } from './migrations/0001-create-identity.ts'
@@ -130,7 +129,7 @@ export default definePlugin({
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
     contribute(auditTrail, 'iam', parts.audit.forAll)
-    for (const [kind, words] of Object.entries(auditedIam)) contribute(auditTexts, kind, words)
+    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     for (const page of pages) contribute(adminPages, page.id, page)

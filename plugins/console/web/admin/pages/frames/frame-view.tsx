@@ -10,10 +10,32 @@ import { toasts } from '../../shell/toasts.ts'
 import { useZone } from '../../shell/zone.ts'
 import list from '../list-view.module.css'
 import { Cancelled, FrameBridge, type FrameShell, type StopReason } from './frame-bridge.ts'
-import { frameColours } from './frame-colours.ts'
 import { FrameFailure, type FrameRequest } from './frame-request.ts'
 import classes from './frame-view.module.css'
 import { FrameWriteDialog } from './frame-write-dialog.tsx'
+
+/** Variables of this page that contain the colours for frames. */
+const colourVariables = {
+  page: '--page',
+  surface: '--surface',
+  text: '--mantine-color-text',
+  dimmed: '--mantine-color-dimmed',
+  border: '--edge',
+  primary: '--accent',
+  good: '--good',
+  warn: '--warn',
+  bad: '--bad',
+} as const
+
+/** Returns the current colours of the back office by name. */
+function frameColours(): Readonly<Record<keyof typeof colourVariables, string>> {
+  const styles = getComputedStyle(document.documentElement)
+  const colours = Object.entries(colourVariables).map(([name, variable]) => [
+    name,
+    styles.getPropertyValue(variable).trim(),
+  ])
+  return Object.fromEntries(colours) as Record<keyof typeof colourVariables, string>
+}
 
 /** Time in milliseconds in which the script of a frame must respond. */
 const patienceMs = 30_000
