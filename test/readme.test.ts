@@ -161,7 +161,9 @@ for (const [page, ofPage] of Object.entries(checks)) {
 const others: Readonly<Record<string, string>> = {
   'npm test': 'runs this test',
   'npm run bench': 'takes minutes; bench/ has its own tests',
+  'plinth create product': 'names the command; the next entry is the whole command',
   'npx plinth create product shop': 'docs/integrator.md has it; test/create.test.ts runs it',
+  'npm create plinth': 'needs a registry with the packages; test/integrator-guide.test.ts runs it',
   'npx plinth create channel acme-chat': 'docs/third-party.md has it; test/create.test.ts runs it',
   'plinth start': 'runs in the check of the product file',
 }

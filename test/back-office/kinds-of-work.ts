@@ -74,11 +74,8 @@ function inDraft(page: Page, change: () => Promise<unknown>, state: () => Promis
   return {
     steps: [],
     commit: named(dialog, save),
-    async open() {
-      if (!(await review.isVisible())) return
-      await review.click()
-      await reason.waitFor()
-    },
+    // The page is the form.
+    open: async () => {},
     async fill() {
       await change()
       await review.click()
@@ -88,7 +85,11 @@ function inDraft(page: Page, change: () => Promise<unknown>, state: () => Promis
       await named(dialog, /^Back to/).click()
       await named(page.getByRole('region', { name: 'Draft' }), /^Discard/).click()
     },
-    restored: () => page.getByRole('region', { name: 'Draft' }).waitFor(),
+    async restored() {
+      await page.getByRole('region', { name: 'Draft' }).waitFor()
+      await review.click()
+      await reason.waitFor()
+    },
     typed: async () => [await reason.inputValue(), await state()],
     reported: () =>
       dialog.getByText('Saved', { exact: true }).or(dialog.getByText('No changes to save.')).first().waitFor(),
