@@ -146,6 +146,7 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
   sections: [
     {
       columns: [
+        it.text('code', { mono: true }),
         it.flag('enabled'),
         it.reference('channels', channel),
         it.reference('recipientUserIds', user, { title: text('Recipients', '接收人') }),

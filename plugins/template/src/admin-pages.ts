@@ -73,6 +73,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
   sections: [
     {
       columns: [
+        it.text('code', { mono: true }),
         it.reference('channel', channel, { labels: everyChannel }),
         it.reference('locale', language),
         it.flag('enabled'),
