@@ -67,7 +67,7 @@ async function setStatus(hand: OperatorActions, page: Page, status: string) {
 }
 
 const tasks: Readonly<Record<string, Work>> = {
-  'find out who changed a key, and go back': async (hand, page) => {
+  'find out who changed a key, and put it back': async (hand, page) => {
     await hand.click(area(page, 'content/keys'))
     await hand.click(row(page, 'send-deadline'))
     await hand.click(page.getByText('Revisions', { exact: true }))

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   adminPages,
@@ -560,6 +561,7 @@ t.test('each field that the API explains has a help text in both languages', asy
 
 t.test('each error in the declaration of a page is found', async (t) => {
   const operations = await operationsOf(server)
+  const ends = { operation: 'deleteAdminIamUsersByIdSessions', params: { id: { field: 'id' } } }
   const confirmed = (confirm: LocalizedText) => ({
     actions: [{ operation: 'getAdminIamUsersById', params: { id: { field: 'id' } }, confirm }],
   })
@@ -592,6 +594,11 @@ t.test('each error in the declaration of a page is found', async (t) => {
     [
       { actions: [{ operation: 'deleteAdminIamUsersById', params: { id: { list: ['nick'] } } }] },
       /"nick" is not a member of the result/,
+    ],
+    [{ actions: [{ ...ends, undo: 'postNothing' }] }, /"postNothing" is not an operation of an action of this page/],
+    [
+      { actions: [{ ...ends, undo: ends.operation, type: 'username' }] },
+      /deleteAdminIamUsersByIdSessions needs a dialog, so it has no undo/,
     ],
     [{ actions: [{ operation: 'postNothing', params: {} }] }, /no loaded plugin provides the operation "postNothing"/],
     [
@@ -640,6 +647,33 @@ t.test('each error in the declaration of a page is found', async (t) => {
   for (const [change, problem] of wrong) {
     const page = JSON.parse(JSON.stringify({ ...plain, ...change, id: 'x.y' })) as PageDeclaration
     t.match(findPageProblems([...pages, page], operations, kinds), [problem], String(problem))
+  }
+})
+
+t.test('the documents name places and pages as the navigation shows them', async (t) => {
+  const root = join(import.meta.dirname, '../..')
+  for (const language of ['en', 'zh-CN']) {
+    const { data } = await asRoot('/api/v1/admin/console/pages', language)
+    const places: readonly { readonly title: string; readonly pages: readonly { readonly title: string }[] }[] =
+      data.groups
+    const paths = new Set(places.flatMap(({ title, pages }) => pages.map((page) => `${title} > ${page.title}`)))
+    const folder = language === 'en' ? 'docs' : 'docs/zh-CN'
+    const files = globSync(`${folder}/**/*.md`, {
+      cwd: root,
+      exclude: language === 'en' ? ['docs/zh-CN/**', 'docs/texts.md'] : [],
+    })
+    const named = files.flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replaceAll('\n', ' ')
+      return [...text.matchAll(/(?<!\*)\*([^*>`]+ > [^*>`]+?)(?: > [^*`]+)?\*(?!\*)/g)].map(
+        ([, path = '']) => `${file}: ${path}`,
+      )
+    })
+    const isKnown = (line: string) => paths.has(line.slice(line.indexOf(': ') + 2)) || line.endsWith('Dashboards > New')
+    t.ok(named.length > 15)
+    t.strictSame(
+      named.filter((line) => !isKnown(line)),
+      [],
+    )
   }
 })
 

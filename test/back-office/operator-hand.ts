@@ -78,6 +78,8 @@ export class OperatorActions {
   dialog = () => this.page.getByRole('dialog').last()
   button = (name: string) => this.dialog().getByRole('button', { name, exact: true })
   row = (text: string) => this.page.locator('main tbody tr', { hasText: text }).first()
+  /** Returns the link of the navigation to a place. */
+  place = (name: string) => this.page.getByRole('navigation').getByRole('link', { name, exact: true })
   /** Returns the link from an entry of "needs attention" to the page that fixes it. */
   attention = (title: string) => this.page.locator('main section li', { hasText: title }).getByRole('link')
 }

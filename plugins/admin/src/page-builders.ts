@@ -155,6 +155,7 @@ interface ActionOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly when?: { readonly [N in MemberNames<T, Plain>]?: At<T, N> | readonly At<T, N>[] }
   readonly confirm?: LocalizedText
   readonly type?: MemberNames<T, string>
+  readonly undo?: OperationId
 }
 
 interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {

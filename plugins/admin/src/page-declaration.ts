@@ -173,9 +173,15 @@ export interface PageAction extends PageWrite {
   readonly once?: string
   /** The action is available only if each of these members of the row has one of the listed values. */
   readonly when?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
+  /** One sentence with the effect of the action. The dialog shows it; with `undo`, the message after the action. */
   readonly confirm?: LocalizedText
   /** Member of the row whose value the user must type to confirm. */
   readonly type?: string
+  /**
+   * Operation of the action of the same page that reverses this one. Then the action runs without a dialog, so it asks
+   * for nothing, and its message has a button that reverses it.
+   */
+  readonly undo?: string
 }
 
 /** A group of fields with a heading. */

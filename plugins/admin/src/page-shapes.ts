@@ -126,6 +126,7 @@ const action = record<PageAction>(
     once: text,
     confirm: localized,
     type: text,
+    undo: text,
     when: map(list({})),
   },
 )

@@ -61,6 +61,21 @@ const escalation = [
 ]
 const sections = [{ title: text('Escalation', '升级'), fields: escalation }]
 const ruleOptions = { channels, recipientUserIds: users, ...escalated }
+const versioned = { params: { id: 'id' }, body: { version: 'version' } } as const
+const disable = {
+  ...versioned,
+  label: text('Disable', '停用'),
+  confirm: text('The rule {{code}} no longer sends messages.', '规则 {{code}} 不再发送消息。'),
+  when: { enabled: true },
+  undo: 'postNotificationRulesByIdEnable',
+} as const
+const enable = {
+  ...versioned,
+  label: text('Enable', '启用'),
+  confirm: text('The rule {{code}} sends messages again.', '规则 {{code}} 恢复发送消息。'),
+  when: { enabled: false },
+  undo: 'postNotificationRulesByIdDisable',
+} as const
 const remove = {
   label: text('Delete', '删除'),
   confirm: text(
@@ -110,18 +125,8 @@ const rules = adminList('getNotificationRules', (row) => ({
     }),
   ],
   actions: [
-    row.action('postNotificationRulesByIdDisable', {
-      label: text('Disable', '停用'),
-      params: { id: 'id' },
-      body: { version: 'version' },
-      when: { enabled: true },
-    }),
-    row.action('postNotificationRulesByIdEnable', {
-      label: text('Enable', '启用'),
-      params: { id: 'id' },
-      body: { version: 'version' },
-      when: { enabled: false },
-    }),
+    row.action('postNotificationRulesByIdDisable', disable),
+    row.action('postNotificationRulesByIdEnable', enable),
     row.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
   ],
   bulk: [
@@ -179,18 +184,8 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
     version: 'version',
   }),
   actions: [
-    it.action('postNotificationRulesByIdDisable', {
-      label: text('Disable', '停用'),
-      params: { id: 'id' },
-      body: { version: 'version' },
-      when: { enabled: true },
-    }),
-    it.action('postNotificationRulesByIdEnable', {
-      label: text('Enable', '启用'),
-      params: { id: 'id' },
-      body: { version: 'version' },
-      when: { enabled: false },
-    }),
+    it.action('postNotificationRulesByIdDisable', disable),
+    it.action('postNotificationRulesByIdEnable', enable),
     it.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
   ],
 }))

@@ -20,8 +20,15 @@ const pause = {
   ),
   params: { name: 'name' },
   when: { paused: false },
+  undo: 'postAdminSchedulerTasksByNameResume',
 } as const
-const resume = { label: text('Resume', '恢复'), params: { name: 'name' }, when: { paused: true } } as const
+const resume = {
+  label: text('Resume', '恢复'),
+  confirm: text('{{displayName}} runs automatically again.', '{{displayName}} 恢复自动运行。'),
+  params: { name: 'name' },
+  when: { paused: true },
+  undo: 'postAdminSchedulerTasksByNamePause',
+} as const
 
 const tasks = adminList('getAdminSchedulerTasks', (row) => ({
   id: 'scheduler.tasks',

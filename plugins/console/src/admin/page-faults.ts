@@ -108,7 +108,7 @@ class PageLook {
       this.faults.push(`${source.id} does not sort by "${page.sort}"`)
     }
     if (page.detail !== undefined) this.#detailOf(page.detail)
-    for (const action of page.actions ?? []) this.#action(action, item)
+    this.#actions(page.actions, item)
     for (const bulk of page.bulk ?? []) this.#bulk(bulk)
     for (const { page: id } of page.links ?? [])
       if (!this.#pages.has(id) && !builtInPages.some((own) => own.id === id))
@@ -122,7 +122,7 @@ class PageLook {
       this.faults.push(`its name "${page.name}" is not a member of the result`)
     if (page.param !== undefined && !(page.param in params)) this.faults.push(`"${page.param}" is not a path parameter`)
     for (const { columns } of page.sections) this.#columns(columns, data)
-    for (const action of page.actions ?? []) this.#action(action, data)
+    this.#actions(page.actions, data)
     if (page.form !== undefined) this.#form(page.form, data)
     for (const { page: id, filter, optional = false } of page.related ?? []) {
       const related = this.#pages.get(id)
@@ -154,6 +154,20 @@ class PageLook {
       if (inner !== undefined) this.#columns(inner, schema?.items)
       if (of?.optional !== true) this.#kind(of?.labels)
       if (of?.page !== undefined && !opensAnId(of.page)) this.#detailOf(of.page)
+    }
+  }
+
+  #actions(actions: readonly PageAction[] = [], item: Schema | undefined): void {
+    for (const action of actions) {
+      this.#action(action, item)
+      if (action.undo === undefined) continue
+      const inverse = actions.find(({ operation }) => operation === action.undo)
+      if (inverse === undefined) this.faults.push(`"${action.undo}" is not an operation of an action of this page`)
+      // Neither action has a dialog, so neither can ask for input.
+      for (const { operation, ask, preview, type, once, answer, reason } of [action, ...(inverse ? [inverse] : [])]) {
+        const needsDialog = [ask, preview, type, once, answer].some((option) => option !== undefined)
+        if (needsDialog || reason === 'required') this.faults.push(`${operation} needs a dialog, so it has no undo`)
+      }
     }
   }
 

@@ -117,6 +117,8 @@ export interface Action extends Write {
   readonly when?: Readonly<Record<string, readonly Value[]>>
   readonly confirm?: string
   readonly type?: string
+  /** Operation of the action of the same page that reverses this one. */
+  readonly undo?: string
 }
 
 /** Unit of an amount. */

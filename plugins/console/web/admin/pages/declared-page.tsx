@@ -22,7 +22,7 @@ import { useSite } from '../shell/site-context.ts'
 import { Copied } from './copied.tsx'
 import classes from './declared-page.module.css'
 import { RowDetails } from './facts.tsx'
-import { ActionDialog, FormDialog } from './forms/action-dialogs.tsx'
+import { FormDialog } from './forms/action-dialogs.tsx'
 import type { ListState } from './list-state.ts'
 import { ListView, Rowset } from './list-view.tsx'
 import { LoadFailure } from './load-state.tsx'
@@ -30,6 +30,7 @@ import { Reference } from './reference-cell.tsx'
 import { fileOf, isActionAvailable, isFile } from './row-actions.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
+import { useActions } from './use-actions.tsx'
 
 const liveMs = 5_000
 
@@ -47,7 +48,10 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
     refetchInterval: usePolling()(page.live, liveMs),
   })
   const [isChanging, setChanging] = useState(false)
-  const [chosen, setChosen] = useState<DetailPage['actions'][number]>()
+  const { choose, dialog } = useActions(
+    page.actions,
+    page.sections.flatMap(({ columns }) => columns),
+  )
   const row = object.data
   const surroundings = { formats: useFormats(), units: useSite().units }
   const heading = page.sections.flatMap(({ columns }) => columns).find(({ field }) => field === page.name)
@@ -85,7 +89,10 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
                 }
                 {...(isFile(action) && action.allowed
                   ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
-                  : { 'aria-haspopup': 'dialog' as const, onClick: () => setChosen(action) })}
+                  : {
+                      ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
+                      onClick: () => choose({ action, row }),
+                    })}
               >
                 {action.label}
               </Button>
@@ -125,14 +132,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       {isChanging && page.form !== undefined && (
         <FormDialog form={page.form} row={row} onClose={() => setChanging(false)} />
       )}
-      {chosen !== undefined && (
-        <ActionDialog
-          action={chosen}
-          row={row}
-          columns={page.sections.flatMap(({ columns }) => columns)}
-          onClose={() => setChosen(undefined)}
-        />
-      )}
+      {dialog}
     </>
   )
 }

@@ -7,16 +7,7 @@ import { siteName, useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
-import {
-  type Action,
-  type Column,
-  type Form,
-  type ListPage,
-  type Row,
-  type Rows,
-  rowsOf,
-  valueAt,
-} from '../api/page-types.ts'
+import { type Column, type Form, type ListPage, type Row, type Rows, rowsOf, valueAt } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { pageSizes } from '../shell/kept.ts'
@@ -26,7 +17,7 @@ import { useZone } from '../shell/zone.ts'
 import { Cell, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
 import { FilterBar } from './filter-bar.tsx'
-import { ActionDialog, BulkBar, FormDialog } from './forms/action-dialogs.tsx'
+import { BulkBar, FormDialog } from './forms/action-dialogs.tsx'
 import { chosenColumns, columnsOf, differenceOf, exportOf } from './list-columns.ts'
 import { type ListState, useListState } from './list-state.ts'
 import { ColumnMenu, Pager, SearchField, SizeChoice, toggled } from './list-tools.tsx'
@@ -36,6 +27,7 @@ import { RowActions } from './row-actions.tsx'
 import { SavedViews } from './saved-views.tsx'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
+import { type ChosenAction, useActions } from './use-actions.tsx'
 
 const liveMs = 10_000
 
@@ -108,8 +100,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const headId = useId()
   const widths = { ...choice.widths, ...moved }
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
-  // The chosen action is stored here, so that the typed input remains if the row disappears from the list.
-  const [chosen, setChosen] = useState<Chosen>()
+  const { choose, dialog } = useActions(page.actions, page.columns)
   const cursor = state.trail.at(-1)
   const query: Record<string, string | number> = {
     ...state.filters,
@@ -255,7 +246,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                     key={String(valueAt(row, page.key))}
                     {...{ row, page, columns, widths, pickable, picked }}
                     onPick={setPicked}
-                    onChoose={setChosen}
+                    onChoose={choose}
                   />
                 ))}
               </Table.Tbody>
@@ -266,14 +257,9 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
           </Pager>
         </>
       )}
-      {chosen !== undefined && <ActionDialog {...chosen} columns={page.columns} onClose={() => setChosen(undefined)} />}
+      {dialog}
     </section>
   )
-}
-
-interface Chosen {
-  readonly action: Action
-  readonly row: Row
 }
 
 type Widths = Readonly<Record<string, number>>
@@ -292,7 +278,7 @@ interface RowLineProps {
   readonly pickable: boolean
   readonly picked: ReadonlySet<string>
   onPick(picked: ReadonlySet<string>): void
-  onChoose(chosen: Chosen): void
+  onChoose(chosen: ChosenAction): void
 }
 
 function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose }: RowLineProps) {

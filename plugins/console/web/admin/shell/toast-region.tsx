@@ -1,11 +1,13 @@
-import { CloseButton } from '@mantine/core'
-import { IconCircleCheck } from '@tabler/icons-react'
+import { Button, CloseButton } from '@mantine/core'
+import { IconAlertCircle, IconCircleCheck } from '@tabler/icons-react'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import classes from './toast-region.module.css'
 import { type Toast, toasts } from './toasts.ts'
 
 const shownMs = 6_000
+/** A message with a button is shown longer, because the user must reach the button. */
+const shownWithButtonMs = 20_000
 
 /**
  * Shows messages that confirm actions of the user. The region is always part of the page, because screen readers read
@@ -26,6 +28,7 @@ export function ToastRegion() {
 function OneToast({ toast }: { readonly toast: Toast }) {
   const { translate } = useLanguage()
   const line = useRef<HTMLDivElement>(null)
+  const { button } = toast
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>
     const wait = () => {
@@ -33,7 +36,7 @@ function OneToast({ toast }: { readonly toast: Toast }) {
       // If the pointer is above the message or the message has the focus, the time starts again.
       timer = setTimeout(
         () => (line.current?.matches(':hover, :focus-within') ? wait() : toasts.remove(toast.id)),
-        shownMs,
+        toast.button === undefined ? shownMs : shownWithButtonMs,
       )
     }
     wait()
@@ -41,8 +44,20 @@ function OneToast({ toast }: { readonly toast: Toast }) {
   }, [toast])
   return (
     <div ref={line} className={classes.toast}>
-      <IconCircleCheck size={18} aria-hidden />
+      {toast.isFailure ? <IconAlertCircle size={18} aria-hidden /> : <IconCircleCheck size={18} aria-hidden />}
       <span>{toast.text}</span>
+      {button !== undefined && (
+        <Button
+          size="compact-sm"
+          variant="subtle"
+          onClick={() => {
+            toasts.remove(toast.id)
+            button.run()
+          }}
+        >
+          {button.label}
+        </Button>
+      )}
       <CloseButton size="sm" aria-label={translate('admin.close')} onClick={() => toasts.remove(toast.id)} />
     </div>
   )

@@ -1,7 +1,15 @@
-/** A message that confirms an action of the user. */
+/** What the user can do about a message. */
+export interface ToastButton {
+  readonly label: string
+  run(): void
+}
+
+/** A message that confirms an action of the user, or reports that it failed. */
 export interface Toast {
   readonly id: number
   readonly text: string
+  readonly isFailure?: boolean
+  readonly button?: ToastButton | undefined
 }
 
 /** Maximum number of messages. Older messages are removed. */
@@ -23,9 +31,9 @@ export const toasts = {
     listeners.add(listener)
     return () => listeners.delete(listener)
   },
-  show(text: string): void {
+  show(text: string, options: Pick<Toast, 'isFailure' | 'button'> = {}): void {
     lastId += 1
-    set([...shown, { id: lastId, text }].slice(-maxToasts))
+    set([...shown, { id: lastId, text, ...options }].slice(-maxToasts))
   },
   remove: (id: number): void => set(shown.filter((toast) => toast.id !== id)),
 }

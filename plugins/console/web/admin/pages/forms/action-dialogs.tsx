@@ -17,11 +17,10 @@ interface ActionDialogProps {
 
 const nothing = () => undefined
 
-/** Dialog for an action on a row, or on the object of a detail page. */
-export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
+/** Returns a function that replaces `{{name}}` by the member of a row, formatted as in these columns. */
+export function useActionText(columns: readonly Column[]): (text: string, row: Row) => string {
   const surroundings = { formats: useFormats(), units: useSite().units }
-  /** Replaces `{{name}}` by the member of the row, formatted as on the page. */
-  const filled = (text: string) =>
+  return (text, row) =>
     text.replace(/\{\{([\w.]+)\}\}/g, (_, name: string) =>
       columnText(
         columns.find(({ field }) => field === name),
@@ -30,6 +29,11 @@ export function ActionDialog({ action, row, columns, onClose }: ActionDialogProp
         surroundings,
       ),
     )
+}
+
+/** Dialog for an action on a row, or on the object of a detail page. */
+export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
+  const filled = useActionText(columns)
   return (
     <WriteDialog
       write={action}
@@ -43,7 +47,7 @@ export function ActionDialog({ action, row, columns, onClose }: ActionDialogProp
       wanted={action.type === undefined ? undefined : plainText(valueAt(row, action.type))}
       onClose={onClose}
     >
-      {action.confirm !== undefined && <p>{filled(action.confirm)}</p>}
+      {action.confirm !== undefined && <p>{filled(action.confirm, row)}</p>}
     </WriteDialog>
   )
 }

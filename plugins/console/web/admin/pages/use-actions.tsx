@@ -1,0 +1,72 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { useLanguage } from '../../app/app.tsx'
+import type { TextKey } from '../../text/texts.ts'
+import { CallFailure } from '../api/call.ts'
+import { useApi } from '../api/context.tsx'
+import { type Action, type Column, type Row, valuesFromRow } from '../api/page-types.ts'
+import { useWrite } from '../api/use-write.ts'
+import { type ToastButton, toasts } from '../shell/toasts.ts'
+import { ActionDialog, useActionText } from './forms/action-dialogs.tsx'
+import { nested } from './forms/form-state.ts'
+
+/** An action on a row. */
+export interface ChosenAction {
+  readonly action: Action
+  readonly row: Row
+}
+
+/**
+ * Returns the function that starts an action, and the dialog of the started action. An action with `undo` runs without
+ * a dialog, and its message has a button that reverses it.
+ *
+ * @param actions all actions of the page
+ * @param columns columns of the page. They determine the format of members in the text of the dialog
+ */
+export function useActions(
+  actions: readonly Action[],
+  columns: readonly Column[],
+): { choose(chosen: ChosenAction): void; readonly dialog: ReactNode } {
+  const { translate } = useLanguage()
+  const api = useApi()
+  const client = useQueryClient()
+  const textOf = useActionText(columns)
+  // The chosen action is stored here, so that the typed input remains if the row disappears from the page.
+  const [chosen, setChosen] = useState<ChosenAction>()
+  const { mutate } = useWrite<Row | null, ChosenAction>(
+    (signal, { action, row }, keys) =>
+      api.call(action, {
+        params: valuesFromRow(action.params, row),
+        query: valuesFromRow(action.query, row),
+        ...(action.hasBody ? { body: nested(valuesFromRow(action.body, row)) } : {}),
+        keys,
+        signal,
+      }),
+    {
+      onSuccess(answer, { action, row }) {
+        void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
+        const inverse = actions.find(({ operation }) => operation === action.undo)
+        // The response contains the new version of the row.
+        const button = inverse?.allowed && start('admin.undo', { action: inverse, row: { ...row, ...answer } })
+        const done =
+          action.confirm === undefined ? translate('admin.done', { title: action.label }) : textOf(action.confirm, row)
+        toasts.show(done, button ? { button } : {})
+      },
+      onError(error, failed) {
+        if (!(error instanceof CallFailure)) throw error
+        void client.invalidateQueries()
+        const text = error.message === '' ? translate('app.failure.unreachable') : error.message
+        const button = error.kind === 'away' ? start('app.failure.retry', failed) : undefined
+        toasts.show(`${failed.action.label}: ${text}`, { isFailure: true, button })
+      },
+    },
+  )
+  const start = (label: TextKey, next: ChosenAction): ToastButton => ({
+    label: translate(label),
+    run: () => mutate(next),
+  })
+  return {
+    choose: (next) => (next.action.undo === undefined ? setChosen(next) : mutate(next)),
+    dialog: chosen !== undefined && <ActionDialog {...chosen} columns={columns} onClose={() => setChosen(undefined)} />,
+  }
+}
