@@ -3,7 +3,7 @@
  * `test/back-office/operator-*.test.ts`.
  * Run it against a new Directus with an empty database:
  *
- *     node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
+ *     TAP_TIMEOUT=900 node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
  */
 import { omitUndefined } from '@plinth/kernel'
 import { chromium, type Page } from 'playwright-core'
@@ -109,13 +109,14 @@ const tasks: Readonly<Record<string, Work>> = {
 }
 
 await seed()
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu'] })
 try {
   const page = await browser.newPage({
     viewport: { width: 1280, height: 860 },
     locale: 'en-US',
     reducedMotion: 'reduce',
   })
+  page.setDefaultTimeout(120_000)
   await page.goto(`${base}/admin/login`)
   await page.fill('input[type=email]', email)
   await page.fill('input[type=password]', password)
