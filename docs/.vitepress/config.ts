@@ -1,5 +1,6 @@
 import { type DefaultTheme, defineConfig } from 'vitepress'
 import { apiModules, writeApiReference } from '../../scripts/api-reference/index.ts'
+import { excludedPages } from './links.ts'
 import { adaptDocuments } from './markdown.ts'
 import { writePlainPages } from './plain-pages.ts'
 
@@ -188,7 +189,7 @@ await writeApiReference()
 export default defineConfig({
   title: 'Plinth',
   description: 'A plugin kernel for TypeScript back ends',
-  srcExclude: ['requirements.md'],
+  srcExclude: [...excludedPages],
   rewrites: {
     'operations/README.md': 'operations/index.md',
     'zh-CN/operations/README.md': 'zh-CN/operations/index.md',

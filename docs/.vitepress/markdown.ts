@@ -1,20 +1,11 @@
-import { dirname, relative, resolve } from 'node:path'
 import type { MarkdownOptions } from 'vitepress'
+import { linkOnSite } from './links.ts'
 
 type MarkdownIt = Parameters<NonNullable<MarkdownOptions['config']>>[0]
 
-const root = resolve(import.meta.dirname, '..')
-
-/** True if a relative link leaves `docs/` or leads to a page that the site does not contain. */
-function leavesSite(href: string, page: string): boolean {
-  if (/^(?:[a-z]+:|#|\/)/i.test(href)) return false
-  const target = relative(root, resolve(dirname(page), href.replace(/#.*$/, '')))
-  return target.startsWith('..') || target === 'requirements.md'
-}
-
 /**
- * Documents are written for readers of the repository. On the site, a link that leaves `docs/` becomes text, HTML
- * comments disappear, and angle brackets and braces of texts are shown as they are.
+ * Documents are written for readers of the repository. On the site, links lead to the pages of the site, HTML comments
+ * disappear, and angle brackets and braces of texts are shown as they are.
  */
 export function adaptDocuments(md: MarkdownIt): void {
   md.core.ruler.push('links-of-site', ({ tokens, env }) => {
@@ -22,9 +13,9 @@ export function adaptDocuments(md: MarkdownIt): void {
       let isText = false
       for (const token of children ?? []) {
         if (token.type === 'link_open') {
-          const href = token.attrGet('href') ?? ''
-          isText = leavesSite(href, String(env.path))
-          token.attrSet('href', href.replace(/\bREADME\.md\b/, 'index.md'))
+          const href = linkOnSite(token.attrGet('href') ?? '', String(env.path))
+          isText = href === undefined
+          if (href !== undefined) token.attrSet('href', href)
         }
         if (!isText || !/^link_(?:open|close)$/.test(token.type)) continue
         if (token.type === 'link_close') isText = false

@@ -1,22 +1,28 @@
 import { globSync } from 'node:fs'
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { SiteConfig } from 'vitepress'
+import { withLinksOfSite } from './links.ts'
 
-/** Writes each page as Markdown beside its HTML file, `llms.txt` with a link to each, and the OpenAPI description. */
+/**
+ * Writes each page as Markdown beside its HTML file with the pictures of the pages, `llms.txt` with a link to each page,
+ * and the OpenAPI description.
+ */
 export async function writePlainPages({ pages, srcDir, outDir, rewrites, site }: SiteConfig): Promise<void> {
   const entries: string[] = []
   for (const page of pages.toSorted()) {
     const source = join(srcDir, page)
     const name = rewrites.map[page] ?? page
     await mkdir(dirname(join(outDir, name)), { recursive: true })
-    await copyFile(source, join(outDir, name))
-    const title = /^# (.+)$/m.exec(await readFile(source, 'utf8'))?.[1]
+    const text = await readFile(source, 'utf8')
+    await writeFile(join(outDir, name), withLinksOfSite(text, source))
+    const title = /^# (.+)$/m.exec(text)?.[1]
     if (title === undefined) throw new Error(`${page} has no heading of level 1`)
     entries.push(`- [${title}](${site.base}${name})`)
   }
   const skills = await copySkills(join(srcDir, '..'), outDir)
   await copyFile(join(srcDir, 'openapi.json'), join(outDir, 'openapi.json'))
+  await cp(join(srcDir, 'console'), join(outDir, 'console'), { recursive: true })
   const head = [`# ${site.title}`, '', `> ${site.description}`, '', '## Pages', '']
   await writeFile(
     join(outDir, 'llms.txt'),

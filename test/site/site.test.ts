@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { extname, join } from 'node:path'
+import { dirname, extname, join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import t from 'tap'
 
@@ -27,6 +27,9 @@ const pages = globSync('**/*.md', { cwd: join(root, 'docs') })
   .filter((page) => page !== 'requirements.md')
   .map((page) => page.replace('README.md', 'index.md'))
   .sort()
+
+/** Returns a text without the targets of its links. On the site, some links have another target or are text. */
+const withoutLinks = (text = '') => text.replaceAll(/\[((?:[^[\]]|\[[^[\]]*\])*)\]\([^()\s]+\)/g, '$1')
 
 /** Serves the built site on a free port of this host. */
 async function serve(): Promise<{ readonly server: Server; readonly url: string }> {
@@ -55,7 +58,28 @@ t.test('each page exists as HTML and as Markdown, and llms.txt lists it', (t) =>
   for (const page of pages) {
     t.ok(existsSync(join(site, page.replace(/\.md$/, '.html'))), `${page} as HTML`)
     const source = page.replace(/\boperations\/index\.md$/, 'operations/README.md')
-    t.equal(readFileSync(join(site, page), 'utf8'), readFileSync(join(root, 'docs', source), 'utf8'), page)
+    const [copy, original] = [join(site, page), join(root, 'docs', source)].map((file) => readFileSync(file, 'utf8'))
+    t.equal(withoutLinks(copy), withoutLinks(original), page)
+  }
+  t.end()
+})
+
+t.test('each relative link and picture of a page in Markdown has a target', (t) => {
+  let count = 0
+  for (const page of globSync('**/*.md', { cwd: site })) {
+    const prose = readFileSync(join(site, page), 'utf8').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+    for (const [, link = ''] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^(?:[a-z]+:|#)/.test(link)) continue
+      count += 1
+      const target = link.startsWith('/') ? join(site, link) : join(site, dirname(page), link)
+      if (!existsSync(target.replace(/#.*$/, ''))) t.fail(`${page}: ${link}`)
+    }
+  }
+  t.ok(count > 500, `${count} links`)
+  t.match(readFileSync(join(site, 'integrator.md'), 'utf8'), '](operations/index.md)')
+  for (const page of ['how-to/scheduled-task', 'zh-CN/how-to/scheduled-task']) {
+    t.match(readFileSync(join(site, `${page}.md`), 'utf8'), /\]\((?:\.\.\/)+reference\/scheduler\.md\)/, page)
+    t.match(readFileSync(join(site, `${page}.html`), 'utf8'), 'href="/reference/scheduler.html"', page)
   }
   t.end()
 })
