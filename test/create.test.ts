@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { kernelVersion } from '@plinth/kernel/host'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
 import { addPluginToSource } from '../kernel/src/cli/product-file.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
 import { writeFolder } from '../kernel/src/create/templates.ts'
@@ -57,6 +58,11 @@ t.test('a product with a plugin of each kind is tested and loaded as it was crea
   for (const [, variable = ''] of env.matchAll(/^(PLATFORM_\w+)=/gm)) t.match(listed, `# ${variable}=`)
   for (const file of ['.gitignore', '.dockerignore', 'Dockerfile', 'AGENTS.md', 'README.md', 'tsconfig.json'])
     t.ok(existsSync(join(shop, file)), file)
+
+  const { overrides, allowScripts, workspaces } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'))
+  t.same(overrides, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).overrides)
+  const ofPnpm = parse(readFileSync(join(shop, 'pnpm-workspace.yaml'), 'utf8'))
+  t.same(ofPnpm, { packages: workspaces, overrides, allowBuilds: allowScripts }, 'pnpm has the settings of npm')
 
   const product = join(shop, 'plinth.config.ts')
   for (const kind of kinds) {
