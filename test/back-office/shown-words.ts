@@ -59,6 +59,12 @@ const allowed: readonly Allowed[] = [
   },
   { view: '', text: /^https?:/, reason: 'addresses, and errors of the network, are shown as they came' },
   { view: '', text: /^[A-Z]\w+\/[\w /-]+$/, reason: 'the names of time zones are those of the IANA database' },
+  { view: 'web3-settlement.reviews: ', text: /^M\w{10,}$/, reason: 'the picker offers orders by their numbers' },
+  {
+    view: 'notification.compose',
+    text: /^[a-z-]+ · /,
+    reason: 'the picker offers templates by their codes and subjects',
+  },
   { view: 'template.template', text: /^\w+$/, reason: 'the names of variables are part of the template' },
   {
     view: 'iam.audit',

@@ -5,6 +5,7 @@ import { useApi } from '../api/context.tsx'
 import { readLabelName } from '../api/labels.ts'
 import type { Column } from '../api/page-types.ts'
 import classes from './cell.module.css'
+import { Copied } from './copied.tsx'
 
 /** Maximum number of displayed chips. For further values only their number is shown. */
 export const shownChips = 4
@@ -31,13 +32,16 @@ export function Reference({ id, of }: { readonly id: string; readonly of: Column
         {name}
       </span>
     )
-  return of?.page === undefined ? (
-    shown
-  ) : (
-    <Link href={pageOf(of.page, of.opens, id)} className={classes.link}>
-      {shown}
-    </Link>
-  )
+  const link =
+    of?.page === undefined ? (
+      shown
+    ) : (
+      <Link href={pageOf(of.page, of.opens, id)} className={classes.link}>
+        {shown}
+      </Link>
+    )
+  // Users copy the id of an object that has no other name, for example an order number.
+  return name === id ? <Copied text={id}>{link}</Copied> : link
 }
 
 const pageOf = (page: string, opens: readonly string[] | undefined, id: string) =>
