@@ -106,7 +106,7 @@ async function walkDialogs(page: Page, name: string, look: (view: View) => Promi
   const menu = page.locator('main tbody button[aria-haspopup=menu]').first()
   if ((await menu.count()) === 0) return
   await menu.click()
-  const items = page.locator('[role=menuitem]:is(button):not([data-disabled])')
+  const items = page.locator('[role=menuitem][aria-haspopup=dialog]:not([data-disabled])')
   await items.first().or(page.locator('[role=menu]')).first().waitFor()
   const texts = await items.allInnerTexts()
   await page.keyboard.press('Escape')

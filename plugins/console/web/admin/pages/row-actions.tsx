@@ -44,7 +44,10 @@ export function RowActions({ actions, row, onChoose }: RowActionsProps) {
             {...(action.tone === 'danger' ? { color: 'red' } : {})}
             {...(isFile(action) && action.allowed
               ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
-              : { onClick: () => onChoose(action) })}
+              : {
+                  ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
+                  onClick: () => onChoose(action),
+                })}
           >
             {action.label}
           </Menu.Item>
