@@ -22,13 +22,17 @@ t.test('a key whose wiring is cut has no effect, and other keys keep theirs', { 
   }
 })
 
-t.test('only the tests of a file with the given title run', async (t) => {
+t.test('only the tests of a file with the given titles run', async (t) => {
   const source = `import t from 'tap'
-    t.test('a (b)', async (t) => { await t.test('inner', async (t) => { t.fail('first') }) })
-    t.test('a b', async (t) => { t.fail('second') })`
+    t.test('a (b)', async (t) => {
+      await t.test('inner', async (t) => { t.fail('first') })
+      await t.test('other', async (t) => { t.fail('second') })
+    })
+    t.test('a b', async (t) => { t.fail('third') })`
   const root = t.testdir({ 'package.json': '{"type":"module"}', 'some.test.ts': source })
-  const failedIn = async (title?: string) => (await runTestFile(root, 'some.test.ts', 300_000, title)).failed
-  const assertions = (names: readonly string[]) => names.flatMap((name) => /first|second/.exec(name) ?? [])
-  t.same(assertions(await failedIn('a (b')), ['first'])
-  t.same(assertions(await failedIn()), ['first', 'second'])
+  const failedIn = async (only?: readonly string[]) => (await runTestFile(root, 'some.test.ts', 300_000, only)).failed
+  const assertions = (names: readonly string[]) => names.flatMap((name) => /first|second|third/.exec(name) ?? [])
+  t.same(assertions(await failedIn(['a (b'])), ['first', 'second'])
+  t.same(assertions(await failedIn(['a (b', 'inn'])), ['first'])
+  t.same(assertions(await failedIn()), ['first', 'second', 'third'])
 })

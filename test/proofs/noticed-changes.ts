@@ -78,8 +78,8 @@ export async function proveChanges(
   const results: ChangeResult[] = []
   const unchanged = new Map<string, Promise<TestRun>>()
 
-  const runUnchanged = (copy: SourceCopy, file: string, only: string | undefined) => {
-    const tests = `${file} ${only}`
+  const runUnchanged = (copy: SourceCopy, file: string, only: readonly string[] | undefined) => {
+    const tests = JSON.stringify([file, only])
     const run = unchanged.get(tests) ?? runTestFile(copy.root, file, limitMs, only)
     unchanged.set(tests, run)
     return run

@@ -18,6 +18,8 @@ export interface TestRun {
 }
 
 const outputTail = 4_000
+/** Time limit of waits in browser tests. After a change, most of them wait for something that never happens. */
+const browserWaitMs = 40_000
 const testSetup = new URL('../../scripts/test-setup.mjs', import.meta.url).href
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
@@ -63,9 +65,14 @@ const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$
 /**
  * Runs a test file in a child process. After `limitMs` milliseconds, the process is killed with all its descendants.
  * @param root root directory of the repository or of a copy; it is the working directory of the process
- * @param only beginning of the titles of the tests that run; all tests if omitted
+ * @param only beginning of the titles of the tests that run, then of their subtests; all tests if omitted
  */
-export async function runTestFile(root: string, file: string, limitMs: number, only = ''): Promise<TestRun> {
+export async function runTestFile(
+  root: string,
+  file: string,
+  limitMs: number,
+  only: readonly string[] = [],
+): Promise<TestRun> {
   const child = spawn(process.execPath, ['--import', testSetup, file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -76,7 +83,8 @@ export async function runTestFile(root: string, file: string, limitMs: number, o
       // sources.
       PLINTH_TEST_TEMPLATES: join(root, '.tap/templates', randomUUID()),
       TAP_TIMEOUT: String(limitMs / 1_000),
-      TAP_GREP: `/^${literally(only)}/`,
+      PLINTH_TEST_WAIT_MS: String(browserWaitMs),
+      TAP_GREP: only.map((title) => `/^${literally(title)}/`).join('\n'),
     },
   })
   running.add(child)

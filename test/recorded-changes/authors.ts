@@ -9,6 +9,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A contribution in plain JavaScript is accepted with any name and any members.',
     breaks: [],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'channel-misspelt'],
   },
   {
     file: 'kernel/src/plan.ts',
@@ -18,6 +19,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A declaration in plain JavaScript is accepted with any members.',
     breaks: [],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'member-misspelt'],
   },
   {
     file: 'kernel/src/shapes/declaration-shapes.ts',
@@ -26,6 +28,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A permission has a code of any characters.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'permission-code'],
   },
   {
     file: 'kernel/src/shapes/declaration-shapes.ts',
@@ -35,6 +38,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A scheduled task without a name is reported as one that another plugin declares too.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'scheduled-task-id'],
   },
   {
     file: 'plugins/database/src/database-service.ts',
@@ -43,6 +47,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'An entity without a change set, or different from it, starts.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'entity-without-change-set'],
   },
   {
     file: 'kernel/src/plugin-host.ts',
@@ -52,6 +57,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A function that setup returns is never called, and nobody is told.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'setup-returns-stop'],
   },
   {
     file: 'config-schema/src/plain-schema.ts',
@@ -62,6 +68,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A duration with a number as its default is reported as text that is missing.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'duration-default-number'],
   },
   {
     file: 'kernel/src/cli/crash-watch.ts',
@@ -70,6 +77,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A rejected promise is attributed to no plugin.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'promise-rejected'],
   },
   {
     file: 'plugins/database/src/connections/leasing-driver.ts',
@@ -78,6 +86,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A start that an error of a plugin ended reports that the database failed.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'promise-rejected'],
   },
   {
     file: 'migrations/src/compile.ts',
@@ -86,6 +95,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A text among the statements of a change set is reported as a missing function.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'change-set-raw-strings'],
   },
   {
     file: 'kernel/src/running-product.ts',
@@ -94,6 +104,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A thrown text is reported without its file.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'setup-throws-text'],
   },
   {
     file: 'kernel/src/plan.ts',
@@ -103,6 +114,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A plugin in the place of a reference is reported without the reference that was meant.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'requires-plugin'],
   },
   {
     file: 'plugins/http/src/routes/route-shape.ts',
@@ -111,6 +123,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A parameter of a path that its schema names differently has no value.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'route-parameter'],
   },
   {
     file: 'plugins/http/src/routes/response-check.ts',
@@ -119,6 +132,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A response that breaks its schema is reported without the broken rule.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'response-missing-member'],
   },
   {
     file: 'kernel/src/cli/load-product.ts',
@@ -127,5 +141,6 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A circular import is reported without its cause.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'circular-import'],
   },
 ]

@@ -9,6 +9,7 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'An action sends no version, so the deletion of a changed row is no conflict.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['an action sends the version that its row had'],
   },
   {
     file: 'plugins/console/web/admin/pages/row-actions.tsx',
@@ -17,6 +18,7 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'An action without its permission can be chosen.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['an action without its permission is disabled'],
   },
   {
     file: 'plugins/console/web/admin/pages/cell.tsx',
@@ -25,6 +27,7 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'A difference shows the new value as the old one.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['a difference shows the old value as deleted'],
   },
   {
     file: 'plugins/console/web/admin/shell/session/session-state.ts',
@@ -34,6 +37,7 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'Other tabs stay signed in after somebody signs out.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['signing out ends the session in the other tabs'],
   },
   {
     file: 'plugins/console/web/admin/pages/list-view.tsx',
@@ -43,6 +47,7 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'The reload button has no effect.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['the reload button reads the list again'],
   },
   {
     file: 'plugins/console/web/admin/pages/list-view.tsx',
@@ -51,6 +56,7 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'Rows stay selected after an action on several rows.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['after an action on several rows no row is selected'],
   },
   {
     file: 'plugins/console/web/admin/pages/cell.tsx',
@@ -59,5 +65,6 @@ export const backOffice: readonly RecordedChange[] = [
     effect: 'A state that the page does not know is shown as nothing.',
     breaks: ['C-034'],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['C-034 the back office shows unknown values'],
   },
 ]

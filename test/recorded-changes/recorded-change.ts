@@ -21,8 +21,11 @@ export interface RecordedChange extends SourceEdit {
   readonly breaks: readonly string[]
   /** Test files below the root. Each must fail. */
   readonly noticedBy: readonly string[]
-  /** Beginning of the titles of the tests that run in these files. If omitted, all tests run. */
-  readonly only?: string | undefined
+  /**
+   * Beginning of the titles of the tests that run in these files. A second text selects subtests of these tests in the
+   * same way. If omitted, all tests run.
+   */
+  readonly only?: readonly string[]
 }
 
 /**
