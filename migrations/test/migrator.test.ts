@@ -321,6 +321,7 @@ t.test('a migration stops between steps when it is aborted, and continues later'
   t.match(await migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
   await rejectsWith(t, migratorOn(emptyDatabase(t), [createA]).migrate({ signal: AbortSignal.abort() }), {
     code: 'PLINTH_MIGRATION_ABORTED',
+    message: /before it began/,
   })
 })
 
@@ -349,6 +350,17 @@ t.test('the lock', async (t) => {
     t.match(seen, [{ kind: 'waiting', holder: { host: 'elsewhere', pid: 1 } }])
     t.match(await migrator.status(), { lock: { host: 'elsewhere', pid: 1 }, pending: { length: 1 } })
     t.same(await db.selectFrom('a').selectAll().execute(), [])
+  })
+
+  t.test('a migration that waits for the lock ends as soon as it is aborted', async (t) => {
+    const { db } = await lockedBy(t, { expires_at: inAMinute as never })
+    const stop = new AbortController()
+    const onProgress = ({ kind }: MigrationProgress) => {
+      if (kind === 'waiting') stop.abort(new Error('shutting down'))
+    }
+    const migrator = migratorOn(db, [createA, fillA], { lock: { ...lock, waitMs: 5_000 } })
+    await rejectsWith(t, migrator.migrate({ signal: stop.signal, onProgress }), { code: 'PLINTH_MIGRATION_ABORTED' })
+    t.match(await migrator.status(), { lock: { host: 'elsewhere', pid: 1 } }, 'the lock stays with its owner')
   })
 
   t.test('a lock is taken over after its lease has expired', async (t) => {

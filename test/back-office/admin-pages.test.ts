@@ -16,6 +16,7 @@ import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
+import { ledger } from '@plinth/money'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { itemOf, memberAt, operationsOf } from '../../plugins/console/src/admin/operations.ts'
@@ -473,6 +474,11 @@ t.test('objects are shown by name, and can be found by name', async (t) => {
   t.strictSame(actors.data.items, [actor, { id: 'roo', name: 'roo' }], 'what acts by itself has the name that is typed')
   const acted = await asRoot(`/api/v1/admin/console/labels?kind=iam.actor&ids=${actor.id}&ids=cli&ids=user:1`)
   t.strictSame(acted.data.items, [actor, { id: 'cli', name: 'cli' }])
+  const grant = { owner: { type: 'user', id: '1' }, asset: 'points:mall', amount: 1, key: 'labels', kind: 'test.grant' }
+  await running.service(ledger).credit(grant)
+  const { items } = (await asRoot('/api/v1/admin/console/labels?kind=money.account&search=')).data
+  const names = items.map(({ name }: { readonly name: string }) => name)
+  t.strictSame(names.toSorted(), ['Points', 'System account issued · Points'])
   const permissions = await asRoot('/api/v1/admin/console/labels?kind=iam.permission&search=IAM:user:v', 'zh-CN')
   t.match(permissions.data.items, [{ id: 'iam:user:view', name: /iam:user:view/ }])
   for (const kind of kinds.keys()) {

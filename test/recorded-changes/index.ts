@@ -3,6 +3,8 @@ import { authors } from './authors.ts'
 import { backOffice } from './back-office.ts'
 import { configuration } from './configuration.ts'
 import { drawn20261126 } from './drawn-20261126.ts'
+import { drawn20261127 } from './drawn-20261127.ts'
+import { drawn20261128 } from './drawn-20261128.ts'
 import { identity } from './identity.ts'
 import { installation } from './installation.ts'
 import { money } from './money.ts'
@@ -21,6 +23,8 @@ export const recordedChanges: readonly RecordedChange[] = [
   ...backOffice,
   ...configuration,
   ...drawn20261126,
+  ...drawn20261127,
+  ...drawn20261128,
   ...identity,
   ...installation,
   ...money,

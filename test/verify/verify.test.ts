@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { runProgram } from '../../kernel/src/cli/program.ts'
 import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
 import type { VerifyProblem, VerifyReport } from '../../kernel/src/verify/verify-report.ts'
-import { type FaultyPlugin, faultyPlugins } from './faulty-plugins.ts'
+import { type FaultyPlugin, faultyPlugins, filesOf } from './faulty-plugins.ts'
 import { correctPlugin, type Files, filesWithSeveralFaults, remainingFaults } from './other-plugins.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -98,6 +98,14 @@ t.test('correct plugins pass without a problem', { timeout: 900_000, jobs: maxCo
       )
     })
   }
+})
+
+t.test('a plugin does not see the configuration of the caller', { timeout: 900_000 }, async (t) => {
+  process.env['PLATFORM_CALLER_SECRET'] = 'of the caller'
+  t.teardown(() => delete process.env['PLATFORM_CALLER_SECRET'])
+  const setup = "if ('PLATFORM_CALLER_SECRET' in process.env) throw new Error('it is visible')"
+  const report = await verify({ folder: writePlugin('honest-setup', filesOf('honest-setup', { setup })) })
+  t.strictSame(problemsOf(report), [])
 })
 
 t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent }, async (t) => {

@@ -658,6 +658,13 @@ t.test('values in the address that the server rejects can be cleared', { skip, t
   t.strictSame(complaints, [])
 })
 
+t.test('a reference shows the name of its object', { skip, timeout: 600_000 }, async (t) => {
+  const { page } = await opened(t.teardown, 'iam.login-audit')
+  const reference = page.locator('tbody').getByRole('link').first()
+  t.equal(await reference.innerText(), 'root')
+  t.match(await reference.getAttribute('href'), /\/iam\.user\/\d+$/)
+})
+
 t.test('a user who may not see a page is shown the missing permission', { skip, timeout: 600_000 }, async (t) => {
   await office?.people.create({ username: 'nobody', password }, office.actor)
   const { page, complaints } = await openPage(t.teardown, `${office?.url}iam.users`, { locale: 'en' })

@@ -182,6 +182,13 @@ const streamsWith = (groups: readonly (typeof page)[] = [page]) =>
     log: pino({ level: 'silent' }) as never,
   })
 
+t.test('a stream begins with a comment, so that the browser knows at once that it is open', async (t) => {
+  const streams = streamsWith()
+  const stream = await streams.open(principal(1))
+  t.equal(String(stream.read()), ': open\n\n')
+  streams.stop()
+})
+
 t.test('accounts without permissions do not use up the streams of operators', async (t) => {
   const streams = streamsWith()
   const full = { code: '429', reason: 'console.too-many-streams' }

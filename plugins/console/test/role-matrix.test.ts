@@ -183,6 +183,12 @@ t.test('a user with read access is shown the permission for changes', { skip, ti
   t.strictSame(complaints, [])
 })
 
+t.test('the search finds permissions that contain all words', { skip, timeout: 600_000 }, async (t) => {
+  const { page } = await opened(t.teardown, '?q=users+delete')
+  const boxes = (permission: string) => page.getByRole('checkbox', { name: `${permission} · Super administrator` })
+  t.strictSame([await boxes('Delete users').count(), await boxes('View users').count()], [1, 0])
+})
+
 t.test('the matrix in both languages and colour schemes, also on a phone', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'dark'],

@@ -54,6 +54,27 @@ onEachDatabase(t, 'a database that responds but accepts no writes is not healthy
   t.pass('a write proves it for a few seconds')
 })
 
+const usedUpPool = async (t: Test, { config, ...db }: TestDatabase) => {
+  const limits = { 'platform.database.pool-size': 2, 'platform.database.connect-timeout': '5s' }
+  const { service, check } = await startHealthy(t, { ...db, config: { ...config, ...limits } })
+  const end = Promise.withResolvers<void>()
+  const hold = async () => {
+    const begun = Promise.withResolvers<void>()
+    const held = service.transactional(() => {
+      begun.resolve()
+      return end.promise
+    })
+    await begun.promise
+    return () => held
+  }
+  const holders = [await hold(), await hold()]
+  await check()
+  end.resolve()
+  await Promise.all(holders.map((held) => held()))
+  t.pass('the check has its own connections')
+}
+onEachDatabase(t, 'a database whose pool is used up is healthy', usedUpPool, ['postgresql', 'mariadb'])
+
 /** For each database: how to make every write to the table of samples fail as on a full disk. */
 const fullDisk = {
   // The file cannot grow.

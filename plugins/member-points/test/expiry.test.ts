@@ -485,6 +485,23 @@ onEachDatabase(t, 'P-041 an account that the ledger rejects does not prevent oth
   )
 })
 
+onEachDatabase(t, 'P-041 a source whose key another posting has used does not stop a scan', async (t, at) => {
+  const clock = manualClock(june(1))
+  const product = await startPoints(t, at, { clock })
+  const { rows, ledger, ref, points, balance } = product
+  const grant = granter(product)
+  await grant(1, 'a', 10, june(2))
+  const blocked = await grant(2, 'a', 10, june(2))
+  await grant(3, 'a', 10, june(2))
+  await ledger.credit({ ...ref(4), amount: 1, key: `member-points:expire:${blocked}`, kind: 'test.grant' })
+  clock.shiftWallClock(day)
+  await points.expire()
+  t.same(await rows('select status, expired, refused, points from points_expire_batch'), [
+    { status: 'completed', expired: 2, refused: 1, points: 20 },
+  ])
+  t.same([await balance(1), await balance(3)], Array(2).fill([0, 0]))
+})
+
 onEachDatabase(t, 'P-044 P-045 the scheduled scan', async (t, at) => {
   const clock = manualClock(june(1))
   const renamed = await startPoints(t, at, {

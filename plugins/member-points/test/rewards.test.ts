@@ -535,6 +535,28 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other mo
   t.same(await brokenRules(product), [])
 })
 
+onEachDatabase(t, 'points on hold of a deleted user are forfeited when the hold ends', async (t, at) => {
+  const product = await startPoints(t, at)
+  const { balance, clock, events, points, ledger, ref } = product
+  for (const [prize, amount] of [10, 20, 30].entries()) await points.rewardLottery(1, `prize ${prize}`, amount)
+  const { holdId } = await ledger.hold({ ...ref(1), amount: 40, key: 'hold', kind: 'test.hold' })
+  await events.publish(userDeleted, { userId: 1 })
+  await events.idle()
+  t.same(await balance(1), [0, 40])
+  // The hold outlives the points. Expired points cannot be spent, but they must still leave the account.
+  clock.shiftWallClock(366 * day)
+  await ledger.release({ holdId, key: 'release' })
+  t.same(await balance(1), [0, 0])
+  const account = await ledger.find(ref(1))
+  const window = { orderBy: [{ property: 'id', direction: 'asc' }], size: 10, offset: 0, count: 'none' } as const
+  const { items } = await ledger.entries({ accountId: account?.id ?? 0 }, window)
+  t.same(
+    items.filter(({ kind }) => kind === 'points.forfeit').map(({ available }) => available),
+    [-20, -40],
+  )
+  t.same(await brokenRules(product), [])
+})
+
 onEachDatabase(t, 'a check-in just after midnight continues the one just before midnight', async (t, at) => {
   const one = await startPoints(t, at)
   const member = await one.member('ada')

@@ -205,7 +205,7 @@ t.test('a connection ends soon after its session, and no other does', async (t) 
     'platform.iam.token.idle-timeout': '2m',
     [`${key}.heartbeat`]: '10m',
   }
-  const { user, connect, clock, running, call, login, change } = await start(t, config)
+  const { user, connect, clock, running, call, login, change, presence } = await start(t, config)
   await running
     .service(accounts)
     .createAdministrator(
@@ -224,11 +224,15 @@ t.test('a connection ends soon after its session, and no other does', async (t) 
   }
   for (const [name, [token, act]] of Object.entries(ends)) {
     const client = await connect({ token })
+    const { sessionId } = client.hello
+    t.equal(presence.ofSession(sessionId), 1)
     await clock.advance(3_000)
     await client.settled()
     t.hasStrict(await act(), { code: '200' })
     await clock.advance(3_000)
     t.same(await client.closed, [4401, 'session-ended'], name)
+    await until(() => presence.sockets === 2, 'only the other connections are left')
+    t.equal(presence.ofSession(sessionId), 0)
   }
   for (const client of [staying, other]) await client.settled()
   await clock.advance(120_000)

@@ -1,6 +1,7 @@
 /** Tests the operations on rules for operators (document 2 of the specification, "Notification rules"). */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { events, forumReplyCreated, forumReplyLiked, forumTopicLiked } from '@plinth/events'
+import { personalRecords } from '@plinth/iam'
 import inboxPlugin from '@plinth/inbox'
 import { definePlugin } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -62,6 +63,17 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabl
   ] as const) {
     t.hasStrict(await rules(method, rest, body), { code: '404', data: { reason: 'notification-rules.unknown' } })
   }
+})
+
+onSqlite(t, 'an erased user is removed from the recipients and the escalations of rules', async (t, at) => {
+  const { running, rules, user } = await startRules(t, at)
+  const [ann, bob] = [await user('ann'), await user('bob')]
+  const escalation = { enabled: true, after: 60, channels: ['mail'], recipientUserIds: [ann, bob] }
+  const { id } = (await rules('POST', '', { code, recipientUserIds: [bob, ann], escalation })).data
+  const actor = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+  await running.service(personalRecords).erase(ann, { actor, signal: AbortSignal.timeout(60_000) })
+  const { data } = await rules('GET', `/${id}`)
+  t.same([data.recipientUserIds, data.escalation.recipientUserIds], [[bob], [bob]])
 })
 
 onSqlite(t, 'N-069..N-074 stored values are normalised', async (t, at) => {

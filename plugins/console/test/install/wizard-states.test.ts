@@ -476,6 +476,7 @@ t.test(
     await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
     await wizard.heading('The product is installed').waitFor()
     await page.getByText('warp deferred').waitFor()
+    t.equal(await page.getByText('1 warning', { exact: true }).count(), 1)
     const links = await page.getByRole('main').getByRole('link').all()
     t.same(await Promise.all(links.map((link) => link.getAttribute('href'))), ['../docs/', '/ctx/'])
     t.same(complaints, [])
@@ -512,6 +513,49 @@ t.test(
     await wizard.heading('The product is installed').waitFor()
   },
 )
+
+t.test('a form in which one field breaks its rule is not sent', { skip, timeout }, async (t) => {
+  const { page, server, wizard } = await open(t, {})
+  await wizard.heading('Environment check').waitFor()
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+  await wizard.fill({ ...minimalForm, 'site.name': '' })
+  await wizard.next.click()
+  const message = page.getByText('This field is required.')
+  await message.or(wizard.dialog).waitFor()
+  t.equal(await message.count(), 1)
+  t.notOk(server.calls.includes('config/plan'))
+})
+
+t.test('the form shows at its field why the configured database cannot be used', { skip, timeout }, async (t) => {
+  const database = { faultField: 'site.name', fault: 'The database does not respond.' }
+  const { page, wizard } = await open(t, { 'config/defaults': () => data({ database }) })
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+  t.equal(await wizard.field('site.name').getAttribute('aria-invalid'), 'true')
+  t.equal(await page.getByText('The database does not respond.').count(), 1)
+})
+
+t.test('the navigation marks the current step', { skip, timeout }, async (t) => {
+  const execution = Promise.withResolvers<Answer>()
+  const { page, wizard } = await open(t, { execute: () => execution.promise })
+  const marked = () => page.getByRole('navigation').locator('li[aria-current=step]').allTextContents()
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  t.match(await marked(), [/^1Environment/])
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+  t.match(await marked(), [/^2Configuration/])
+  await wizard.fill(minimalForm)
+  await wizard.next.click()
+  await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+  await wizard.heading('Installing').waitFor()
+  t.match(await marked(), [/^3Installation/])
+  execution.resolve(finished)
+  await wizard.heading('The product is installed').waitFor()
+  t.match(await marked(), [/^Done/])
+})
 
 t.test('a script that does not load is reported, and another attempt loads it', { skip, timeout }, async (t) => {
   const server = await serveScript(install, wellBehaved)

@@ -290,7 +290,6 @@ export class ConnectionLease implements DatabaseConnection {
   /** Reports a commit, which proves that the database accepts writes. */
   committed(): void {
     if (this.#hasWritten) this.#rules.writes.succeeded()
-    this.#hasWritten = false
   }
 
   /** Runs a statement that changes the session, with the default timeout. */
