@@ -13,6 +13,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A user name in Devanagari is rejected.',
     breaks: [],
     noticedBy: ['plugins/iam/test/rules.test.ts'],
+    only: ['a name may use each script that UAX 31 recommends'],
   },
   {
     file: 'kernel/src/shapes/declaration-shapes.ts',
@@ -37,6 +38,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The draft of the configuration shows one changed key less than it has.',
     breaks: [],
     noticedBy: ['plugins/console/test/config-centre.test.ts'],
+    only: ['K-008 two keys are changed in one draft, with difference and reason'],
   },
   {
     file: 'plugins/admin/src/label-sources.ts',
@@ -45,6 +47,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A label source with an unknown data scope is accepted.',
     breaks: [],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'labels-scope'],
   },
   {
     file: 'plugins/async-task/src/task-rows.ts',
@@ -53,6 +56,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A later task has a smaller id than an earlier one.',
     breaks: [],
     noticedBy: ['plugins/async-task/test/tasks.test.ts'],
+    only: ['an error of a handler fails the task; the owner sees only business errors (sqlite)'],
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-routes.ts',
@@ -65,6 +69,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Settling several reviews is not limited in rate.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/guards.test.ts'],
+    only: ['operations on many reviews, orders or audit logs have a quota (sqlite)'],
   },
   {
     file: 'plugins/template/src/compile/html-context.ts',
@@ -82,6 +87,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A source whose points were all taken back stays active.',
     breaks: [],
     noticedBy: ['plugins/member-points/test/model.test.ts'],
+    only: ['random orders, holds, refunds and reversals leave a member the correct points (sqlite)'],
   },
   {
     file: 'plugins/web3-settlement/src/planning/plan.ts',
@@ -108,6 +114,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A repeated installation returns the id of the session before it.',
     breaks: [],
     noticedBy: ['plugins/install/test/execute.test.ts'],
+    only: ['I-066 I-131 I-139 I-140 I-141 I-142 I-144 I-206 a required task fails, and the retry succeeds (sqlite)'],
   },
   {
     file: 'plugins/install/src/preflight/probes.ts',
@@ -125,6 +132,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A send to the provider goes on after its caller has cancelled it.',
     breaks: [],
     noticedBy: ['plugins/sms/test/drivers.test.ts'],
+    only: ['tencent: every response has its outcome, and none contains the secret'],
   },
   {
     file: 'plugins/web3/src/admin-pages.ts',
@@ -138,6 +146,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The list of chains does not show when a chain was changed.',
     breaks: [],
     noticedBy: ['test/back-office/admin-pages.test.ts'],
+    only: ['a list that shows who changed a row shows when, too'],
   },
   {
     file: 'plugins/shared-store/src/redis-connection.ts',
@@ -166,6 +175,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A text in a list is not shown.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['C-034 the back office shows unknown values unchanged'],
   },
   {
     file: 'plugins/database/src/connections/checkpoint-worker.ts',
@@ -183,6 +193,9 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Closed audit logs are still counted as open.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+    only: [
+      'S-062 S-063 S-064 S-065 S-067 S-068 S-069 S-070 S-071 operators check again, get advice and close handled risks (sqlite)',
+    ],
   },
   {
     file: 'plugins/events/src/outbox-writer.ts',
@@ -191,6 +204,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Events of one key have no order.',
     breaks: [],
     noticedBy: ['plugins/events/test/events.test.ts'],
+    only: ['K-013 publishing (sqlite)'],
   },
   {
     file: 'plugins/template/src/compile/html-context.ts',
@@ -208,6 +222,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The preview of a refund that another module makes ends with an error.',
     breaks: [],
     noticedBy: ['plugins/money/test/payment-actions.test.ts'],
+    only: ['operators record refunds and close payment orders, with a preview and an audit (sqlite)'],
   },
   {
     file: 'plugins/database/src/rows/find-page.ts',
@@ -219,6 +234,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A search looks at the first rows of a table again on each page.',
     breaks: [],
     noticedBy: ['plugins/database/test/keyset.test.ts'],
+    only: ['a search reads a limited number of rows per page and continues after them (sqlite)'],
   },
   {
     file: 'plugins/console/web/admin/own/config-centre/key-row.tsx',
@@ -227,6 +243,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The field of a configuration key does not show what is typed.',
     breaks: [],
     noticedBy: ['plugins/console/test/config-centre.test.ts'],
+    only: ['K-008 two keys are changed in one draft, with difference and reason'],
   },
   {
     file: 'migrations/src/migrator.ts',
@@ -243,6 +260,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A percentage is shown without its unit.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['a number shows its unit'],
   },
   {
     file: 'plugins/console/web/install/install-api.ts',
@@ -251,6 +269,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The installer tries again before the server allows it.',
     breaks: [],
     noticedBy: ['plugins/console/test/install/wizard-states.test.ts'],
+    only: ['I-089 I-090 after too many wrong tokens the page shows the waiting time, then'],
   },
   {
     file: 'kernel/src/logging/error-line.ts',
@@ -268,6 +287,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Members that the schema of a response does not have are removed without an error.',
     breaks: [],
     noticedBy: ['plugins/http/test/routes.test.ts'],
+    only: ['D6 the response check turns a missing member into a failure'],
   },
   {
     file: 'plugins/money/src/payments/payments-service.ts',
@@ -284,6 +304,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Ordinary statements take the connections that are reserved.',
     breaks: [],
     noticedBy: ['plugins/database/test/deadlines.test.ts'],
+    only: ['a pool whose connections are all half open is not healthy (postgresql)'],
   },
   {
     file: 'plugins/console/web/admin/own/config-centre/review/review-dialog.tsx',
@@ -292,6 +313,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A conflict shows the new value of another operator as the old one.',
     breaks: [],
     noticedBy: ['plugins/console/test/config-centre.test.ts'],
+    only: ['E-15 two administrators change the same key: the page shows the old value, both'],
   },
   {
     file: 'plugins/admin/src/page-shapes.ts',
@@ -300,6 +322,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The sections of a detail page are not checked.',
     breaks: [],
     noticedBy: ['test/author-mistakes.test.ts'],
+    only: ['C-002 a typical mistake', 'page-sections'],
   },
   {
     file: 'plugins/webhook-providers/src/google-chat.ts',
@@ -318,6 +341,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A value of any length is accepted.',
     breaks: ['K-009'],
     noticedBy: ['config-schema/test/values.test.ts'],
+    only: ['K-009 the length of a value is checked before all other rules, and the error'],
   },
   {
     file: 'plugins/http/src/openapi/openapi-changes.ts',
@@ -334,6 +358,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A page may show a text as rows.',
     breaks: [],
     noticedBy: ['test/back-office/admin-pages.test.ts'],
+    only: ['each error in the declaration of a page is found'],
   },
   {
     file: 'plugins/member-points/src/lots/lot-claims.ts',
@@ -342,6 +367,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Points of a refund that were recovered are recovered again.',
     breaks: [],
     noticedBy: ['plugins/member-points/test/rewards.test.ts'],
+    only: ['P-023 P-029 orders and their refunds (sqlite)'],
   },
   {
     file: 'plugins/web3-settlement/src/declarations.ts',
@@ -350,6 +376,9 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A review stores the permissions that the operator does not have.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],
+    only: [
+      'S-004 S-010 S-025 S-027 S-028 S-029 S-032 S-074 S-086 a reviewed payment is settled in one transaction and announced (sqlite)',
+    ],
   },
   {
     file: 'plugins/install/src/contract.ts',
@@ -359,6 +388,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The defaults of the installer do not name the field of a database fault.',
     breaks: [],
     noticedBy: ['plugins/install/test/entry.test.ts'],
+    only: ['I-042 I-093 I-097 I-149 nothing is done without the token in the header'],
   },
   {
     file: 'plugins/events/src/outbox-store.ts',
@@ -381,6 +411,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'An adjustment by one point is booked as a deduction.',
     breaks: [],
     noticedBy: ['plugins/member-points/test/members.test.ts'],
+    only: ['P-E05 P-E10 P-050 P-056 what operators see and do (sqlite)'],
   },
   {
     file: 'plugins/console/web/admin/pages/list-view.tsx',
@@ -389,6 +420,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The box for all rows of a list is never checked, so it cannot clear the selection.',
     breaks: [],
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
+    only: ['the checkbox above the rows selects'],
   },
   {
     file: 'plugins/console/src/admin/page-faults.ts',
