@@ -77,6 +77,7 @@ function compile(folder: string): Map<string, string[]> {
     join(root, 'plugins/*/src/operations.gen.ts'),
     join(root, 'plugins/*/src/*.d.ts'),
     join(root, 'examples/*/operations.gen.ts'),
+    join(root, 'examples/*/couriers/operations.gen.ts'),
   ]
   const config = { extends: join(root, 'tsconfig.base.json'), compilerOptions: options, include }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))

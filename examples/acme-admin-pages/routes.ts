@@ -1,5 +1,6 @@
 import { type Database, findPage } from '@plinth/database'
 import { id, idParams, line, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
+import { omitUndefined } from '@plinth/kernel'
 import { Depot, depotUnknown, states } from './depot.ts'
 
 export const editDepots = 'acme:depot:edit'
@@ -18,11 +19,27 @@ export const routes = [
     path,
     summary: 'Depots, the newest first',
     access,
-    request: { query: listQuery },
+    request: {
+      query: Type.Object({ ...listQuery.properties, city: Type.Optional(facts.city), state: Type.Optional(state) }),
+    },
     response: listPage(depot),
     reasons: [],
     handler: ({ query }, { db }) =>
-      listResponse(query, newestFirst, (window) => findPage(db.fork(), Depot, {}, window)),
+      listResponse(query, newestFirst, (window) =>
+        findPage(db.fork(), Depot, omitUndefined({ city: query.city, state: query.state }), window),
+      ),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/cities`,
+    summary: 'Cities with a depot',
+    access,
+    response: Type.Array(Type.Object({ city: facts.city })),
+    reasons: [],
+    async handler(_, { db }) {
+      const depots = await db.fork().findAll(Depot, { fields: ['city'] })
+      return [...new Set(depots.map(({ city }) => city))].sort().map((city) => ({ city }))
+    },
   }),
   route({
     method: 'POST',

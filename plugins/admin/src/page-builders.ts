@@ -1,4 +1,5 @@
 import type { LocalizedText } from '@plinth/kernel'
+import type { PageChoices, PageLabelPicker } from './field-choices.ts'
 import type { AttentionDeclaration, MetricChart, OperationChart, TileDeclaration } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
@@ -8,7 +9,6 @@ import type {
   PageBulkAction,
   PageColumn,
   PageForm,
-  PageLabelPicker,
   PageLivePreview,
   PagePreview,
   PageValue,
@@ -151,6 +151,8 @@ interface ActionOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly query?: Partial<Given<Of<O, 'query'>, T>>
   readonly ask?: readonly FieldName<O>[]
   readonly options?: { readonly [N in FieldName<O>]?: PageLabelPicker }
+  /** See `adminChoices`. */
+  readonly choices?: { readonly [N in FieldName<O>]?: PageChoices }
   readonly once?: keyof Bare<Of<O, 'data'>> & string
   readonly when?: { readonly [N in MemberNames<T, Plain>]?: At<T, N> | readonly At<T, N>[] }
   readonly confirm?: LocalizedText
@@ -167,11 +169,14 @@ interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly showWhen?: {
     readonly [N in FieldName<O>]?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
   }
+  readonly defaults?: { readonly [N in FieldName<O>]?: FieldName<O> }
   readonly whole?: boolean
   readonly params?: Given<Of<O, 'params'>, T>
   readonly secret?: readonly BodyName<O>[]
   readonly long?: readonly BodyName<O>[]
   readonly options?: { readonly [N in FieldName<O>]?: PageLabelPicker }
+  /** See `adminChoices`. */
+  readonly choices?: { readonly [N in FieldName<O>]?: PageChoices }
   readonly livePreview?: For<PageLivePreview, T>
   readonly version?: BodyName<O>
   readonly once?: keyof Bare<Of<O, 'data'>> & string
@@ -192,6 +197,18 @@ interface LivePreviewOptions<O extends OperationId, T> extends Omit<PreviewOptio
     readonly of: MemberNames<Bare<Of<O, 'data'>>, readonly PreviewVariable[]>
   }
 }
+
+interface ChoicesOptions<O extends OperationId> {
+  readonly value: MemberNames<ItemOf<O>, string | number>
+  readonly name?: MemberNames<ItemOf<O>, Plain>
+  /** Each parameter is a field of the form, a member of the object of the page, or a constant. */
+  readonly params?: FromFields<Of<O, 'params'>>
+  readonly query?: Partial<FromFields<Of<O, 'query'>>>
+  readonly search?: QueryName<O>
+  readonly title?: LocalizedText
+}
+
+type FromFields<Wanted> = { readonly [N in keyof Wanted]: string | { readonly value: Wanted[N] } }
 
 interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
   readonly label: LocalizedText
@@ -368,6 +385,14 @@ export function adminLivePreview<O extends OperationId>(
   options: LivePreviewOptions<O, never>,
 ): PageLivePreview {
   return livePreviewOf(operation, options as never)
+}
+
+/** Declares the choices of a field: the items that an operation returns. */
+export function adminChoices<O extends ListOperation>(
+  operation: O | Undescribed,
+  options: ChoicesOptions<O>,
+): PageChoices {
+  return { operation, ...writtenOf(options as never) } as PageChoices
 }
 
 /** Declares an action on several rows. */

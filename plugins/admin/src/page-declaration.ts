@@ -1,4 +1,5 @@
 import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
+import type { PageChoices, PageLabelPicker } from './field-choices.ts'
 import type { FramePageDeclaration } from './frame-pages.ts'
 import type { PageGroup, Tone } from './page-shapes.ts'
 import { pageShape } from './page-shapes.ts'
@@ -90,20 +91,6 @@ export type PageValue =
   | { readonly list: readonly string[] }
   | { readonly value: string | number | boolean | null }
 
-/** Lets the user choose an object by its name. */
-export interface PageLabelPicker {
-  /** Kind of objects from which the user chooses; see `labelSources`. */
-  readonly labels: string
-  /** Replaces the title of the member, which is a title for ids. */
-  readonly title?: LocalizedText
-  /** Further values that are no objects, with their names. */
-  readonly more?: Readonly<Record<string, LocalizedText>>
-  /** True if the user may also type a value that no source has. */
-  readonly free?: boolean
-  /** True if the kind belongs to a plugin that may be missing. The member then has a plain field. */
-  readonly optional?: boolean
-}
-
 /** Reads something before a write, and shows the result to the user. */
 export interface PagePreview {
   readonly operation: string
@@ -169,6 +156,8 @@ export interface PageAction extends PageWrite {
   readonly ask?: readonly string[]
   /** Members that contain ids, with the kind of objects from which the user chooses. */
   readonly options?: Readonly<Record<string, PageLabelPicker>>
+  /** Members whose value the user chooses from the items that an operation returns. */
+  readonly choices?: Readonly<Record<string, PageChoices>>
   /** Member of the response that is shown only once, for example a new secret. */
   readonly once?: string
   /** The action is available only if each of these members of the row has one of the listed values. */
@@ -207,6 +196,11 @@ export interface PageForm extends PageWrite {
    * another field, or a member of the object of the page. A field that is not shown is not sent.
    */
   readonly showWhen?: Readonly<Record<string, Readonly<Record<string, readonly (string | number | boolean | null)[]>>>>
+  /**
+   * Fields of a new object that have the value of another field until the user changes them: by field, the name of the
+   * other field. Both have the same type.
+   */
+  readonly defaults?: Readonly<Record<string, string>>
   /** If true, the form sends all fields, as a PUT requires. By default, it sends only changed fields. */
   readonly whole?: boolean
   /** Path parameters, if the form changes the object of a page. */
@@ -217,6 +211,8 @@ export interface PageForm extends PageWrite {
   readonly long?: readonly string[]
   /** Members that contain ids, with the kind of objects from which the user chooses. */
   readonly options?: Readonly<Record<string, PageLabelPicker>>
+  /** Members whose value the user chooses from the items that an operation returns. */
+  readonly choices?: Readonly<Record<string, PageChoices>>
   /** Preview next to the fields, which changes while the user types. */
   readonly livePreview?: PageLivePreview
   /** Body member for the version that the page has loaded. */

@@ -1,4 +1,5 @@
 import { type Shape, shape } from '@plinth/kernel'
+import { choicesShape, labelPickerShape } from './field-choices.ts'
 import type { FramePageDeclaration, FrameWrite } from './frame-pages.ts'
 import type { AttentionDeclaration } from './overview-declarations.ts'
 import type {
@@ -10,7 +11,6 @@ import type {
   PageColumn,
   PageForm,
   PageFormSection,
-  PageLabelPicker,
   PageLink,
   PageLivePreview,
   PageNavigationPlace,
@@ -82,11 +82,7 @@ const columnOf = (columns: Shape) =>
 // Items of a list column cannot contain another list column.
 const columns = list(columnOf(list(columnOf({ type: 'array', maxItems: 0 }))))
 
-const choice = record<PageLabelPicker>(
-  { labels: text },
-  { title: localized, more: localizedMap, free: flag, optional: flag },
-)
-const choices = map(choice)
+const pickers = { options: map(labelPickerShape), choices: map(choicesShape) }
 
 const preview = record<PagePreview>(
   { operation: text, columns },
@@ -122,7 +118,7 @@ const action = record<PageAction>(
     ...write,
     query: values,
     ask: names,
-    options: choices,
+    ...pickers,
     once: text,
     confirm: localized,
     type: text,
@@ -140,10 +136,11 @@ const form = record<PageForm>(
     whole: flag,
     sections: list(record<PageFormSection>({ title: localized, fields: names })),
     showWhen: map(map(list({}))),
+    defaults: map(text),
     params: values,
     secret: names,
     long: names,
-    options: choices,
+    ...pickers,
     livePreview,
     version: text,
     once: text,
@@ -164,7 +161,7 @@ const frameWrite = record<FrameWrite>(
 
 const filter = record<NonNullable<ListPageDeclaration['filters']>[number]>(
   { name: text },
-  { labels: localizedMap, options: choice },
+  { labels: localizedMap, options: labelPickerShape },
 )
 const live: Shape = { type: ['boolean', 'array'], description: 'true, false or a list of tables', items: text }
 const place = record<PageNavigationPlace>({ group: among(pageGroups), order })

@@ -10,6 +10,7 @@ import type {
   PageValue,
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
+import { linkedFieldProblems } from './field-choices.ts'
 import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { builtInPages } from './own-pages.ts'
@@ -182,6 +183,7 @@ class PageLook {
     this.#body(operation, [...Object.keys(body), ...ask])
     this.#shown(action, operation, item)
     for (const choice of Object.values(options)) this.#choice(choice)
+    this.faults.push(...linkedFieldProblems(action, { fields: ask, operation, item }, this.#operations))
     for (const values of [params, query, body]) this.#given(values, item)
     this.#confirm(action, item)
     for (const name of [...Object.keys(when), ...(type === undefined ? [] : [type])]) {
@@ -237,6 +239,7 @@ class PageLook {
     this.#shown(form, operation, item)
     for (const values of [params, body]) this.#given(values, item)
     for (const choice of Object.values(options)) this.#choice(choice)
+    this.faults.push(...linkedFieldProblems(form, { fields, operation, item }, this.#operations))
     this.#layout(form, operation, item)
     if (form.livePreview !== undefined) this.#livePreview(form.livePreview, form, item)
     const sends = version !== undefined || 'version' in body

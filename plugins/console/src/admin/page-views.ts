@@ -3,6 +3,7 @@ import type {
   ListPageDeclaration,
   PageAction,
   PageBulkAction,
+  PageChoices,
   PageColumn,
   PageForm,
   PageLabelPicker,
@@ -11,6 +12,7 @@ import type {
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
+import { choicesView } from './field-choices.ts'
 import { type HelpTexts, helpOf, itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { type BuiltInPage, builtInPages } from './own-pages.ts'
 
@@ -149,18 +151,36 @@ function choiceView(choice: PageLabelPicker | undefined, reader: PageViewer) {
   return { options: { labels, ...texts, ...given(free, 'free', (value) => value) }, ...own }
 }
 
+/** Returns the choices of a field. Without the plugin of their operation, the field has none. */
+function operationChoices(choices: PageChoices | undefined, operations: Operations, reader: PageViewer) {
+  const operation = operations.get(choices?.operation ?? '')
+  if (choices === undefined || operation === undefined) return {}
+  return {
+    choices: choicesView(choices, callOf(operation, reader), operation),
+    ...given(choices.title, 'title', (text) => translate(text, reader)),
+  }
+}
+
+/** How the user chooses the values of fields. */
+interface Pickers {
+  readonly options?: PageForm['options'] | undefined
+  readonly choices?: PageForm['choices'] | undefined
+}
+
 function bodyFields(
   names: readonly string[],
   { body, helps }: Operation,
+  operations: Operations,
   reader: PageViewer,
   known: Labels,
-  choices: Readonly<Record<string, PageLabelPicker>> = {},
+  { options = {}, choices = {} }: Pickers = {},
 ) {
   return names.map((name) => ({
     ...fieldView(name, memberAt(body, name), isRequired(body, name), helps, reader),
     ...given(known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
     ...(name.includes('.') ? { title: titleWithin(body, name, reader) } : {}),
-    ...choiceView(choices[name], reader),
+    ...choiceView(options[name], reader),
+    ...operationChoices(choices[name], operations, reader),
   }))
 }
 
@@ -227,7 +247,7 @@ function writeView(
 }
 
 function actionView(
-  { label, confirm, ask, options, ...action }: PageAction,
+  { label, confirm, ask, options, choices, ...action }: PageAction,
   operations: Operations,
   reader: PageViewer,
   known: Labels,
@@ -238,12 +258,24 @@ function actionView(
     ...writeView(action, operation, operations, reader),
     label: translate(label, reader),
     ...given(confirm, 'confirm', (text) => translate(text, reader)),
-    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, known, options)),
+    ...given(ask, 'ask', (names) => bodyFields(names, operation, operations, reader, known, { options, choices })),
   }
 }
 
 function formView(
-  { title, lead, submit, fields, sections, showWhen = {}, options, livePreview, ...form }: PageForm,
+  {
+    title,
+    lead,
+    submit,
+    fields,
+    sections,
+    showWhen = {},
+    defaults = {},
+    options,
+    choices,
+    livePreview,
+    ...form
+  }: PageForm,
   operations: Operations,
   reader: PageViewer,
   known: Labels,
@@ -255,8 +287,9 @@ function formView(
     title: translate(title, reader),
     ...given(lead, 'lead', (text) => translate(text, reader)),
     ...given(submit, 'submit', (text) => translate(text, reader)),
-    fields: bodyFields(fields, operation, reader, known, options).map((field) => ({
+    fields: bodyFields(fields, operation, operations, reader, known, { options, choices }).map((field) => ({
       ...field,
+      ...given(defaults[field.name], 'follows', (other) => other),
       ...given(showWhen[field.name], 'showWhen', (members) => members),
     })),
     ...given(sections, 'sections', (groups) =>
@@ -276,7 +309,7 @@ function bulkView(
   return {
     ...bulk,
     ...writeView(bulk, operation, operations, reader),
-    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, known)),
+    ...given(ask, 'ask', (names) => bodyFields(names, operation, operations, reader, known)),
     label: translate(label, reader),
     max: Number(memberAt(operation.body, bulk.ids)?.['maxItems'] ?? 100),
     ...given(confirm, 'confirm', (text) => translate(text, reader)),

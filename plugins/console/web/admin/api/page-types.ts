@@ -60,8 +60,30 @@ export interface Field {
     readonly more?: Readonly<Record<string, string>>
     readonly free?: boolean
   }
+  /** Operation that returns the choices, or the permission that the user needs for it. */
+  readonly choices?: Choices | { readonly allowed: false; readonly permission?: string }
+  /** Field whose value this field has until the user changes it. */
+  readonly follows?: string
   /** The field is shown while each of these members has one of its listed values. */
   readonly showWhen?: Readonly<Record<string, readonly Value[]>>
+}
+
+export type Parameter = { readonly field: string } | { readonly value: Value }
+
+/** Choices of a field, which an operation returns. */
+export interface Choices extends Operation {
+  readonly allowed: true
+  /** Member of an item that is sent. */
+  readonly value: string
+  /** Member of an item that is shown. Default: `value`. */
+  readonly name?: string
+  /** Parameters: constants, or the values of other fields or of members of the page's object. */
+  readonly params?: Readonly<Record<string, Parameter>>
+  readonly query?: Readonly<Record<string, Parameter>>
+  /** Parameter for the typed text. */
+  readonly search?: string
+  /** Number of items to read, if the operation has pages. */
+  readonly size?: number
 }
 
 type Source =

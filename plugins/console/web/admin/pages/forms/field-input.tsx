@@ -9,6 +9,7 @@ import { useZone } from '../../shell/zone.ts'
 import classes from './field-input.module.css'
 import { choicesOf, isList, isNumeric, isStructure, type Typed } from './field-values.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
+import type { KnownChoices } from './linked-fields.ts'
 
 /** The code of this control is loaded with the first date field. */
 const DateField = lazy(() => import('./date-field.tsx'))
@@ -34,6 +35,10 @@ interface FieldInputProps {
   readonly isLong: boolean
   /** Unit of a typed amount. */
   readonly unit: AmountUnit | undefined
+  /** Choices that an operation returns. */
+  readonly source: KnownChoices | undefined
+  /** Returns the title of another field. */
+  titleOf(name: string): string
   onChange(value: Typed): void
   /** Called when the user leaves the field. */
   onLeave(): void
@@ -49,20 +54,28 @@ export function FieldInput({
   isSecret,
   isLong,
   unit,
+  source,
+  titleOf,
   onChange,
   onLeave,
 }: FieldInputProps) {
   const { translate } = useLanguage()
   const { name: zone } = useZone()
   const { title, required, schema, nullable, labels } = field
-  const kind = field.options
+  const kind = field.options ?? source
+  const hints = [
+    unit && translate('admin.amount.unit', { unit: unit.symbol ?? unit.displayName }),
+    source?.missing && translate('admin.choices.first', { title: titleOf(source.missing) }),
+    field.choices?.allowed === false &&
+      translate('admin.choices.forbidden', { permission: field.choices.permission ?? '' }),
+  ].filter((hint) => typeof hint === 'string')
   const said = field.description === undefined ? undefined : codeSpans(field.description)
   const description =
-    unit === undefined ? (
+    hints.length === 0 ? (
       said
     ) : (
       <>
-        {said} {translate('admin.amount.unit', { unit: unit.symbol ?? unit.displayName })}
+        {said} {hints.join(' ')}
       </>
     )
   if (typeof value === 'boolean') {

@@ -6,6 +6,7 @@ import type { Field, Form, Write } from '../../api/page-types.ts'
 import { FieldInput } from './field-input.tsx'
 import classes from './form-fields.module.css'
 import { type FormState, findFieldByPath, type UnitOf } from './form-state.ts'
+import { knownChoices } from './linked-fields.ts'
 
 interface FormFieldsProps extends Pick<Form, 'secret' | 'long' | 'sections'>, Pick<Write, 'titles'> {
   readonly fields: readonly Field[]
@@ -58,6 +59,8 @@ export function FormFields({
         isSecret={isSecretField(field.name, secret)}
         isLong={long.includes(field.name)}
         unit={unitOf?.(field.name, state.values)}
+        source={field.choices?.allowed ? knownChoices(field.choices, field, state.current) : undefined}
+        titleOf={(name) => fields.find((one) => one.name === name)?.title ?? name}
         onChange={(value) => state.change(field.name, value)}
         onLeave={() => state.leave(field.name)}
       />

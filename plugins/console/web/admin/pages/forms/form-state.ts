@@ -6,6 +6,7 @@ import { CallFailure } from '../../api/call.ts'
 import type { AmountUnit, Field } from '../../api/page-types.ts'
 import { decimalOf, parseMinorUnits } from '../amounts.ts'
 import { initialFieldContent, isEmpty, sentOf, type Typed } from './field-values.ts'
+import { changedFollowers, withChange, withDefaults } from './linked-fields.ts'
 
 /** A field with an error, for the list of errors above the form. */
 interface WrongField {
@@ -29,6 +30,8 @@ export interface FormState {
   /** Server error that belongs to no field. */
   readonly failure: CallFailure | undefined
   readonly isChanged: boolean
+  /** Returns the content of a field, or a member of the object that the form changes. */
+  current(name: string): unknown
   /** True unless another value of the form hides the field. A hidden field is not sent. */
   isShown(name: string): boolean
   change(name: string, value: Typed): void
@@ -93,13 +96,16 @@ export function firstValues({ fields, initial, unitOf }: Pick<FormOptions, 'fiel
       ? []
       : [[name, decimalOf(String(typed[name]), unit.scale) ?? String(typed[name])] as const]
   })
-  return { ...typed, ...Object.fromEntries(inUnits) }
+  const isNew = (name: string) => initial(name) === undefined
+  return withDefaults({ ...typed, ...Object.fromEntries(inUnits) }, fields, isNew)
 }
 
 export function useFormState({ fields, initial, known, unitOf, first: given, restored = {} }: FormOptions): FormState {
   const { translate } = useLanguage()
   const [first] = useState(() => given ?? firstValues({ fields, initial, unitOf }))
   const [values, setValues] = useState<Readonly<Record<string, Typed>>>({ ...first, ...restored })
+  // Fields that the user has changed, so that they no longer follow another field.
+  const [ownNames, setOwnNames] = useState(() => changedFollowers(fields, restored))
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set(Object.keys(restored)))
   const [isTried, setTried] = useState(false)
   // Errors of the server, which apply until the value changes.
@@ -107,11 +113,11 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
   const [failure, setFailure] = useState<CallFailure>()
   const [sought, setSought] = useState<FormState['sought']>()
   const isSame = (name: string) => JSON.stringify(values[name]) === JSON.stringify(first[name])
+  const current = (name: string) => (name in values ? values[name] : known(name))
   const isShown = (name: string): boolean => {
     const when = fields.find((field) => field.name === name)?.showWhen ?? {}
     return Object.entries(when).every(([other, wanted]) => {
-      const value = other in values ? values[other] : known(other)
-      return wanted.map(String).includes(String(value ?? ''))
+      return wanted.map(String).includes(String(current(other) ?? ''))
     })
   }
 
@@ -161,9 +167,13 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
     sought,
     failure,
     isChanged: fields.some(({ name }) => !isSame(name)),
+    current,
     isShown,
     change(name, value) {
-      setValues((last) => ({ ...last, [name]: value }))
+      setValues((last) =>
+        withChange(last, name, value, fields, (one) => !ownNames.has(one) && initial(one) === undefined),
+      )
+      setOwnNames((last) => new Set([...last, name]))
       setRefused(({ [name]: _, ...rest }) => rest)
       // The errors of a text field are shown when the user leaves it. The parts of a list or structure are checked on
       // each change.

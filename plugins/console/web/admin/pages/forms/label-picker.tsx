@@ -5,34 +5,82 @@ import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
 import { labels } from '../../api/operations.ts'
-import type { Field } from '../../api/page-types.ts'
+import { type Field, type Row, type Rows, rowsOf, valueAt } from '../../api/page-types.ts'
 import classes from './label-picker.module.css'
+import type { KnownChoices } from './linked-fields.ts'
 
 type Kind = NonNullable<Field['options']>
 
-/** Returns the names of the chosen objects, and of the objects that match the typed text. */
-function useLabels({ labels: kind, more = {}, free = false }: Kind, chosenIds: readonly string[], search: string) {
+/** Objects to choose from: those of a kind, or the items that an operation returns. */
+type Source = Kind | KnownChoices
+
+const isKind = (source: Source): source is Kind => 'labels' in source
+
+interface Search {
+  readonly ids?: readonly string[]
+  readonly search?: string
+}
+
+interface Finding {
+  readonly queryKey: readonly unknown[]
+  queryFn(context: { readonly signal: AbortSignal }): Promise<readonly Label[]>
+}
+
+/** Returns a function that describes how objects are found: the key of the query, and the call. */
+function useFinder(source: Source): (wanted: Search) => Finding {
   const api = useApi()
-  const ids = chosenIds.filter((id) => !(id in more))
   const { language } = useLanguage()
-  const ask = (query: { readonly ids?: readonly string[]; readonly search?: string }) => ({
-    queryKey: ['labels', kind, query, language],
-    queryFn: async ({ signal }: { signal: AbortSignal }) =>
-      (await api.call<{ items: readonly Label[] }>(labels, { query: { kind, ...query }, signal })).items,
-    staleTime: 60_000,
-    retry: false,
-  })
-  const chosen = useQuery({ ...ask({ ids }), enabled: ids.length > 0 })
-  const found = useQuery({ ...ask({ search }), placeholderData: (last) => last })
+  return ({ ids, search = '' }) => {
+    if (isKind(source)) {
+      const query = { kind: source.labels, ...(ids === undefined ? { search } : { ids }) }
+      return {
+        queryKey: ['labels', source.labels, query, language],
+        queryFn: async ({ signal }) => (await api.call<{ items: readonly Label[] }>(labels, { query, signal })).items,
+      }
+    }
+    const { choices, params } = source
+    const { value, name = value, size } = choices
+    const query = {
+      ...source.query,
+      ...(size === undefined ? {} : { size }),
+      ...(choices.search === undefined ? {} : { [choices.search]: search }),
+    }
+    return {
+      queryKey: [choices.operation, params, query, 'choices', value, name, language],
+      async queryFn({ signal }) {
+        const { items } = rowsOf(await api.call<Rows | readonly Row[]>(choices, { params, query, signal }))
+        return items.map((item) => ({ id: String(valueAt(item, value)), name: String(valueAt(item, name)) }))
+      },
+    }
+  }
+}
+
+/** Returns the names of the chosen objects, and of the objects that match the typed text. */
+function useLabels(source: Source, chosenIds: readonly string[], search: string) {
+  const { translate } = useLanguage()
+  const { more = {}, free = false } = isKind(source) ? source : {}
+  const ids = chosenIds.filter((id) => !(id in more))
+  const find = useFinder(source)
+  const options = { staleTime: 60_000, retry: false }
+  const canFind = isKind(source) || source.missing === undefined
+  // An operation returns no items for given ids. A chosen item is usually among the found ones.
+  const chosen = useQuery({ ...find({ ids }), ...options, enabled: isKind(source) && ids.length > 0 })
+  const found = useQuery({ ...find({ search }), ...options, enabled: canFind, placeholderData: (last) => last })
   const typed = search.trim()
-  const names = [...(found.data ?? []), ...(chosen.data ?? [])].map(({ name }) => name)
+  const shown = canFind ? [...(found.data ?? []), ...((isKind(source) && chosen.data) || [])] : []
+  const names = shown.map(({ name }) => name)
   const known = new Map([
     ...Object.entries(more),
     ...(free && typed !== '' && !names.includes(typed) ? [[typed, typed] as const] : []),
     ...ids.map((id) => [id, id] as const),
-    ...[...(found.data ?? []), ...(chosen.data ?? [])].map(({ id, name }) => [String(id), name] as const),
+    ...shown.map(({ id, name }) => [String(id), name] as const),
   ])
-  return { data: [...known].map(([value, label]) => ({ value, label })), isCurrent: !found.isPlaceholderData }
+  const problem = !isKind(source) && found.isError ? translate('admin.choices.failed') : undefined
+  return {
+    data: [...known].map(([value, label]) => ({ value, label })),
+    isCurrent: !found.isPlaceholderData,
+    problem,
+  }
 }
 
 type Choice = ReturnType<typeof useLabels>['data'][number]
@@ -47,7 +95,7 @@ function identified(data: readonly Choice[], text: string): Choice | undefined {
 }
 
 interface PickerProps {
-  readonly kind: Kind
+  readonly kind: Source
   readonly title: string
   readonly className?: string | undefined
 }
@@ -75,7 +123,7 @@ const dropdown = {
 export function LabelPicker(props: LabelPickerProps) {
   const { kind, title, value, onChange, onLeave, className, required = false, ...look } = props
   const [search, setSearch] = useState('')
-  const { data, isCurrent } = useLabels(kind, value === '' ? [] : [value], search)
+  const { data, isCurrent, problem } = useLabels(kind, value === '' ? [] : [value], search)
   const leave = () => {
     const choice = isCurrent ? identified(data, search) : undefined
     if (choice !== undefined && choice.value !== value) onChange(choice.value)
@@ -86,6 +134,7 @@ export function LabelPicker(props: LabelPickerProps) {
       size="sm"
       {...look}
       {...dropdown}
+      error={look.error ?? problem}
       {...(look.label === undefined ? { 'aria-label': title, placeholder: title } : {})}
       withAsterisk={required}
       className={className ?? ''}
@@ -117,11 +166,12 @@ interface LabelsPickerProps extends PickerProps {
 export function LabelsPicker({ kind, title, value, onChange, onLeave, required, ...look }: LabelsPickerProps) {
   const [search, setSearch] = useState('')
   const [isOpen, setOpen] = useState(false)
-  const { data } = useLabels(kind, value, search)
+  const { data, problem } = useLabels(kind, value, search)
   return (
     <MultiSelect
       {...look}
       {...dropdown}
+      error={look.error ?? problem}
       dropdownOpened={isOpen}
       onDropdownOpen={() => setOpen(true)}
       onDropdownClose={() => setOpen(false)}

@@ -1,0 +1,55 @@
+import { adminChoices, adminDetail, adminForm, adminList } from '@plinth/admin'
+import { bilingual as text } from '@plinth/kernel'
+
+const depotTitle = text('Depot', '仓库')
+const depot = { labels: 'acme.depot', page: 'acme.depot' }
+
+const couriers = adminList('getAdminAcmeCouriers', (row) => ({
+  id: 'acme.couriers',
+  title: text('Couriers', '快递员'),
+  place: { group: 'product', order: 902 },
+  key: 'id',
+  detail: 'acme.courier',
+  columns: [
+    row.text('name', { link: true }),
+    row.text('city'),
+    row.reference('depotId', depot, { title: depotTitle }),
+    row.amount('dailyPay', { asset: 'EUR' }),
+  ],
+  filters: [{ name: 'depotId', options: { labels: 'acme.depot', title: depotTitle } }],
+  create: adminForm('postAdminAcmeCouriers', {
+    title: text('New courier', '新增快递员'),
+    fields: ['name', 'badgeName', 'city', 'depotId', 'dailyPay'],
+    defaults: { badgeName: 'name' },
+    choices: {
+      city: adminChoices('getAdminAcmeDepotsCities', { value: 'city' }),
+      depotId: adminChoices('getAdminAcmeDepots', {
+        value: 'id',
+        name: 'name',
+        query: { city: 'city', state: { value: 'open' } },
+        title: depotTitle,
+      }),
+    },
+    amounts: { dailyPay: { unit: 'EUR' } },
+  }),
+}))
+
+const courier = adminDetail('getAdminAcmeCouriersById', (it) => ({
+  id: 'acme.courier',
+  title: text('Courier', '快递员'),
+  name: 'name',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('name'),
+        it.text('badgeName'),
+        it.text('city'),
+        it.reference('depotId', depot, { title: depotTitle }),
+        it.amount('dailyPay', { asset: 'EUR' }),
+      ],
+    },
+  ],
+}))
+
+export const pages = [couriers, courier]
