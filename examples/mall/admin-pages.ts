@@ -25,7 +25,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
         },
       },
     ),
-    row.amount('cashAmount', { currency: 'currency' }),
+    row.amount('cashAmount', { currency: 'currency', total: true }),
     row.amount('refundedAmount', { currency: 'currency', hidden: true }),
     row.time('createdAt'),
     row.time('paidAt', { hidden: true }),

@@ -1,4 +1,4 @@
-/** Tests a form in a browser whose fields depend on each other: those of the couriers of an example. */
+/** Tests pages of an example in a browser: fields that depend on each other, and totals of a list. */
 import { http } from '@plinth/http'
 import { omitUndefined } from '@plinth/kernel'
 import t from 'tap'
@@ -93,4 +93,29 @@ t.test('a user without the permission for the choices types the values', { skip 
   )
   t.equal(await dialog.getByRole('combobox').count(), 0)
   t.strictSame(await findAccessibilityProblems(page), [])
+})
+
+t.test('a list shows the totals of its rows, and says when there are more rows', { skip }, async (t) => {
+  if (office === undefined) return
+  const call = await signedIn(office)
+  const { items } = await call('GET', 'acme/depots')
+  const add = (name: string, dailyPay: number) =>
+    call('POST', 'acme/couriers', { name, badgeName: name, city: 'Totals', depotId: items[0].id, dailyPay })
+  const before = (await call('GET', 'acme/couriers')).items.reduce(
+    (sum: number, { dailyPay }: { dailyPay: number }) => sum + dailyPay,
+    0,
+  )
+  await add('Cara', 100_50)
+  await add('Dan', 200_25)
+  const { page } = await openSignedIn(t.teardown, `${office.url}acme.couriers`)
+  const euros = (cents: number) => `€${(cents / 100).toFixed(2)}`
+  const total = page.getByRole('region', { name: 'Total', exact: true })
+  await total.waitFor()
+  t.match(await total.innerText(), `Daily pay\n${euros(before + 300_75)}`)
+  t.strictSame(await findAccessibilityProblems(page), [])
+  for (let one = 0; one < 30; one += 1) await add(`Eve ${one}`, 1_00)
+  await page.getByRole('button', { name: 'Reload' }).click()
+  const part = page.getByRole('region', { name: 'Total of these 20 rows' })
+  await part.waitFor()
+  t.match(await part.innerText(), `Daily pay\n€20.00`)
 })

@@ -14,7 +14,7 @@ const couriers = adminList('getAdminAcmeCouriers', (row) => ({
     row.text('name', { link: true }),
     row.text('city'),
     row.reference('depotId', depot, { title: depotTitle }),
-    row.amount('dailyPay', { asset: 'EUR' }),
+    row.amount('dailyPay', { asset: 'EUR', total: true }),
   ],
   filters: [{ name: 'depotId', options: { labels: 'acme.depot', title: depotTitle } }],
   create: adminForm('postAdminAcmeCouriers', {

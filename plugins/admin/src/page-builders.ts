@@ -243,10 +243,13 @@ export interface Row<T> {
   time(field: MemberNames<T, Instant>, options?: Shown & { readonly link?: boolean }): For<PageColumn, T>
   count(
     field: MemberNames<T, number>,
-    options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' },
+    options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent'; readonly total?: boolean },
   ): For<PageColumn, T>
   /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
-  amount(field: MemberNames<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
+  amount(
+    field: MemberNames<T, string | number>,
+    options: Shown & UnitOf<T> & { readonly total?: boolean },
+  ): For<PageColumn, T>
   /** Shows yes or no, or the text for the value. */
   flag(
     field: MemberNames<T, boolean>,

@@ -50,6 +50,11 @@ export interface PageColumn {
   readonly hidden?: boolean
   /** For `count`: the unit of the number. */
   readonly unit?: 'bytes' | 'ms' | 'percent'
+  /**
+   * For `count` and `amount`: if true, the sum of the displayed rows is shown below the list, for each currency or
+   * asset. The browser adds it up, so it costs no query.
+   */
+  readonly total?: boolean
   /** For `status`: the colour of each value. */
   readonly tones?: Readonly<Record<string, Tone>>
   /**

@@ -66,6 +66,7 @@ const columnOf = (columns: Shape) =>
       mono: flag,
       hidden: flag,
       unit: among(['bytes', 'ms', 'percent']),
+      total: flag,
       tones: map(among(tones)),
       labels: localizedMap,
       member: text,

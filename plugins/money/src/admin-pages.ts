@@ -125,9 +125,9 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
       title: text('Lots of the balance', '构成余额的批次'),
       columns: [
         it.rows('lots.items', (lot) => [
-          lot.amount('granted', { currency: 'asset' }),
-          lot.amount('remaining', { currency: 'asset' }),
-          lot.amount('held', { currency: 'asset' }),
+          lot.amount('granted', { currency: 'asset', total: true }),
+          lot.amount('remaining', { currency: 'asset', total: true }),
+          lot.amount('held', { currency: 'asset', total: true }),
           lot.time('expiresAt'),
           lot.time('createdAt'),
         ]),
@@ -363,8 +363,8 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
     row.text('outTradeNo', { link: true, mono: true }),
     row.status('status', orderTones, { labels: orderStates }),
     row.reference('userId', user, { title: userTitle }),
-    row.amount('amount', { currency: 'asset' }),
-    row.amount('refundedAmount', { currency: 'asset' }),
+    row.amount('amount', { currency: 'asset', total: true }),
+    row.amount('refundedAmount', { currency: 'asset', total: true }),
     row.text('provider', { labels: providers }),
     row.text('scene', { mono: true, hidden: true }),
     row.text('transactionHash', { mono: true, hidden: true }),

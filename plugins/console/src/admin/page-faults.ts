@@ -141,11 +141,13 @@ class PageLook {
   }
 
   #columns(columns: readonly PageColumn[], item: Schema | undefined): void {
-    for (const { field, as, of, before, opens, currency, decimals, symbol, columns: inner } of columns) {
+    for (const { field, as, of, before, opens, currency, decimals, symbol, columns: inner, unit, total } of columns) {
       const schema = withoutNull(memberAt(item, field))
       if (schema === undefined) this.faults.push(`"${field}" is not a member of the result`)
       else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
       if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(missingTitleMessage(field))
+      if (total && ((as !== 'count' && as !== 'amount') || unit === 'percent'))
+        this.faults.push(`"${field}" has a total, but is neither a count nor an amount`)
       if (secretName.test(field)) this.faults.push(`"${field}" may contain a secret, which a page must not show`)
       for (const name of [before, currency, decimals, symbol])
         if (name !== undefined && memberAt(item, name) === undefined)

@@ -28,6 +28,8 @@ export interface Column {
   readonly mono?: boolean
   readonly hidden?: boolean
   readonly unit?: 'bytes' | 'ms' | 'percent'
+  /** True if the list shows the sum of the column. */
+  readonly total?: boolean
   readonly tones?: Readonly<Record<string, Tone>>
   readonly labels?: Readonly<Record<string, string>>
   readonly member?: string

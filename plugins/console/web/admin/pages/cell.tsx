@@ -6,6 +6,7 @@ import { type Column, labelOf, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
 import { unitOfColumn } from './amounts.ts'
 import classes from './cell.module.css'
+import { ListTotals } from './list-totals.tsx'
 import { Waiting } from './load-state.tsx'
 import { PlainCell } from './plain-cell.tsx'
 import { Reference, References, shownChips } from './reference-cell.tsx'
@@ -248,6 +249,8 @@ function Rows({
           ))}
         </tbody>
       </table>
+      {/* The response may contain only the first items of a longer list. */}
+      <ListTotals columns={columns} rows={items} isWhole={false} />
     </div>
   )
 }

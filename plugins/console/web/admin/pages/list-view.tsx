@@ -21,6 +21,7 @@ import { BulkBar, FormDialog } from './forms/action-dialogs.tsx'
 import { chosenColumns, columnsOf, differenceOf, exportOf } from './list-columns.ts'
 import { type ListState, useListState } from './list-state.ts'
 import { ColumnMenu, Pager, SearchField, SizeChoice, toggled } from './list-tools.tsx'
+import { ListTotals } from './list-totals.tsx'
 import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
@@ -252,6 +253,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
               </Table.Tbody>
             </Table>
           </div>
+          <ListTotals columns={columns} rows={data.items} isWhole={isWhole(data, state)} />
           <Pager data={data} state={state}>
             {page.isPaged && <SizeChoice size={size} onChange={(next) => kept.setList(page.id, { size: next })} />}
           </Pager>
@@ -261,6 +263,10 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
     </section>
   )
 }
+
+/** True if the displayed rows are all rows that match the filters. */
+const isWhole = ({ items, total, next }: Rows, { trail }: ListState) =>
+  trail.length === 0 && typeof next !== 'string' && (total === null || items.length >= total)
 
 type Widths = Readonly<Record<string, number>>
 
