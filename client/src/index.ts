@@ -365,6 +365,9 @@ export interface paths {
   "/api/v1/admin/storage/disks/{name}": {
     get: operations['getAdminStorageDisksByName']
   }
+  "/api/v1/admin/storage/uploads": {
+    post: operations['postAdminStorageUploads']
+  }
   "/api/v1/admin/system-config/changes": {
     post: operations['postAdminSystemConfigChanges']
   }
@@ -983,6 +986,8 @@ export interface operations {
   getAdminStorageDisks: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: ({ name: string; visibility: "public" | "private"; enabled: boolean; state: "ready" | "failing" | "disabled"; fault: string | null })[] } | GetAdminStorageDisksFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get a storage disk with the number and size of its files */
   getAdminStorageDisksByName: { parameters: { path: { name: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminStorageDisksByNameData } | GetAdminStorageDisksByNameFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Upload a file for a form */
+  postAdminStorageUploads: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PostAdminStorageUploadsBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminStorageUploadsData } | PostAdminStorageUploadsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Save changes of several keys, all or none */
   postAdminSystemConfigChanges: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PostAdminSystemConfigChangesBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminSystemConfigImportSuccess | PostAdminSystemConfigChangesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Preview changes: values, affected plugins, restart and problems; changes nothing */
@@ -1566,6 +1571,10 @@ export type GetAdminStorageDisksFailure = { code: "400" | "401" | "403" | "500";
 export type GetAdminStorageDisksByNameData = { name: string; visibility: "public" | "private"; enabled: boolean; state: "ready" | "failing" | "disabled"; fault: string | null; files: number; bytes: number; newestAt: string | null; complete: boolean }
 export type GetAdminStorageDisksByNameFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: GetAdminStorageDisksByNameFailureData | null }
 export type GetAdminStorageDisksByNameFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "storage.disk-disabled" | "storage.disk-unknown" | "storage.file-unknown" | "storage.path-invalid" | "storage.path-outside" | "storage.path-taken" | "storage.signature-invalid" | "storage.url-expired"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminStorageUploadsBody = { name: string; content: string }
+export type PostAdminStorageUploadsData = { id: string; name: string; url: string }
+export type PostAdminStorageUploadsFailure = { code: "400" | "401" | "403" | "429" | "500" | "503"; message: string; data: PostAdminStorageUploadsFailureData | null }
+export type PostAdminStorageUploadsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "storage.disk-disabled" | "storage.file-too-large"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAdminSystemConfigChangesBody = { changes: (PostAdminSystemConfigChangesBodyChangesItem)[]; reason?: string; verify?: boolean }
 export type PostAdminSystemConfigChangesBodyChangesItem = { key: string; action: "set" | "reset"; value?: unknown; expectedVersion?: number }
 export type PostAdminSystemConfigImportSuccess = { code: "200"; message: "success"; data: PostAdminSystemConfigImportData }

@@ -75,6 +75,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminSystemConfigKeysByKey: 'the list of keys has it',
   getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
+  postAdminStorageUploads: 'the fields for files call it',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
 }
 

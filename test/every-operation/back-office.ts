@@ -89,6 +89,7 @@ export async function callOperations({ admin, idOf, execute }: Scene): Promise<v
   await assertSuccess(admin.GET('/api/v1/admin/rate-limit/operations'))
   await assertSuccess(admin.GET('/api/v1/admin/storage/disks'))
   await assertSuccess(admin.GET('/api/v1/admin/storage/disks/{name}', { params: { path: { name: 'local' } } }))
+  await assertSuccess(admin.POST('/api/v1/admin/storage/uploads', { body: { name: 'a.txt', content: 'YQ==' } }))
   await assertSuccess(admin.GET('/api/v1/admin/social/messages'))
   await assertSuccess(admin.GET('/api/v1/admin/approvals'))
   await assertSuccess(admin.GET('/api/v1/admin/notification/channels'))

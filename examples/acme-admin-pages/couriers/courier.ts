@@ -15,6 +15,10 @@ export const Courier = defineEntity({
     depotId: column.id(),
     /** Pay of a day in cents. */
     dailyPay: column.integer(),
+    /** Path of the picture on the public disk. */
+    photo: column.text(400).nullable(),
+    /** Path of the contract on the private disk. */
+    contract: column.text(400).nullable(),
   },
 })
 
@@ -28,7 +32,9 @@ export const createCourier = defineChangeSet({
       .addColumn('badge_name', type.text(80), (c) => c.notNull())
       .addColumn('city', type.text(80), (c) => c.notNull())
       .addColumn('depot_id', type.id, (c) => c.notNull())
-      .addColumn('daily_pay', type.integer, (c) => c.notNull()),
+      .addColumn('daily_pay', type.integer, (c) => c.notNull())
+      .addColumn('photo', type.text(400))
+      .addColumn('contract', type.text(400)),
   ],
 })
 

@@ -4,6 +4,18 @@ import { bilingual as text } from '@plinth/kernel'
 const depotTitle = text('Depot', '仓库')
 const depot = { labels: 'acme.depot', page: 'acme.depot' }
 
+const fields = ['name', 'badgeName', 'city', 'depotId', 'dailyPay', 'photo', 'contract'] as const
+const amounts = { dailyPay: { unit: 'EUR' } } as const
+const choices = {
+  city: adminChoices('getAdminAcmeDepotsCities', { value: 'city' }),
+  depotId: adminChoices('getAdminAcmeDepots', {
+    value: 'id',
+    name: 'name',
+    query: { city: 'city', state: { value: 'open' } },
+    title: depotTitle,
+  }),
+}
+
 const couriers = adminList('getAdminAcmeCouriers', (row) => ({
   id: 'acme.couriers',
   title: text('Couriers', '快递员'),
@@ -11,6 +23,7 @@ const couriers = adminList('getAdminAcmeCouriers', (row) => ({
   key: 'id',
   detail: 'acme.courier',
   columns: [
+    row.file('photo'),
     row.text('name', { link: true }),
     row.text('city'),
     row.reference('depotId', depot, { title: depotTitle }),
@@ -19,18 +32,10 @@ const couriers = adminList('getAdminAcmeCouriers', (row) => ({
   filters: [{ name: 'depotId', options: { labels: 'acme.depot', title: depotTitle } }],
   create: adminForm('postAdminAcmeCouriers', {
     title: text('New courier', '新增快递员'),
-    fields: ['name', 'badgeName', 'city', 'depotId', 'dailyPay'],
+    fields: [...fields],
     defaults: { badgeName: 'name' },
-    choices: {
-      city: adminChoices('getAdminAcmeDepotsCities', { value: 'city' }),
-      depotId: adminChoices('getAdminAcmeDepots', {
-        value: 'id',
-        name: 'name',
-        query: { city: 'city', state: { value: 'open' } },
-        title: depotTitle,
-      }),
-    },
-    amounts: { dailyPay: { unit: 'EUR' } },
+    choices,
+    amounts,
   }),
 }))
 
@@ -47,9 +52,18 @@ const courier = adminDetail('getAdminAcmeCouriersById', (it) => ({
         it.text('city'),
         it.reference('depotId', depot, { title: depotTitle }),
         it.amount('dailyPay', { asset: 'EUR' }),
+        it.file('photo'),
+        it.file('contract'),
       ],
     },
   ],
+  form: it.form('putAdminAcmeCouriersById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: [...fields],
+    choices,
+    amounts,
+  }),
 }))
 
 export const pages = [couriers, courier]

@@ -128,6 +128,14 @@ export interface DescribedValue {
   readonly unit: string | null
 }
 
+/** A file in a response. The schema is `fileView` of `@plinth/storage`. */
+export interface FileValue {
+  readonly id: string
+  readonly name: string
+  /** Address at which the browser of the user can read the file. */
+  readonly url: string
+}
+
 interface Shown {
   readonly title?: LocalizedText
   readonly hidden?: boolean
@@ -298,6 +306,11 @@ export interface Row<T> {
     named: readonly (For<PageColumn, T> | (keyof T & string))[],
     options?: Pick<Shown, 'hidden'>,
   ): readonly For<PageColumn, T>[]
+  /** Shows a picture, or a link to a file of another type. The form of the page can replace it. */
+  file(
+    field: { [N in keyof T & string]: Bare<T[N]> extends FileValue ? N : never }[keyof T & string],
+    options?: Shown,
+  ): For<PageColumn, T>
   /** Shows HTML of another source in isolation: it cannot run scripts, follow links or load resources. */
   html(field: MemberNames<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O | Undescribed, options: ActionOptions<O, T>): For<PageAction, T>
@@ -556,6 +569,7 @@ const row = {
   json: column('json'),
   described: column('described'),
   html: column('html'),
+  file: column('file'),
   others,
   difference: (before: string, after: string, options?: object) => ({
     field: after,

@@ -35,6 +35,7 @@ export interface PageColumn {
     | 'rows'
     | 'html'
     | 'described'
+    | 'file'
   /** Replaces the title that the route declares for the member. */
   readonly title?: LocalizedText
   /** If true, the text links to the page of the row. */

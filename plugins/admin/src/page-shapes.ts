@@ -44,7 +44,7 @@ const names = list(text)
 
 const renderers: readonly PageColumn['as'][] = [
   ...(['text', 'time', 'count', 'amount', 'flag', 'status', 'chips', 'reference', 'json', 'difference'] as const),
-  ...(['rows', 'html', 'described'] as const),
+  ...(['rows', 'html', 'described', 'file'] as const),
 ]
 
 /** A value has exactly one member: `field` (member of the row), `list` (members of the row) or `value` (constant). */

@@ -23,6 +23,9 @@ const offer = Type.Object({
       Type.Object({
         name: Type.String({ title: 'Name', minLength: 3 }),
         amount: Type.Optional(Type.Integer({ title: 'Amount', minimum: 1 })),
+        shops: Type.Optional(
+          Type.Array(Type.Object({ city: Type.String({ title: 'City', minLength: 2 }) }), { title: 'Shops' }),
+        ),
       }),
       { title: 'Steps', maxItems: 3 },
     ),
@@ -150,6 +153,27 @@ t.test(
     t.strictSame(complaints, [])
   },
 )
+
+t.test('a list in a list has a field for each member, with its own rules', { skip, timeout: 300_000 }, async (t) => {
+  const { page, dialog } = await opened(t.teardown)
+  await dialog.getByLabel('Code').fill('tea')
+  await dialog.getByLabel('Kind').selectOption('gift')
+  await dialog.getByRole('button', { name: 'Add to Steps' }).click()
+  await dialog.getByLabel('Name', { exact: true }).fill('First')
+  const add = dialog.getByRole('button', { name: 'Add to Shops' })
+  await add.click()
+  await add.click()
+  const cities = dialog.getByLabel('City', { exact: true })
+  await cities.first().fill('Oslo')
+  await cities.nth(1).fill('X')
+  await dialog.getByText('At least 2 characters.').waitFor()
+  await cities.nth(1).fill('Bergen')
+  t.strictSame(await findAccessibilityProblems(page), [])
+  await save(dialog)
+  await dialog.waitFor({ state: 'detached' })
+  const steps = [{ name: 'First', shops: [{ city: 'Oslo' }, { city: 'Bergen' }] }]
+  t.strictSame(sent.pop(), { code: 'tea', kind: 'gift', steps })
+})
 
 t.test('an entry keeps its value while another entry has the same name', { skip, timeout: 300_000 }, async (t) => {
   const { page, dialog } = await opened(t.teardown)

@@ -34,17 +34,23 @@ export const businessError = defineBusinessErrors('storage', en.storage, {
   'file-unknown': '404',
   'file-too-large': '400',
   'path-taken': '409',
+  'upload-unknown': '400',
+  'upload-type': '400',
   'path-outside': '409',
   'signature-invalid': '403',
   'url-expired': '403',
   'url-revoked': '403',
 })
 
-export const permissionCodes = { diskView: 'storage:disk:view' } as const
+export const permissionCodes = { diskView: 'storage:disk:view', upload: 'storage:file:upload' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.diskView,
     displayName: { en: 'View storage disks and their usage', 'zh-CN': '查看存储磁盘及其用量' },
+  },
+  {
+    code: permissionCodes.upload,
+    displayName: { en: 'Upload files in forms', 'zh-CN': '在表单中上传文件' },
   },
 ]

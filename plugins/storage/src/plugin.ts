@@ -12,6 +12,9 @@ import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
 import { removeUnfinishedFiles } from './tasks.ts'
+import { uploads } from './upload-contract.ts'
+import { uploadRoutes } from './upload-routes.ts'
+import { UploadService } from './upload-service.ts'
 import { UrlSigner } from './url-signer.ts'
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
@@ -28,7 +31,7 @@ export default definePlugin({
   businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
-  provides: [storage],
+  provides: [storage, uploads],
   extensionPoints: [storageDisk],
   contributes: [healthCheck, optional(adminPages), optional(attention)],
   config: keys,
@@ -74,6 +77,8 @@ export default definePlugin({
     const signer = new UrlSigner(signingKeys, services.database?.clock ?? clock)
     const files = new StorageService({ config, root, disks, signer, clock, log })
     context.provide(storage, files)
+    const pending = new UploadService(files, clock)
+    context.provide(uploads, pending)
     context.contribute(healthCheck, 'storage', async (signal) => {
       for (const { name, enabled } of files.disks()) {
         if (!enabled) continue
@@ -92,6 +97,7 @@ export default definePlugin({
       services.http.addRoutes(adminRoutes, { reports: new DiskReports({ storage: files, disks, clock }) })
       const publicMaxAgeMs = () => config.get('platform.storage.disks.public.max-age')
       services.http.addRoutes(routes, { storage: files, signer, publicMaxAgeMs })
+      services.http.addRoutes(uploadRoutes, { uploads: pending })
     }
 
     if (!roles.has('worker')) return

@@ -219,6 +219,7 @@ function cellOf(
       .map((id) => names.get(`${of.labels} ${id}`) ?? id)
       .join('; ')
   if (as === 'described') return [valueAt(value, 'name') ?? valueAt(value, 'value')].flat().map(textOf).join('; ')
+  if (as === 'file') return String(valueAt(value, 'name') ?? '')
   if (as === 'amount') return amountText(column, row, String(value), units)
   const shown = (one: unknown) => ownProperty(labels, String(one)) ?? textOf(one)
   if (Array.isArray(value) && as === 'chips')

@@ -11,6 +11,7 @@ import type {
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { linkedFieldProblems } from './field-choices.ts'
+import { fileFieldProblems, isFile } from './file-fields.ts'
 import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { builtInPages } from './own-pages.ts'
@@ -43,6 +44,7 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
   rows: ({ type }) => type === 'array',
   html: ({ type }) => type === 'string',
   described: ({ type }) => type === 'object',
+  file: isFile,
 }
 
 /**
@@ -186,6 +188,7 @@ class PageLook {
     this.#shown(action, operation, item)
     for (const choice of Object.values(options)) this.#choice(choice)
     this.faults.push(...linkedFieldProblems(action, { fields: ask, operation, item }, this.#operations))
+    this.faults.push(...fileFieldProblems(ask, operation, this.#operations))
     for (const values of [params, query, body]) this.#given(values, item)
     this.#confirm(action, item)
     for (const name of [...Object.keys(when), ...(type === undefined ? [] : [type])]) {
@@ -242,6 +245,7 @@ class PageLook {
     for (const values of [params, body]) this.#given(values, item)
     for (const choice of Object.values(options)) this.#choice(choice)
     this.faults.push(...linkedFieldProblems(form, { fields, operation, item }, this.#operations))
+    this.faults.push(...fileFieldProblems(fields, operation, this.#operations))
     this.#layout(form, operation, item)
     if (form.livePreview !== undefined) this.#livePreview(form.livePreview, form, item)
     const sends = version !== undefined || 'version' in body

@@ -13,6 +13,7 @@ import type {
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { choicesView } from './field-choices.ts'
+import { uploadView } from './file-fields.ts'
 import { type HelpTexts, helpOf, itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { type BuiltInPage, builtInPages } from './own-pages.ts'
 
@@ -181,6 +182,7 @@ function bodyFields(
     ...(name.includes('.') ? { title: titleWithin(body, name, reader) } : {}),
     ...choiceView(options[name], reader),
     ...operationChoices(choices[name], operations, reader),
+    ...uploadView(memberAt(body, name), operations, (upload) => callOf(upload, reader)),
   }))
 }
 

@@ -22,7 +22,7 @@ import { describeFastifyRoute, type RegisteredFastifyPlugin, type RouteRegistry 
 export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry, isResponseChecked: boolean): void {
   for (const registered of registry.routes) {
     if (registered.kind !== 'envelope') continue
-    const { request, response } = registered.declaration
+    const { request, response, maxBodyBytes } = registered.declaration
     const handler = wrapped(registered.handle, registered.info, registry.wrappers)
     addRoute(app, registered.info, {
       method: registered.info.method,
@@ -32,6 +32,7 @@ export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry,
         ...inputSchemas(request),
         response: { [successCode]: successSchema(response) },
       },
+      ...bodyLimitOf(app, maxBodyBytes),
       config: { successCode },
       handler(request, reply) {
         reply.header(noSniff.name, noSniff.value)
@@ -77,17 +78,22 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
 function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): void {
   for (const registered of registry.routes) {
     if (registered.kind !== 'raw') continue
-    const { request, plainSchemaProblems = false } = registered.declaration
+    const { request, plainSchemaProblems = false, maxBodyBytes } = registered.declaration
     addRoute(app, registered.info, {
       method: registered.info.method,
       url: registered.info.path,
       ...guardsOf(registered.info, registry),
       schema: inputSchemas(request),
+      ...bodyLimitOf(app, maxBodyBytes),
       config: { plainSchemaProblems },
       handler: registered.handle,
     })
   }
 }
+
+/** Returns the limit of a route whose bodies can be larger than the limit of the application. */
+const bodyLimitOf = ({ initialConfig }: FastifyInstance, maxBodyBytes = 0) =>
+  maxBodyBytes > (initialConfig.bodyLimit ?? 0) ? { bodyLimit: maxBodyBytes } : {}
 
 /**
  * Adds a route. It gets its own Fastify context only if its guards need the bytes of the body. Other routes then have

@@ -91,6 +91,11 @@ interface RouteFacts {
    */
   readonly compress?: boolean
   /**
+   * Maximum size of the request body in bytes, for a route whose bodies can exceed `platform.http.body-limit`. The
+   * larger of both limits applies.
+   */
+  readonly maxBodyBytes?: number
+  /**
    * Reasons of the errors that the handler throws, for example `shop.order-unknown`, for the API description. Those of
    * guards and wrappers are added. `*` allows reasons that are not known in advance. Default: all reasons that the
    * plugin declares, and `*`.

@@ -85,6 +85,7 @@ const facts = {
 const options = {
   legacyPath: flag,
   compress: flag,
+  maxBodyBytes: { type: 'number' } as const,
   operationId: text,
   description: text,
   tags: list(text),

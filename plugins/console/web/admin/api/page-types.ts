@@ -64,11 +64,29 @@ export interface Field {
   }
   /** Operation that returns the choices, or the permission that the user needs for it. */
   readonly choices?: Choices | { readonly allowed: false; readonly permission?: string }
+  /** How a file is uploaded. The value of the field is the id of the upload. */
+  readonly upload?: Upload
   /** Field whose value this field has until the user changes it. */
   readonly follows?: string
   /** The field is shown while each of these members has one of its listed values. */
   readonly showWhen?: Readonly<Record<string, readonly Value[]>>
 }
+
+/** Operation that stores a file for a form. */
+export interface Upload extends Operation {
+  readonly types: readonly string[]
+  readonly maxBytes: number
+}
+
+/** A file in a response. */
+export interface StoredFile {
+  readonly id: string
+  readonly name: string
+  readonly url: string
+}
+
+export const isStoredFile = (value: unknown): value is StoredFile =>
+  ['id', 'name', 'url'].every((member) => typeof valueAt(value, member) === 'string')
 
 export type Parameter = { readonly field: string } | { readonly value: Value }
 

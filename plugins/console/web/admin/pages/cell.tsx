@@ -2,10 +2,11 @@ import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
-import { type Column, labelOf, type Row, valueAt } from '../api/page-types.ts'
+import { type Column, isStoredFile, labelOf, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
 import { unitOfColumn } from './amounts.ts'
 import classes from './cell.module.css'
+import { FileLink } from './file-cell.tsx'
 import { ListTotals } from './list-totals.tsx'
 import { Waiting } from './load-state.tsx'
 import { PlainCell } from './plain-cell.tsx'
@@ -86,6 +87,8 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
           </Suspense>
         </Boundary>
       )
+    case 'file':
+      return isStoredFile(value) ? <FileLink file={value} isWide={isWide} /> : <span className={classes.none}>–</span>
     case 'described':
       return <Described described={value as DescribedValue} column={column} isWide={isWide} />
     case 'rows':

@@ -13,6 +13,8 @@ import type { KnownChoices } from './linked-fields.ts'
 
 /** The code of this control is loaded with the first date field. */
 const DateField = lazy(() => import('./date-field.tsx'))
+/** Few forms have files, so this control is loaded with the first one. */
+const FileField = lazy(() => import('./file-field.tsx'))
 
 /** Renders a help text. Text between backticks is shown as code. */
 function codeSpans(text: string): ReactNode {
@@ -37,6 +39,10 @@ interface FieldInputProps {
   readonly unit: AmountUnit | undefined
   /** Choices that an operation returns. */
   readonly source: KnownChoices | undefined
+  /** The member of the object that the form changes. */
+  readonly stored: unknown
+  /** Keeps the form from being sent, with the reason; `undefined` to release it. */
+  onHold(problem: string | undefined): void
   /** Returns the title of another field. */
   titleOf(name: string): string
   onChange(value: Typed): void
@@ -55,6 +61,8 @@ export function FieldInput({
   isLong,
   unit,
   source,
+  stored,
+  onHold,
   titleOf,
   onChange,
   onLeave,
@@ -126,6 +134,19 @@ export function FieldInput({
     'aria-invalid': error !== undefined,
     onBlur: onLeave,
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
+  }
+  if (field.upload !== undefined) {
+    return (
+      <Boundary place={() => <TextInput {...shared} readOnly />}>
+        <Suspense fallback={<TextInput {...shared} disabled />}>
+          <FileField
+            {...{ id, field, description, error, stored, onChange, onHold }}
+            upload={field.upload}
+            value={text}
+          />
+        </Suspense>
+      </Boundary>
+    )
   }
   if (kind !== undefined) {
     return (

@@ -1,5 +1,5 @@
 import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
-import type { Field, Json } from '../../api/page-types.ts'
+import { type Field, isStoredFile, type Json } from '../../api/page-types.ts'
 
 /* Content of the controls of a form, and the values that they send. */
 
@@ -35,6 +35,7 @@ export function initialFieldContent(value: unknown, field: Field): Typed {
     return field.options === undefined ? items : items.map(idOf)
   }
   if (isStructure(field)) return value ?? {}
+  if (isStoredFile(value)) return value.id
   return String(value ?? schema['default'] ?? '')
 }
 

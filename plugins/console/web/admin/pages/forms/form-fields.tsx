@@ -60,6 +60,8 @@ export function FormFields({
         isLong={long.includes(field.name)}
         unit={unitOf?.(field.name, state.values)}
         source={field.choices?.allowed ? knownChoices(field.choices, field, state.current) : undefined}
+        stored={state.initial(field.name)}
+        onHold={(problem) => state.hold(field.name, problem)}
         titleOf={(name) => fields.find((one) => one.name === name)?.title ?? name}
         onChange={(value) => state.change(field.name, value)}
         onLeave={() => state.leave(field.name)}

@@ -39,6 +39,10 @@ export interface FormState {
   leave(name: string): void
   /** Moves the focus to a field. */
   seek(name: string): void
+  /** Returns the member of the object that the form changes; `undefined` for a new object. */
+  initial(name: string): unknown
+  /** Keeps the form from being sent while a field has a problem that its schema does not show, such as an upload. */
+  hold(name: string, problem: string | undefined): void
   /**
    * Returns the members to send. If a value is not valid, shows all errors and returns `undefined`.
    * @param leftOut fields that are neither checked nor sent
@@ -110,6 +114,7 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
   const [isTried, setTried] = useState(false)
   // Errors of the server, which apply until the value changes.
   const [refused, setRefused] = useState<Readonly<Record<string, string>>>({})
+  const [held, setHeld] = useState<Readonly<Record<string, string>>>({})
   const [failure, setFailure] = useState<CallFailure>()
   const [sought, setSought] = useState<FormState['sought']>()
   const isSame = (name: string) => JSON.stringify(values[name]) === JSON.stringify(first[name])
@@ -145,7 +150,7 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
   // A missing value is not an error while the user is still filling in the form.
   const shownRules = (name: string): readonly BrokenSchemaRule[] =>
     (found.get(name)?.rules ?? []).filter(({ keyword }) => isTried || (left.has(name) && keyword !== 'required'))
-  const errors: Record<string, string> = { ...refused }
+  const errors: Record<string, string> = { ...refused, ...held }
   const rules: Record<string, readonly BrokenSchemaRule[]> = {}
   for (const { name } of fields) {
     const broken = shownRules(name)
@@ -183,6 +188,9 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
       if (!isSame(name)) setLeft((last) => (last.has(name) ? last : new Set([...last, name])))
     },
     seek: (name) => setSought({ name }),
+    initial,
+    hold: (name, problem) =>
+      setHeld(({ [name]: _, ...others }) => (problem === undefined ? others : { ...others, [name]: problem })),
     body(onlyChanged, leftOut = []) {
       const body: Record<string, unknown> = {}
       // If one member of a group has changed, all members of the group are sent.
@@ -190,6 +198,7 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
       let invalid: string | undefined
       for (const field of fields.filter((one) => isAsked(one) && !leftOut.includes(one.name))) {
         const { name, required } = field
+        if (name in held) invalid ??= name
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
         // Empty optional fields are not sent, so that the server uses its defaults.
         if (!onlyChanged && !required && isEmpty(values[name]) && isSame(name)) continue

@@ -65,7 +65,13 @@ function useLabels(source: Source, chosenIds: readonly string[], search: string)
   const canFind = isKind(source) || source.missing === undefined
   // An operation returns no items for given ids. A chosen item is usually among the found ones.
   const chosen = useQuery({ ...find({ ids }), ...options, enabled: isKind(source) && ids.length > 0 })
-  const found = useQuery({ ...find({ search }), ...options, enabled: canFind, placeholderData: (last) => last })
+  const found = useQuery({
+    ...find({ search }),
+    ...options,
+    enabled: canFind,
+    // The former items of an operation may be those of another parameter, so they are not shown meanwhile.
+    ...(isKind(source) ? { placeholderData: (last: readonly Label[] | undefined) => last } : {}),
+  })
   const typed = search.trim()
   const shown = canFind ? [...(found.data ?? []), ...((isKind(source) && chosen.data) || [])] : []
   const names = shown.map(({ name }) => name)
