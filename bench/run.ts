@@ -48,6 +48,7 @@ const programs: readonly Program[] = [
   { name: 'growth-million', file: 'growth/run.ts', minutes: 60, omitted: `${long}: a million rows` },
   { name: 'expiry-million', file: 'ledger/expiry.ts', minutes: 30, omitted: `${long}: a million lots` },
   { name: 'overview', file: 'ledger/overview.ts', minutes: 60, omitted: `${long}: ten million entries` },
+  { name: 'back-office', file: 'console/run.ts', minutes: 8 },
   {
     name: 'console',
     file: 'console/directus.ts',

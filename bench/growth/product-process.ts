@@ -13,10 +13,14 @@ export interface ProductProcess {
 
 /**
  * Starts the process and waits until it listens.
+ * @param keys number of configuration keys in addition to those of the product
  * @throws Error if the process ends before it listens
  */
-export async function startProductProcess(config: Readonly<Record<string, unknown>>): Promise<ProductProcess> {
-  const child = fork(join(import.meta.dirname, 'product.ts'), [JSON.stringify(config)], {
+export async function startProductProcess(
+  config: Readonly<Record<string, unknown>>,
+  keys = 0,
+): Promise<ProductProcess> {
+  const child = fork(join(import.meta.dirname, 'product.ts'), [JSON.stringify(config), String(keys)], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
   const ended = once(child, 'exit')

@@ -1,6 +1,7 @@
 /**
- * Program of a child process with the quickstart. Its argument is the configuration as JSON. It sends `{ url, token }`
- * when it listens, and responds to each message `{ id, call, ... }` with `{ id, answer }` or `{ id, failure }`.
+ * Program of a child process with the quickstart. Its arguments are the configuration as JSON, and the number of
+ * additional configuration keys. It sends `{ url, token }` when it listens, and responds to each message `{ id, call,
+ * ... }` with `{ id, answer }` or `{ id, failure }`.
  */
 import './statements.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,6 +14,7 @@ import { accounts } from '@plinth/iam'
 import type { Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../../examples/quickstart/plinth.config.ts'
+import { manyKeysPlugin } from '../console/many-keys.ts'
 import { settingsOf, settingsText } from '../databases.ts'
 import { fillTables } from './fill.ts'
 import type { Sizes } from './sizes.ts'
@@ -53,7 +55,8 @@ const purges = [
   'money.web3.settlement',
 ]
 const root = mkdtempSync(join(tmpdir(), 'plinth-growth-'))
-const running = await startForTest({ ...product, root } as Product, {
+const plugins = [...product.plugins, manyKeysPlugin(Number(process.argv[3] ?? 0))]
+const running = await startForTest({ ...product, plugins, root } as Product, {
   set: {
     'platform.http.port': '0',
     'platform.install.installed': 'true',
