@@ -9,9 +9,25 @@ export class OperatorActions {
   clicks = 0
   keys = 0
   characters = 0
+  /** What the operator could not see. */
+  readonly problems: string[] = []
   readonly page: Page
   constructor(page: Page) {
     this.page = page
+  }
+
+  /** Called when the first page is displayed. */
+  async begin() {}
+
+  /** Called when the task is done. */
+  async finish() {}
+
+  /** Finds rows of a long table. With the mouse, the operator scrolls instead. */
+  async search(_text: string) {}
+
+  /** Opens the review of a draft. */
+  async review() {
+    await this.click(this.page.getByRole('button', { name: 'Review and save' }))
   }
 
   async click(target: Locator) {
@@ -91,6 +107,8 @@ export interface OperatorTask<Api> {
    * office worse.
    */
   readonly most: readonly [clicks: number, keys: number, characters: number]
+  /** Maximum number of keys with the keyboard alone. Characters that fields need are not included. */
+  readonly mostKeys: number
   readonly work: (hand: OperatorActions) => Promise<unknown>
   /** Checks through the API that the task is done. It is omitted for tasks that only display something. */
   readonly isDone?: (api: Api) => Promise<boolean>
@@ -120,15 +138,20 @@ export async function perform<Api>(
   { page, complaints, url }: OpenedBackOffice,
   task: OperatorTask<Api>,
   api: Api,
+  Hand = OperatorActions,
 ) {
-  const { name, most, work, isDone } = task
+  const { name, mostKeys, work, isDone } = task
   await page.goto(url)
   await page.locator('nav a').first().waitFor()
-  const hand = new OperatorActions(page)
+  const hand = new Hand(page)
+  await hand.begin()
   await work(hand)
   await until(async () => (await isDone?.(api)) !== false, name, 50)
+  await hand.finish()
+  const most = Hand === OperatorActions ? task.most : [0, mostKeys, task.most[2]]
   t.comment(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} characters`)
   for (const [index, count] of [hand.clicks, hand.keys, hand.characters].entries())
     t.ok(count <= (most[index] ?? 0), `${name}: ${count} of at most ${most[index]}`)
+  t.strictSame(hand.problems, [], name)
   t.strictSame(complaints.splice(0), [], name)
 }

@@ -1,8 +1,9 @@
-/** Counts the clicks and keys that an operator needs for tasks in the back office. */
+/** Counts the clicks and keys that an operator needs for tasks in the back office, with and without a mouse. */
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
-import { type OperatorTask, openBackOffice, perform } from './operator-hand.ts'
+import { KeyboardActions } from './keyboard-hand.ts'
+import { OperatorActions, type OperatorTask, openBackOffice, perform } from './operator-hand.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
@@ -12,6 +13,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'find out who changed a key, and put it back',
     most: [6, 0, 0],
+    mostKeys: 35,
     async work(hand) {
       await hand.click(hand.place('Configuration'))
       await hand.click(hand.page.getByRole('link', { name: 'Change history', exact: true }))
@@ -30,6 +32,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'change a secret',
     most: [5, 0, 14],
+    mostKeys: 44,
     async work(hand) {
       const { page } = hand
       const field = page
@@ -38,7 +41,7 @@ const tasks: readonly OperatorTask<Api>[] = [
       await hand.click(hand.place('Configuration'))
       await hand.click(page.locator('main').getByRole('button', { name: /^Secret/ }))
       await hand.type(field, 'Another-word-4')
-      await hand.click(page.getByRole('button', { name: 'Review and save' }))
+      await hand.review()
       await hand.click(hand.button('Save 1 change'))
       await hand.dialog().getByText('Applied on 1 of 1 instances').waitFor()
       await page.keyboard.press('Escape')
@@ -51,13 +54,14 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'change a secret, and verify it',
     most: [6, 3, 52],
+    mostKeys: 22,
     async work(hand) {
       const { page } = hand
       const row = page.locator('li[data-key="platform.mail.smtp.password"]')
       const field = row.getByLabel('SMTP password', { exact: true })
       await hand.goTo('smtp.password', 'platform.mail.smtp.password')
       await hand.type(field, 'Another-word-5')
-      await hand.click(page.getByRole('button', { name: 'Review and save' }))
+      await hand.review()
       await hand.type(hand.dialog().getByLabel('Reason'), 'It was told')
       await hand.click(hand.button('Save 1 change'))
       await hand.dialog().getByText('Applied on 1 of 1 instances').waitFor()
@@ -75,6 +79,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'see why a message was not sent, and send it again',
     most: [4, 0, 0],
+    mostKeys: 26,
     async work(hand) {
       await hand.click(hand.attention('Messages that failed'))
       await hand.click(hand.row('Tea is running out'))
@@ -90,6 +95,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'stop a schedule',
     most: [3, 0, 0],
+    mostKeys: 30,
     async work(hand) {
       await hand.click(hand.place('Background work'))
       await hand.choose(hand.row('Remove old approvals'), 'Pause')
@@ -103,6 +109,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'end all sessions of a user',
     most: [4, 0, 0],
+    mostKeys: 25,
     async work(hand) {
       await hand.click(hand.place('Access'))
       await hand.choose(hand.row('bela'), 'End all sessions')
@@ -116,6 +123,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'give a role',
     most: [6, 0, 0],
+    mostKeys: 43,
     async work(hand) {
       await hand.click(hand.place('Access'))
       await hand.click(hand.page.locator('main').getByRole('link', { name: 'chen' }))
@@ -131,8 +139,10 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'find what a permission opens',
     most: [1, 2, 8],
+    mostKeys: 24,
     async work(hand) {
       await hand.goTo('and perm', 'Roles and permissions')
+      await hand.search('delete users')
       await hand.click(hand.page.getByRole('button', { name: 'Delete users' }))
       await hand
         .dialog()
@@ -144,6 +154,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'retry a dead event',
     most: [4, 0, 0],
+    mostKeys: 22,
     async work(hand) {
       await hand.click(hand.attention('Events that were not delivered'))
       await hand.click(hand.row('shop.order-paid'))
@@ -158,6 +169,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'write a template, and see a send fail and succeed',
     most: [15, 6, 62],
+    mostKeys: 82,
     async work(hand) {
       const { page } = hand
       await hand.goTo('message t', 'Message templates')
@@ -193,6 +205,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'adjust points',
     most: [6, 2, 28],
+    mostKeys: 21,
     async work(hand) {
       await hand.goTo('points acc', 'Points accounts')
       await hand.click(hand.page.locator('main').getByRole('button', { name: 'Adjust points' }))
@@ -211,12 +224,16 @@ const tasks: readonly OperatorTask<Api>[] = [
   },
 ]
 
-t.test('the most frequent tasks of operators, with few clicks and keys', { skip, timeout: 600_000 }, async (t) => {
-  const works: (() => Promise<unknown>)[] = []
-  t.teardown(async () => {
-    for (const work of works.reverse()) await work()
+for (const [way, Hand] of [
+  ['a mouse', OperatorActions],
+  ['the keyboard alone', KeyboardActions],
+] as const)
+  t.test(`the most frequent tasks of operators, with ${way}`, { skip, timeout: 600_000 }, async (t) => {
+    const works: (() => Promise<unknown>)[] = []
+    t.teardown(async () => {
+      for (const work of works.reverse()) await work()
+    })
+    const { root, url } = await startWithRows((work) => works.push(work))
+    const office = await openBackOffice(t, url, password)
+    for (const task of tasks) await perform(t, office, task, root, Hand)
   })
-  const { root, url } = await startWithRows((work) => works.push(work))
-  const office = await openBackOffice(t, url, password)
-  for (const task of tasks) await perform(t, office, task, root)
-})

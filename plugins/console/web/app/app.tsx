@@ -8,6 +8,7 @@ import {
 import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from 'react'
 import type { Language, LanguageChoice } from '../text/language.ts'
 import { createTranslate, type Translate } from '../text/texts.ts'
+import { SteadyButton } from './steady-button.tsx'
 
 const { gray } = DEFAULT_THEME.colors
 /** Dark shades: bluish greys that match the rest of the page. */
@@ -24,6 +25,9 @@ const dark = [
   '#14161c',
 ] as const
 
+/** Id of the element in the main part of the page that contains the open menus. */
+export const menusId = 'menus'
+
 const theme = createTheme({
   colors: { dark: [...dark] },
   primaryColor: 'indigo',
@@ -32,9 +36,19 @@ const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   defaultRadius: 'md',
-  // With this setting the first menu item takes the focus. The placeholder of the library is not a valid child of a
-  // menu.
-  components: { Menu: { defaultProps: { withInitialFocusPlaceholder: false } } },
+  components: {
+    ActionIcon: { defaultProps: { component: SteadyButton } },
+    Button: { defaultProps: { component: SteadyButton } },
+    Menu: {
+      defaultProps: {
+        // With this setting the first menu item takes the focus. The placeholder of the library is not a valid child of
+        // a menu.
+        withInitialFocusPlaceholder: false,
+        // At the end of the document, a menu would be outside of all landmarks.
+        portalProps: { target: `#${menusId}` },
+      },
+    },
+  },
   fontFamily:
     'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "Cascadia Mono", Menlo, Consolas, "Noto Sans Mono", monospace',
@@ -50,6 +64,7 @@ const cssVariablesResolver: CSSVariablesResolver = () => ({
     '--mantine-color-red-outline': '#c92a2a',
     '--mantine-color-red-text': '#c92a2a',
     '--mantine-color-red-filled': '#c92a2a',
+    '--mantine-color-red-6': '#c92a2a',
   },
   dark: {
     '--mantine-color-text': '#eceef4',
@@ -59,6 +74,7 @@ const cssVariablesResolver: CSSVariablesResolver = () => ({
     '--mantine-color-red-outline': '#ff8787',
     '--mantine-color-red-text': '#ff8787',
     '--mantine-color-red-filled': '#c92a2a',
+    '--mantine-color-red-6': '#ff8787',
   },
 })
 

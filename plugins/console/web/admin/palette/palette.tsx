@@ -32,6 +32,8 @@ export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
     <Modal.Root
       opened={isOpen}
       onClose={onClose}
+      // The shell returns the focus, but not if the user has chosen another page.
+      returnFocus={false}
       size={640}
       yOffset="10vh"
       zIndex={400}

@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { Brand, Switches } from '../../app/frame.tsx'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
+import { contentId } from './focus.ts'
 import { useUserPreferences } from './kept-context.ts'
 import classes from './navigation.module.css'
 import { Marks, type PlacePage, placeIcons, placeOf, usePageMarks } from './places.tsx'
@@ -38,11 +39,11 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
     if (!isOpen) return
     setOpen(false)
     // The focused element is now hidden, so the focus moves to the content.
-    document.getElementById('content')?.focus()
+    document.getElementById(contentId)?.focus()
   }
   return (
     <aside className={classes.side} aria-label={navigation.siteTitle} onKeyDown={onKey}>
-      <a className={classes.skip} href="#content">
+      <a className={classes.skip} href={`#${contentId}`}>
         {translate('admin.skip')}
       </a>
       <div className={classes.bar}>

@@ -2,7 +2,7 @@ import { Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Route, Router, Switch, useLocation } from 'wouter'
-import { siteName, useLanguage } from '../../app/app.tsx'
+import { menusId, siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { FailureNotice } from '../../app/notice.tsx'
 import { CallFailure } from '../api/call.ts'
@@ -12,6 +12,7 @@ import { type Account, navigationPages, ownAccount } from '../api/operations.ts'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { OwnPage, ownPages } from '../own/own-pages.tsx'
 import { setDraftOwner } from './drafts.ts'
+import { contentId, focusRow, focusSearch, isLayerOpen, useFocusKeeper } from './focus.ts'
 import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
@@ -53,10 +54,13 @@ export function Shell({ session }: { readonly session: SessionState }) {
     if (phase !== 'in') return
     const onKey = (event: KeyboardEvent) => {
       const shortcut = pressed('everywhere', event)
+      // In a field these keys are letters. An open dialog covers the page, and a menu finds its items by letters.
+      const isFree = !isTyping(event.target) && !isLayerOpen()
       if (shortcut === 'palette' && !event.shiftKey) setSearching((is) => !is)
-      // If a dialog is open, the list of shortcuts is not opened above it.
-      else if (shortcut === 'help' && !isTyping(event.target) && document.querySelector('[role=dialog]') === null)
-        setHelped(true)
+      else if (!isFree) return
+      else if (shortcut === 'help') setHelped(true)
+      else if (shortcut === 'search') focusSearch()
+      else if (shortcut === 'row') focusRow(event.target)
       else return
       event.preventDefault()
     }
@@ -107,8 +111,9 @@ export function Shell({ session }: { readonly session: SessionState }) {
                   onShortcuts={() => setHelped(true)}
                 />
               </Boundary>
-              <main className={classes.main} id="content" tabIndex={-1}>
+              <main className={classes.main} id={contentId} tabIndex={-1}>
                 <PageOfAddress account={known} session={session} places={navigation.data.groups} />
+                <div id={menusId} />
               </main>
             </div>
             <DialogPart isOpen={isSearching} onClose={() => setSearching(false)}>
@@ -151,6 +156,7 @@ function PageOfAddress({
   readonly places: NavigationView['groups']
 }) {
   const [address] = useLocation()
+  useFocusKeeper(address)
   const kept = useUserPreferences().kept
   const pageId = decodeURIComponent(address.split('/')[1] ?? '')
   const visited = placeOf(places, pageId)?.page.id

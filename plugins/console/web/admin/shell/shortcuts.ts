@@ -13,6 +13,8 @@ export interface Shortcut {
 export const shortcuts = {
   everywhere: {
     palette: { keys: ['Ctrl', 'k'], text: 'admin.shortcuts.palette' },
+    search: { keys: ['/'], text: 'admin.shortcuts.search' },
+    row: { keys: ['j'], text: 'admin.shortcuts.row' },
     help: { keys: ['?'], text: 'admin.shortcuts.help' },
     close: { keys: ['Escape'], text: 'admin.shortcuts.close' },
   },
@@ -23,12 +25,12 @@ export const shortcuts = {
     pick: { keys: ['x'], text: 'admin.shortcuts.pick' },
   },
   configuration: {
-    search: { keys: ['/'], text: 'admin.shortcuts.search' },
     first: { keys: ['ArrowDown'], text: 'admin.shortcuts.first' },
     next: { keys: ['j'], text: 'admin.shortcuts.next' },
     previous: { keys: ['k'], text: 'admin.shortcuts.previous' },
     details: { keys: ['Enter'], text: 'admin.shortcuts.details' },
     edit: { keys: ['e'], text: 'admin.shortcuts.edit' },
+    review: { keys: ['Ctrl', 'Enter'], text: 'admin.shortcuts.review' },
   },
   matrix: {
     left: { keys: ['ArrowLeft'], text: 'admin.shortcuts.left' },

@@ -1,5 +1,7 @@
 import { Button } from '@mantine/core'
+import { useEffect } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
+import { pressed } from '../../shell/shortcuts.ts'
 import classes from '../draft-bar.module.css'
 import { draft } from './config-draft.ts'
 
@@ -14,6 +16,13 @@ interface DraftBarProps {
 /** Shows a bar with the current draft at the bottom of the window. */
 export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
   const { translate } = useLanguage()
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (pressed('configuration', event) === 'review') onReview()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [onReview])
   return (
     <section className={classes.bar} aria-label={translate('config.draft')}>
       <span role="status">{translate('config.changed', { count })}</span>

@@ -1,8 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { type KeyboardEvent, useEffect, useMemo, useRef } from 'react'
+import { type KeyboardEvent, useMemo } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import { isTyping } from '../../shell/is-typing.tsx'
 import { pressed } from '../../shell/shortcuts.ts'
 import type { ConfigItem } from './config-types.ts'
 import classes from './search-bar.module.css'
@@ -96,23 +95,9 @@ interface SearchBarProps {
   onChange(text: string): void
 }
 
-/**
- * Shows the search field and the filters. The key `/` focuses the field from anywhere. The down arrow moves the focus
- * to the first configuration key.
- */
+/** Shows the search field and the filters. The down arrow moves the focus to the first configuration key. */
 export function SearchBar({ items, text, unknown, count, onChange }: SearchBarProps) {
   const { translate } = useLanguage()
-  const input = useRef<HTMLInputElement>(null)
-  useEffect(() => {
-    const focus = (event: globalThis.KeyboardEvent) => {
-      if (pressed('configuration', event) !== 'search' || isTyping(event.target)) return
-      event.preventDefault()
-      input.current?.focus()
-      input.current?.select()
-    }
-    addEventListener('keydown', focus)
-    return () => removeEventListener('keydown', focus)
-  }, [])
   const offers = useMemo(
     () =>
       offeredFilters.map((name) => ({
@@ -129,7 +114,6 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
   return (
     <search className={classes.bar}>
       <TextInput
-        ref={input}
         type="search"
         aria-label={translate('config.search')}
         placeholder={translate('config.search-hint')}

@@ -123,6 +123,8 @@ const dropdown = {
   comboboxProps: { withinPortal: false, floatingStrategy: 'fixed' },
   withScrollArea: false,
   classNames: { options: classes.options ?? '' },
+  // Tab leaves the field. Otherwise it would reach the list, which closes then, and the focus would be lost.
+  attributes: { options: { tabIndex: -1 } },
 } as const
 
 /** A field in which the user chooses one object of a kind by name. */
