@@ -43,7 +43,8 @@ const pages = {
   'send log, failed': 'notification.send-log?status=failed',
   'a sent message': 'notification.send/1000000',
   'config centre': 'system-config.centre',
-  'config centre, one key': 'system-config.centre?q=value-1999&key=platform.bench-19.part-4.value-1999',
+  'config centre, one key':
+    'system-config.centre?q=platform.bench-14.part-0.value-14&key=platform.bench-14.part-0.value-14',
   'change history': 'system-config.history',
   users: 'iam.users',
   'roles and permissions': 'iam.role-matrix',
@@ -99,7 +100,7 @@ const actions: readonly Action[] = [
     name: 'change a value and review it',
     page: 'config centre, one key',
     async act(page) {
-      await page.locator('li[data-key] input').first().pressSequentially('abc', { delay: 100 })
+      await page.locator('li[data-key$=".value-14"] input').first().pressSequentially('abc', { delay: 100 })
       await page.getByRole('button', { name: 'Review and save' }).click()
       await page.getByRole('dialog').getByLabel('Reason').waitFor()
     },
@@ -112,7 +113,10 @@ const actions: readonly Action[] = [
   {
     name: 'filter by channel',
     page: 'send log',
-    act: (page) => page.getByRole('combobox', { name: 'Channel' }).selectOption('sms'),
+    async act(page) {
+      await page.getByRole('combobox', { name: 'Channel' }).click()
+      await page.locator('[data-combobox-option]').filter({ visible: true }).first().click()
+    },
   },
   {
     name: 'search a page and a record by typing',
