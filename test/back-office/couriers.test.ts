@@ -124,7 +124,7 @@ t.test('a list shows the totals of its rows, and says when there are more rows',
   t.strictSame(await findAccessibilityProblems(page), [])
   for (let one = 0; one < 30; one += 1) await add(`Eve ${one}`, 1_00)
   await page.getByRole('button', { name: 'Reload' }).click()
-  const part = page.getByRole('region', { name: 'Total of these 20 rows' })
+  const part = page.getByRole('region', { name: 'Total of 20 displayed rows' })
   await part.waitFor()
   t.match(await part.innerText(), `Daily pay\n€20.00`)
 })
