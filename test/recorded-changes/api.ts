@@ -8,6 +8,7 @@ export const api: readonly RecordedChange[] = [
     effect: 'The commands that compare two releases do not show the differences.',
     breaks: ['C-041'],
     noticedBy: ['test/release/release.test.ts'],
+    only: ['C-041 the printed commands compare the previous release with the build'],
   },
   {
     file: 'plugins/member-points/src/admin/admin-routes.ts',
@@ -29,6 +30,7 @@ export const api: readonly RecordedChange[] = [
     effect: 'The types of the pages do not follow the responses.',
     breaks: ['C-033'],
     noticedBy: ['plugins/http/test/routes.test.ts'],
+    only: ['C-033 an added member appears in the description and in the types of the pages'],
   },
   {
     file: 'plugins/open-platform/src/signature/canonical-request.ts',
@@ -55,5 +57,6 @@ export const api: readonly RecordedChange[] = [
     effect: 'A call that is written twice is counted twice.',
     breaks: ['C-051'],
     noticedBy: ['plugins/open-platform/test/metering.test.ts'],
+    only: ['C-051 the same call written twice is one record'],
   },
 ]

@@ -19,7 +19,7 @@ export const authors: readonly RecordedChange[] = [
     effect: 'A declaration in plain JavaScript is accepted with any members.',
     breaks: [],
     noticedBy: ['test/author-mistakes.test.ts'],
-    only: ['C-002 a typical mistake', 'member-misspelt'],
+    only: ['C-002 a typical mistake', 'deadline-text'],
   },
   {
     file: 'kernel/src/shapes/declaration-shapes.ts',

@@ -41,6 +41,7 @@ export const configuration: readonly RecordedChange[] = [
     effect: 'A stored limit of request bodies rejects each login after a restart.',
     breaks: [],
     noticedBy: ['test/lowest-values.test.ts'],
+    only: ['a product with the smallest value of every key is ready, and the administrator signs in'],
   },
   {
     file: 'plugins/iam/src/plugin.ts',
@@ -58,6 +59,7 @@ export const configuration: readonly RecordedChange[] = [
     effect: 'A start that is not ready does not report the stored values behind it.',
     breaks: [],
     noticedBy: ['plugins/http/test/effects.test.ts'],
+    only: ['a product that is not ready reports the stored values that may be the cause,'],
   },
   {
     file: 'plugins/storage/src/config.ts',
@@ -69,6 +71,7 @@ export const configuration: readonly RecordedChange[] = [
     effect: 'A stored storage directory keeps every instance from being ready.',
     breaks: [],
     noticedBy: ['test/hostile-administrator.test.ts'],
+    only: ['stored rows of an earlier version for keys of the process give no access'],
   },
   {
     file: 'config-schema/src/value.ts',
@@ -119,6 +122,7 @@ export const configuration: readonly RecordedChange[] = [
     effect: 'Each change of the configuration reads all stored values.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/many-values.test.ts'],
+    only: ['a change reads only the affected rows, however many are stored (sqlite)'],
   },
   {
     file: 'kernel/src/configuration/config-values.ts',
@@ -169,5 +173,6 @@ export const configuration: readonly RecordedChange[] = [
     effect: 'The name of a scheduled task has any characters.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/automatic.test.ts'],
+    only: ['S-050 S-061 tasks have the names that the product configures (sqlite)'],
   },
 ]

@@ -304,7 +304,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Ordinary statements take the connections that are reserved.',
     breaks: [],
     noticedBy: ['plugins/database/test/deadlines.test.ts'],
-    only: ['a pool whose connections are all half open is not healthy (postgresql)'],
+    only: ['a request for a connection succeeds in time or fails; reserved statements come first (postgresql)'],
   },
   {
     file: 'plugins/console/web/admin/own/config-centre/review/review-dialog.tsx',
@@ -431,6 +431,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A page may be found by a parameter that it does not have.',
     breaks: [],
     noticedBy: ['test/back-office/admin-pages.test.ts'],
+    only: ['each error in the declaration of a page is found'],
   },
   {
     file: 'plugins/http/src/routes/add-routes.ts',
@@ -440,6 +441,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Pages may embed plug-ins of the browser from their own origin.',
     breaks: [],
     noticedBy: ['plugins/http/test/server.test.ts'],
+    only: ['A29 the API reference page loads nothing from other hosts and runs no inline script'],
   },
   {
     file: 'plugins/notification-linkage/src/notices.ts',
@@ -448,6 +450,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The switches of forum and conversation notices have no effect.',
     breaks: ['N-178'],
     noticedBy: ['plugins/notification-linkage/test/linkage.test.ts'],
+    only: ['N-167 N-169 N-178 the switch of the forum stops notices but no alert (sqlite)'],
   },
   {
     file: 'plugins/database/src/connections/leasing-driver.ts',
@@ -456,6 +459,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'More statements run at the same time than the pool has connections.',
     breaks: [],
     noticedBy: ['plugins/database/test/deadlines.test.ts'],
+    only: ['a request for a connection succeeds in time or fails; reserved statements come first (postgresql)'],
   },
   {
     file: 'plugins/notification/src/channels/channel-overview.ts',
@@ -466,6 +470,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A channel whose sends fail is shown as ready.',
     breaks: [],
     noticedBy: ['plugins/notification/test/channel-overview.test.ts'],
+    only: ['every channel is listed with its state, computed from the send log (sqlite)'],
   },
   {
     file: 'plugins/web3-settlement/src/audit/audit-routes.ts',
@@ -475,6 +480,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The values of audit logs are returned without the risk levels.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+    only: ['C-018 S-066 the metadata lists every value with its name, and each risk has its advice (sqlite)'],
   },
   {
     file: 'plugins/notification-channels/src/driver-choice.ts',
@@ -485,6 +491,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A message goes to drivers that are not ready, also with the strategy of one driver.',
     breaks: [],
     noticedBy: ['plugins/notification-channels/test/sms.test.ts'],
+    only: ['N-009 a message goes through the next driver if one fails, but not if the recipient is rejected'],
   },
   {
     file: 'plugins/http/src/server/app.ts',
@@ -504,6 +511,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Settings are not compared with the rules of their keys before they are written.',
     breaks: [],
     noticedBy: ['plugins/install/test/form.test.ts'],
+    only: ['D21 E38 a value that a stronger source sets, or that the example file does not'],
   },
   {
     file: 'plugins/member-points/src/orders/order-rewards.ts',
@@ -514,6 +522,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'An order that earns one point earns none.',
     breaks: [],
     noticedBy: ['plugins/member-points/test/rewards.test.ts'],
+    only: ['P-023 P-029 orders and their refunds (sqlite)'],
   },
   {
     file: 'plugins/iam/src/accounts/account-names.ts',
@@ -522,6 +531,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A user name in Japanese, Korean or Taiwanese writing is rejected when it has characters of two scripts.',
     breaks: [],
     noticedBy: ['plugins/iam/test/rules.test.ts'],
+    only: ['names, addresses, masks and tokens'],
   },
   {
     file: 'plugins/shared-store/src/redis-store.ts',
@@ -530,6 +540,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A value that may be taken once can be taken again.',
     breaks: [],
     noticedBy: ['plugins/shared-store/test/conformance.test.ts'],
+    only: ['R-039 the Redis driver obeys the contract, with its key prefix'],
   },
   {
     file: 'plugins/install/src/execution/step-runner.ts',
@@ -546,6 +557,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'On SQLite a query past an open transaction waits without a limit.',
     breaks: [],
     noticedBy: ['plugins/database/test/transaction.test.ts'],
+    only: ['on SQLite a query outside the open transaction is an error, not an endless wait'],
   },
   {
     file: 'plugins/template/src/template-admin.ts',
@@ -556,6 +568,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'A changed template keeps the time of its last change.',
     breaks: [],
     noticedBy: ['plugins/template/test/templates.test.ts'],
+    only: ['templates are found, rendered, listed and changed (sqlite)'],
   },
   {
     file: 'plugins/system-config/src/schemas.ts',
@@ -565,6 +578,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The instances of a product cannot be listed.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/admin.test.ts'],
+    only: ['C-020 save: dry run, all errors at once, conflict, history with the caller and the trace id'],
   },
   {
     file: 'plugins/async-task/src/plugin.ts',
@@ -573,6 +587,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'The first operation of asynchronous tasks does not exist.',
     breaks: [],
     noticedBy: ['plugins/async-task/test/routes.test.ts'],
+    only: ['C-008 a result is visible to its owner and to users with the scope all (sqlite)'],
   },
 ]
 

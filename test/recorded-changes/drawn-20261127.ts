@@ -33,6 +33,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'The pages show the key instead of the first text of each group.',
     breaks: [],
     noticedBy: ['plugins/console/test/texts.test.ts'],
+    only: ['a page says each text of the common and of its own catalogue'],
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-views.ts',
@@ -58,6 +59,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'Each change set of a database counts as changed after an upgrade.',
     breaks: [],
     noticedBy: ['test/release/upgrade.test.ts'],
+    only: ['C-040 a database of'],
   },
   {
     file: 'plugins/console/web/admin/own/role-matrix/roles.ts',
@@ -97,6 +99,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'The config centre cannot read its tables.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/config-centre.test.ts'],
+    only: ['change sets create the tables that the entities declare (sqlite)'],
   },
   {
     file: 'plugins/sms/src/drivers/call.ts',
@@ -124,7 +127,6 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'A chart of one instance says that it shows several.',
     breaks: [],
     noticedBy: ['plugins/console/test/charts.test.ts'],
-    only: ['charts in the browser: drawn, as a table, in both languages and colour schemes'],
   },
   {
     file: 'plugins/shared-store/src/database-store.ts',
@@ -272,8 +274,8 @@ export const drawn20261127: readonly RecordedChange[] = [
     replacement: 'if (transaction.isCommitted)',
     effect: 'A transaction that fails is not rolled back.',
     breaks: [],
-    noticedBy: ['plugins/database/test/transaction.test.ts'],
-    only: ['transactions (sqlite)'],
+    noticedBy: ['plugins/database/test/deadlines.test.ts'],
+    only: ['a transaction that fails gives its connection back'],
   },
   {
     file: 'plugins/notification-rules/src/rule-templates.ts',
@@ -351,6 +353,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'The metrics count an event that was given up as delivered.',
     breaks: [],
     noticedBy: ['plugins/events/test/admin.test.ts'],
+    only: ['A10 operators see the outbox and can act on it (sqlite)'],
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-routes.ts',
@@ -359,6 +362,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'A review shows no attempts.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/claims.test.ts'],
+    only: ['a transfer that two pending orders claim waits for an operator, with one notice each (sqlite)'],
   },
   {
     file: 'config-schema/src/running-hash.ts',
@@ -416,6 +420,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'Readiness can be read only with a login.',
     breaks: [],
     noticedBy: ['plugins/http/test/server.test.ts'],
+    only: ['K-018 a stop under load interrupts no request'],
   },
   {
     file: 'plugins/shared-store/src/config.ts',
@@ -426,6 +431,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'The time to connect to Redis may be too short for any connection.',
     breaks: [],
     noticedBy: ['plugins/shared-store/test/effects.test.ts'],
+    only: ['a connection that takes too long is closed'],
   },
   {
     file: 'plugins/http/src/caller/message-checks.ts',
@@ -457,7 +463,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     effect: 'The lease of an event is not renewed while its handler runs.',
     breaks: [],
     noticedBy: ['plugins/events/test/lease.test.ts'],
-    only: ['K-013 leases (sqlite)'],
+    only: ['K-013 leases (sqlite)', 'a slow handler keeps its lease'],
   },
   {
     file: 'plugins/console/web/field/rule-text.ts',

@@ -248,6 +248,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     effect: 'A user is told that another code can be sent at once.',
     breaks: [],
     noticedBy: ['plugins/iam/test/verification.test.ts'],
+    only: ['R-079 R-080 R-082 R-084 R-086 R-087 R-090 R-091 R-092 R-095 R-096 R-102 codes over the database (sqlite)'],
   },
   {
     file: 'kernel/src/configuration/config-values.ts',
@@ -279,6 +280,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     effect: 'Several providers of a chain never agree.',
     breaks: [],
     noticedBy: ['plugins/web3/test/agreement.test.ts'],
+    only: ['a receipt that one provider forged is not used if two must agree'],
   },
   {
     file: 'plugins/rate-limit/src/limiter.ts',
@@ -315,6 +317,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     effect: 'A shown mail lacks elements without content.',
     breaks: [],
     noticedBy: ['plugins/console/test/live-preview.test.ts'],
+    only: ['no script of a document runs, and its visible content stays'],
   },
   {
     file: 'migrations/src/lock.ts',
@@ -323,6 +326,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     effect: 'A process takes the lock of a migration that runs.',
     breaks: [],
     noticedBy: ['migrations/test/migrator.test.ts'],
+    only: ['the lock'],
   },
   {
     file: 'plugins/money/src/reconcile/checks.ts',
@@ -457,6 +461,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     effect: 'An event that an operator replays stays failed.',
     breaks: [],
     noticedBy: ['plugins/events/test/admin.test.ts'],
+    only: ['A10 operators see the outbox and can act on it (sqlite)'],
   },
   {
     file: 'plugins/notification-rules/src/entities.ts',
@@ -585,6 +590,7 @@ export const drawn20261128: readonly RecordedChange[] = [
     effect: 'A posting of an unknown asset says that its hold is unknown.',
     breaks: [],
     noticedBy: ['plugins/money/test/postings.test.ts'],
+    only: ['K-014 postings (sqlite)'],
   },
 ]
 

@@ -39,6 +39,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'The lock of the installer is not recorded in the audit.',
     breaks: ['I-059'],
     noticedBy: ['plugins/install/test/admin.test.ts'],
+    only: ['I-059 I-072 the lock step alone completes the installation, with its record in the audit (sqlite)'],
   },
   {
     file: 'plugins/install/src/pages/product-pages.ts',
@@ -95,6 +96,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'A server of another type is reported at the field of the type.',
     breaks: [],
     noticedBy: ['plugins/install/test/unusable-database.test.ts'],
+    only: ['postgresql: a server that sends nothing, and another kind of server'],
   },
   {
     file: 'plugins/install/src/settings/connection-probes.ts',
@@ -111,6 +113,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'A database server that sends nothing is reported at the field of the type.',
     breaks: [],
     noticedBy: ['plugins/install/test/unusable-database.test.ts'],
+    only: ['if a server sends nothing, the host is reported, whichever timeout ends first'],
   },
   {
     file: 'plugins/database/src/migrate-command.ts',
@@ -119,6 +122,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'A deployment goes on although change sets are pending or changed.',
     breaks: [],
     noticedBy: ['plugins/database/test/migrate.test.ts'],
+    only: ['plinth migrate --status exits with 1 unless the database is as this version requires (sqlite)'],
   },
   {
     file: 'plugins/database/src/migrate-command.ts',
@@ -128,6 +132,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'The status of the migrations lists no applied change sets.',
     breaks: [],
     noticedBy: ['plugins/database/test/migrate.test.ts'],
+    only: ['plinth migrate --status exits with 1 unless the database is as this version requires (sqlite)'],
   },
   {
     file: 'plugins/database/src/migrate-command.ts',
@@ -138,6 +143,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'A dry run of the migrations omits steps that change rows.',
     breaks: [],
     noticedBy: ['plugins/database/test/migrate.test.ts'],
+    only: ['plinth migrate: status, dry run and run, as text and JSON; a command never migrates by itself (sqlite)'],
   },
   {
     file: 'plugins/install/src/command/answers.ts',
@@ -146,6 +152,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'The answers of an installation cannot come from standard input.',
     breaks: [],
     noticedBy: ['plugins/install/test/command.test.ts'],
+    only: ['`--answers -` reads the answers from standard input'],
   },
   {
     file: 'kernel/src/cli/trial-start.ts',
@@ -186,6 +193,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'The error of a failed migration says of each database that it continues with the failed step.',
     breaks: [],
     noticedBy: ['plugins/database/test/migrate.test.ts'],
+    only: ['a failed change set reports how the next run continues and the error of the database (sqlite)'],
   },
   {
     file: 'migrations/src/apply.ts',
@@ -194,6 +202,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'The error of a failed migration leaves out the detail of the database.',
     breaks: [],
     noticedBy: ['plugins/database/test/migrate.test.ts'],
+    only: ['a failed change set reports how the next run continues and the error of the database (postgresql)'],
   },
   {
     file: 'plugins/events/src/events-service.ts',
@@ -202,6 +211,7 @@ export const installation: readonly RecordedChange[] = [
     effect: 'An installation that fails before the first migration logs the error of a handler that has no tables yet.',
     breaks: ['I-206'],
     noticedBy: ['test/install-rules.test.ts'],
+    only: ['I-206 before the first migration a failed installation misses no rule (sqlite)'],
   },
   {
     file: 'plugins/system-config/src/declarations.ts',
@@ -210,5 +220,6 @@ export const installation: readonly RecordedChange[] = [
     effect: 'An outage of the database is a log line of some thousand characters for each operation.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/config-centre.test.ts'],
+    only: ['an outage of the database is one short log line per operation'],
   },
 ]

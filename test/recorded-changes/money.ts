@@ -12,6 +12,7 @@ export const money: readonly RecordedChange[] = [
     effect: 'The reconciliation compares only the first page of journals.',
     breaks: ['K-014'],
     noticedBy: ['plugins/money/test/reconcile.test.ts'],
+    only: ['K-014 reconciliation reads all journals, also beyond the first page (sqlite)'],
   },
   {
     file: 'plugins/money/src/ledger/checks.ts',

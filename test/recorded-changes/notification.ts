@@ -8,6 +8,7 @@ export const notification: readonly RecordedChange[] = [
     effect: 'A failed write to an inbox leaves no line in the log.',
     breaks: ['N-114'],
     noticedBy: ['plugins/inbox/test/preferences.test.ts'],
+    only: ['a user who disabled it gets no item, and this is recorded (sqlite)'],
   },
   {
     file: 'plugins/notification-channels/src/webhook/attempt.ts',
@@ -24,6 +25,7 @@ export const notification: readonly RecordedChange[] = [
     effect: 'A rule escalates to users outside the data scope of its operator.',
     breaks: ['N-086', 'N-158'],
     noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
+    only: ['N-086 N-158 other invalid input is rejected with a reason and changes nothing (sqlite)'],
   },
   {
     file: 'plugins/notification-rules/src/rules.ts',
@@ -32,6 +34,7 @@ export const notification: readonly RecordedChange[] = [
     effect: 'A second rule with the same code seems to be stored.',
     breaks: ['N-158'],
     noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
+    only: ['N-086 N-158 other invalid input is rejected with a reason and changes nothing (sqlite)'],
   },
   {
     file: 'plugins/notification-rules/src/raised-events.ts',
@@ -49,6 +52,7 @@ export const notification: readonly RecordedChange[] = [
     effect: 'The metrics do not count messages that a preference keeps out of an inbox.',
     breaks: ['N-114'],
     noticedBy: ['plugins/inbox/test/preferences.test.ts'],
+    only: ['a user who disabled it gets no item, and this is recorded (sqlite)'],
   },
   {
     file: 'plugins/template/src/render/render-program.ts',
@@ -239,6 +243,9 @@ export const notification: readonly RecordedChange[] = [
     effect: 'Operators are told to configure alerts that no loaded plugin publishes.',
     breaks: [],
     noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
+    only: [
+      'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and the settings that are still missing (sqlite)',
+    ],
   },
   {
     file: 'plugins/template/src/compile/mjml.ts',
@@ -314,6 +321,9 @@ export const notification: readonly RecordedChange[] = [
     effect: 'Operators do not see that a recipient has switched the alerts of a rule off.',
     breaks: [],
     noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
+    only: [
+      'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and the settings that are still missing (sqlite)',
+    ],
   },
   {
     file: 'plugins/notification-rules/src/ops-summary.ts',

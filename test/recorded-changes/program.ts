@@ -32,6 +32,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'A plugin that ends the process with exit code 0 ends the product without a word.',
     breaks: ['K-018'],
     noticedBy: ['kernel/test/supervisor.test.ts'],
+    only: ['K-018 a start that ends the process is reported with its plugin'],
   },
   {
     file: 'kernel/src/cli/supervisor.ts',
@@ -40,6 +41,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'A product that served and ends with exit code 2 or 3 is not started again.',
     breaks: [],
     noticedBy: ['kernel/test/supervisor.test.ts'],
+    only: ['K-018 the pauses grow, the eighth crash within ten minutes is the last one, and'],
   },
   {
     file: 'plugins/database/src/plugin.ts',
@@ -48,6 +50,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'Doctor passes a product whose applied change set was changed.',
     breaks: [],
     noticedBy: ['test/doctor-and-start.test.ts'],
+    only: ['doctor and start agree on planted faults'],
   },
   {
     file: 'plugins/console/src/admin/plugin.ts',

@@ -289,6 +289,17 @@ onEachDatabase(
   },
 )
 
+const failedTransaction = async (t: Test, db: TestDatabase) => {
+  const service = await start(t, db, { 'platform.database.connect-timeout': '5s' })
+  const fail = () => Promise.reject(new Error('no'))
+  for (const failing of [() => service.transactional(fail), () => service.statements(fail)]) {
+    await rejectsWith(t, failing(), { message: /no/ })
+    t.same(await service.query('select 1 as one'), [{ one: 1 }])
+  }
+}
+// SQLite has only one connection.
+onEachDatabase(t, 'a transaction that fails gives its connection back', failedTransaction, ['sqlite'])
+
 const serverLimits = async (t: Test, db: TestDatabase) => {
   const limits = {
     postgresql: `select current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as idle`,
