@@ -86,8 +86,8 @@ export const drawn20261126: readonly RecordedChange[] = [
     replacement: 'set status = case when remaining + held >= ? then',
     effect: 'A source whose points were all taken back stays active.',
     breaks: [],
-    noticedBy: ['plugins/member-points/test/model.test.ts'],
-    only: ['random orders, holds, refunds and reversals leave a member the correct points (sqlite)'],
+    noticedBy: ['plugins/member-points/test/rewards.test.ts'],
+    only: ['returned points go back through all sources that lent points to each other (sqlite)'],
   },
   {
     file: 'plugins/web3-settlement/src/planning/plan.ts',

@@ -50,7 +50,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'Doctor passes a product whose applied change set was changed.',
     breaks: [],
     noticedBy: ['test/doctor-and-start.test.ts'],
-    only: ['doctor and start agree on planted faults'],
+    only: ['doctor and start agree on planted faults', 'an applied change set was changed'],
   },
   {
     file: 'plugins/console/src/admin/plugin.ts',
@@ -59,6 +59,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'Doctor does not report a page with an unknown operation.',
     breaks: [],
     noticedBy: ['test/doctor-and-start.test.ts'],
+    only: ['doctor and start agree on planted faults', 'a page shows an unknown operation'],
   },
   {
     file: 'plugins/http/src/plugin.ts',
@@ -67,6 +68,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'Doctor passes a product whose port another program uses.',
     breaks: [],
     noticedBy: ['test/doctor-and-start.test.ts'],
+    only: ['doctor recognises that the product itself uses the port'],
   },
   {
     file: 'kernel/src/cli/load-product.ts',
@@ -75,6 +77,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'An error of an imported file is reported as one of the product file.',
     breaks: [],
     noticedBy: ['test/doctor-and-start.test.ts'],
+    only: ['doctor and start agree on planted faults', 'an imported file has a syntax error'],
   },
   {
     file: 'kernel/src/plan.ts',
@@ -107,6 +110,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'A conformance kit without the option "dependency" reports another error.',
     breaks: [],
     noticedBy: ['kernel/test/conformance.test.ts'],
+    only: ['the kits name the option that is missing'],
   },
   {
     file: 'kernel/src/conformance/rate-limit-store-cases.ts',
@@ -115,6 +119,7 @@ export const program: readonly RecordedChange[] = [
     effect: 'A store of rate limits that returns seconds passes its conformance kit.',
     breaks: [],
     noticedBy: ['kernel/test/conformance.test.ts'],
+    only: ['a store that returns seconds gets the advice to return milliseconds'],
   },
   {
     file: 'kernel/src/conformance/notification-channel-cases.ts',

@@ -17,6 +17,9 @@ export const wallets: readonly RecordedChange[] = [
     effect: 'An expired challenge opens a session.',
     breaks: ['W-012'],
     noticedBy: ['plugins/wallet-login/test/wallet-login.test.ts'],
+    only: [
+      'W-011 W-012 W-013 W-025 a challenge is valid for one login of one wallet until it expires; all other proofs get one response, and the audit has the reason (sqlite)',
+    ],
   },
   {
     file: 'plugins/wallet-login/src/wallet-login.ts',

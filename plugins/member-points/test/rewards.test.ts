@@ -535,6 +535,31 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other mo
   t.same(await brokenRules(product), [])
 })
 
+onEachDatabase(t, 'returned points go back through all sources that lent points to each other', async (t, at) => {
+  const product = await startPoints(t, at)
+  const { rows, balance, events, points, ledger } = product
+  const { paid, refunded } = publisher(product)
+  await paid('first', 1, 10_000)
+  await events.idle()
+  const { journalId } = await points.spend({ userId: 1, points: 100, key: 'spend' })
+  // The points of the second order pay for those of the first, and a prize pays for those of the second.
+  await paid('second', 1, 10_000)
+  await refunded('first-1', 'first', 1, 10_000, 10_000)
+  await events.idle()
+  await points.rewardLottery(1, 'prize', 100)
+  await refunded('second-1', 'second', 1, 10_000, 10_000)
+  await events.idle()
+  t.same(await balance(1), [0, 0])
+  await ledger.reverse({ journalId, key: 'back' })
+  t.same(await balance(1), [100, 0])
+  t.same(await rows('select status, remaining from points_source order by id'), [
+    { status: 'reversed', remaining: 0 },
+    { status: 'reversed', remaining: 0 },
+    { status: 'active', remaining: 100 },
+  ])
+  t.same(await brokenRules(product), [])
+})
+
 onEachDatabase(t, 'points on hold of a deleted user are forfeited when the hold ends', async (t, at) => {
   const product = await startPoints(t, at)
   const { balance, clock, events, points, ledger, ref } = product
