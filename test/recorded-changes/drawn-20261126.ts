@@ -549,6 +549,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     effect: 'Records of an installation do not belong to its session.',
     breaks: [],
     noticedBy: ['plugins/install/test/execute.test.ts'],
+    only: ['I-050 I-051 I-054 I-056 I-072 I-130 I-132 I-133 I-134 I-136 I-137 a complete installation (sqlite)'],
   },
   {
     file: 'plugins/database/src/connections/sqlite-dialect.ts',
