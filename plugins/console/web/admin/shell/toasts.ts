@@ -1,4 +1,4 @@
-/** What the user can do about a message. */
+/** Button of a message. */
 export interface ToastButton {
   readonly label: string
   run(): void
