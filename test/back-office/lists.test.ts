@@ -199,6 +199,7 @@ t.test(
       await failed.waitFor()
       t.equal((await purge()).paused, false)
       await page.unrouteAll()
+      t.match(complaints.splice(0), [/the server responded with a status of 503/])
       await failed.getByRole('button', { name: 'Try again' }).click()
       await paused.waitFor()
       t.equal((await purge()).paused, true)

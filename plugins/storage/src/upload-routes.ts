@@ -28,6 +28,8 @@ export const uploadRoutes = [
       }),
     },
     response: fileView,
+    // The address of the file contains a signature.
+    compress: false,
     reasons: ['storage.disk-disabled', 'storage.file-too-large'],
     handler: ({ body: { name, content } }, { uploads }) => uploads.add(name, Buffer.from(content, 'base64')),
   }),
