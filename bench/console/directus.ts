@@ -109,7 +109,10 @@ const tasks: Readonly<Record<string, Work>> = {
 }
 
 await seed()
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu'] })
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium-headless-shell',
+  args: ['--no-sandbox', '--disable-gpu'],
+})
 try {
   const page = await browser.newPage({
     viewport: { width: 1280, height: 860 },

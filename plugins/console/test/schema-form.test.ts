@@ -197,7 +197,7 @@ t.test('an entry keeps its value while another entry has the same name', { skip,
 })
 
 t.test('leaving a picker chooses the object that the text identifies', { skip, timeout: 300_000 }, async (t) => {
-  const { dialog } = await opened(t.teardown)
+  const { page, dialog } = await opened(t.teardown)
   await dialog.getByLabel('Code').fill('tea')
   await dialog.getByLabel('Kind').selectOption('gift')
   const currency = dialog.getByRole('combobox', { name: 'Currency' })
@@ -212,6 +212,22 @@ t.test('leaving a picker chooses the object that the text identifies', { skip, t
   await leave('Swiss', /Swiss Franc/)
   // The field shows the code until the name has been read.
   await until(async () => (await currency.inputValue()) === 'Swiss Franc (CHF)', 'the only one is chosen')
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+  await page.route(/[?&]search=Norwegian(?:&|$)/, async (route) => {
+    ask()
+    await held
+    await route.continue()
+  })
+  await currency.fill('Norwegian')
+  await asked
+  await dialog.getByLabel('Code').focus()
+  release()
+  await until(async () => (await currency.inputValue()) === 'Norwegian Krone (NOK)', 'it is chosen when it is known')
+  await currency.fill('Swiss')
+  await dialog.getByRole('option', { name: /Swiss Franc/ }).waitFor()
+  await dialog.getByLabel('Code').focus()
+  await until(async () => (await currency.inputValue()) === 'Swiss Franc (CHF)', 'another one replaces it')
   await save(dialog)
   await dialog.waitFor({ state: 'detached' })
   t.strictSame(sent.pop(), { code: 'tea', kind: 'gift', currency: 'CHF' })

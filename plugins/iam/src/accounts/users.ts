@@ -344,7 +344,7 @@ const isBoundIn = (em: SqlEntityManager) => async (userId: number, provider: str
  * A user replaced the e-mail address that is used to sign in. Published in the transaction of the change with the key
  * `user:{userId}`.
  */
-const signInEmailReplaced = event(
+export const signInEmailReplaced = event(
   'iam.user.sign-in-email-replaced',
   Type.Object({ userId: Type.Integer({ minimum: 1 }), username: Type.String(), previousEmail: Type.String() }),
 )

@@ -1,6 +1,6 @@
 import { MultiSelect, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
@@ -131,10 +131,17 @@ const dropdown = {
 export function LabelPicker(props: LabelPickerProps) {
   const { kind, title, value, onChange, onLeave, className, required = false, ...look } = props
   const [search, setSearch] = useState('')
-  const { data, isCurrent, problem } = useLabels(kind, value === '' ? [] : [value], search)
-  const leave = () => {
-    const choice = isCurrent ? identified(data, search) : undefined
+  /** Text of the field that the user has left. Its objects may still be read. */
+  const [left, setLeft] = useState<string>()
+  const { data, isCurrent, problem } = useLabels(kind, value === '' ? [] : [value], left ?? search)
+  useEffect(() => {
+    if (left === undefined || !isCurrent) return
+    setLeft(undefined)
+    const choice = identified(data, left)
     if (choice !== undefined && choice.value !== value) onChange(choice.value)
+  }, [left, isCurrent, data, value, onChange])
+  const leave = () => {
+    setLeft(search)
     onLeave?.()
   }
   return (
@@ -149,6 +156,7 @@ export function LabelPicker(props: LabelPickerProps) {
       data={data}
       value={value === '' ? null : value}
       onChange={onChange}
+      onFocus={() => setLeft(undefined)}
       onBlur={leave}
       searchable
       selectFirstOptionOnChange
