@@ -544,6 +544,7 @@ onEachDatabase(t, 'returned points go back through all sources that lent points 
   const { journalId } = await points.spend({ userId: 1, points: 100, key: 'spend' })
   // The points of the second order pay for those of the first, and a prize pays for those of the second.
   await paid('second', 1, 10_000)
+  await events.idle()
   await refunded('first-1', 'first', 1, 10_000, 10_000)
   await events.idle()
   await points.rewardLottery(1, 'prize', 100)
