@@ -9,7 +9,7 @@ export class OperatorActions {
   clicks = 0
   keys = 0
   characters = 0
-  /** What the operator could not see. */
+  /** Steps after which the focus was lost, hidden or without a ring. A mouse finds none. */
   readonly problems: string[] = []
   readonly page: Page
   constructor(page: Page) {
