@@ -31,8 +31,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: "const attempt = { log, plan: candidate.plan, trigger: 'settle' as const, reviewer }",
     effect: 'A skipped automatic attempt is recorded as one that an operator started.',
     breaks: [],
-    noticedBy: ['plugins/web3-settlement/test/claims.test.ts'],
-    only: ['a transfer that two pending orders claim waits for an operator, with one notice each (sqlite)'],
+    noticedBy: ['plugins/web3-settlement/test/attempts.test.ts'],
+    only: ['exhausted retries and a mismatch are shown, and the review can still be settled (sqlite)'],
   },
   {
     file: 'kernel/src/verify/kits.ts',
@@ -40,8 +40,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: `return { what: \`The login guard "\${name}"\`, kit: 'loginGuardCases', cases: cases.slice(0, 0) }`,
     effect: 'The verification of a plugin does not test its login guards.',
     breaks: [],
-    noticedBy: ['test/verify/verify.test.ts'],
-    only: ['the fault of each faulty plugin is found'],
+    noticedBy: ['test/verify/upgrades.test.ts'],
+    only: ['violated contracts are found without a test of the author', 'acme-revealing-guard'],
   },
   {
     file: 'plugins/http/src/routes/add-routes.ts',
@@ -121,8 +121,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: 'const own = new Set<string>()',
     effect: 'The verification does not see that a task writes after it was stopped.',
     breaks: [],
-    noticedBy: ['test/verify/verify.test.ts'],
-    only: ['the fault of each faulty plugin is found'],
+    noticedBy: ['test/verify/upgrades.test.ts'],
+    only: ['violated contracts are found without a test of the author', 'acme-late-task'],
   },
   {
     file: 'plugins/member-points/src/tasks.ts',
@@ -338,8 +338,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: "if (postings.length >= largestBatch) throwPostingInvalid('postings'",
     effect: 'A batch with the largest allowed number of postings is rejected.',
     breaks: [],
-    noticedBy: ['plugins/money/test/postings.test.ts'],
-    only: ['K-014 postings (sqlite)'],
+    noticedBy: ['plugins/member-points/test/expiry.test.ts'],
+    only: ['X7 P-041 a process that is killed between the pages of a scan (sqlite)'],
   },
   {
     file: 'config-schema/src/catalogue-pages.ts',
@@ -475,7 +475,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'The audit records who cancelled an own task, but not who cancelled that of another user.',
     breaks: [],
     noticedBy: ['plugins/async-task/test/routes.test.ts'],
-    only: ['N-155 the file of another user needs scope and permission on each request'],
+    only: ['the owner of a task sees that it runs, fails or is cancelled (sqlite)'],
   },
   {
     file: 'plugins/money/src/ledger/journals.ts',
