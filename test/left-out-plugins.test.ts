@@ -94,6 +94,16 @@ const kinds = Map.groupBy(listed, ({ id, requires = {}, contributes = [], provid
     : id,
 )
 
+t.test('each reference names the module whose default export provides it', async (t) => {
+  // The report about a missing plugin tells its reader to add the plugin of this module.
+  for (const { id, provides = [], extensionPoints = [] } of listed) {
+    for (const { id: reference, from } of [...provides, ...extensionPoints]) {
+      const { default: plugin }: { readonly default?: Plugin } = await import(from ?? '')
+      t.equal(plugin?.id, id, `${reference} is from ${from}`)
+    }
+  }
+})
+
 t.test('each plugin starts with only its required plugins and the back office, without a warning', async (t) => {
   t.ok(kinds.size > 40)
   for (const plugins of kinds.values()) {

@@ -322,6 +322,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'A product without the shared store is told to add the wrong package.',
     breaks: [],
     noticedBy: ['test/left-out-plugins.test.ts'],
+    only: ['each reference names the module whose default export provides it'],
   },
   {
     file: 'plugins/template/src/routes.ts',

@@ -40,7 +40,7 @@ export interface LabelSource {
 
 /** Sources of names. Each is contributed under the kind of object that it names, for example `iam.role`. */
 export const labelSources = extensionPoint<LabelSource>('console.labels', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   shape: shape.object<LabelSource>(
@@ -94,7 +94,7 @@ export interface AmountUnit {
  * needs the units.
  */
 export const amountUnits = extensionPoint<() => ReadonlyMap<string, AmountUnit>>('console.amount-units', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   shape: shape.function,

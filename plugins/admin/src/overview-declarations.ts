@@ -30,7 +30,7 @@ export interface AttentionDeclaration {
 
 /** Numbers of things that need attention, each contributed under its id. */
 export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   namedBy: 'id',
@@ -118,7 +118,7 @@ export type ChartDeclaration = OperationChart | MetricChart
 
 /** Charts of the back office, each contributed under its id. */
 export const charts = extensionPoint<ChartDeclaration>('console.chart', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   namedBy: 'id',
@@ -158,7 +158,7 @@ export interface TileDeclaration {
 
 /** Tiles of the back office, each contributed under its id. */
 export const tiles = extensionPoint<TileDeclaration>('console.tile', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   namedBy: 'id',

@@ -334,7 +334,7 @@ export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration | Fram
 
 /** Pages of the back office, each contributed under its id. */
 export const adminPages = extensionPoint<PageDeclaration>('console.page', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   namedBy: 'id',

@@ -25,7 +25,7 @@ export type SignInDeclaration = WalletSignIn
 
 /** Sign-in methods of the back office, each contributed under its id. */
 export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
-  from: '@plinth/console',
+  from: '@plinth/console/admin',
   live: true,
   names: shape.dotted,
   namedBy: 'id',
