@@ -101,6 +101,7 @@ t.test(
       }),
       createSamplePlugin('Shouting'),
       { id: 'plain', version: '1.0.0', kernel: '^1.0.0', setup } as unknown as Plugin,
+      '@acme/mail' as never,
     ]
     const config = { 'platform.shop.timeuot': '4s' }
 
@@ -140,6 +141,12 @@ t.test(
         'plain',
         'plugins[16]',
         'Entry 17 of the plugin list is a plain object, not the result of definePlugin().',
+      ],
+      [
+        'PLINTH_PLAN_NOT_A_PLUGIN',
+        undefined,
+        'plugins[17]',
+        'Entry 18 of the plugin list is "@acme/mail", not a plugin.',
       ],
       [
         'PLINTH_PLAN_DUPLICATE_SERVICE',

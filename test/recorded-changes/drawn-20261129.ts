@@ -247,6 +247,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'A link that cannot be read is an unexpected error instead of a file that cannot be written.',
     breaks: [],
     noticedBy: ['plugins/install/test/env-file.test.ts'],
+    only: ['I-128 I-129 an error at any step leaves the file unchanged'],
   },
   {
     file: 'plugins/console/src/admin/tiles.ts',

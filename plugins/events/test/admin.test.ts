@@ -6,6 +6,7 @@ import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, key, omitUndefined } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -26,7 +27,9 @@ const secretPlugin = definePlugin({
 async function start(t: Test, at: TestDatabase) {
   const broken = new Set<string>()
   const seen: string[] = []
+  const lines: Record<string, unknown>[] = []
   const product = await startEvents(t, at, {
+    logger: pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
     plugins: [httpPlugin, i18nPlugin, iamPlugin, secretPlugin],
     config: {
       'platform.http.port': 0,
@@ -57,7 +60,7 @@ async function start(t: Test, at: TestDatabase) {
         payload: body,
       }),
     )
-    return { status: response.statusCode, ...response.json() }
+    return { status: response.statusCode, traceId: response.headers['x-trace-id'], ...response.json() }
   }
   const login = async (username: string, password: string): Promise<string> =>
     (await call('POST', '/api/v1/auth/login', undefined, { username, password } as object)).data.accessToken
@@ -68,7 +71,7 @@ async function start(t: Test, at: TestDatabase) {
     ...product,
     broken,
     seen,
-    server,
+    lines,
     call,
     admin: await login('admin', password),
     mia: await login('mia', password),
@@ -76,7 +79,7 @@ async function start(t: Test, at: TestDatabase) {
 }
 
 onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at) => {
-  const { db, clock, events, broken, seen, call, admin, mia, running } = await start(t, at)
+  const { db, clock, events, broken, seen, lines, call, admin, mia, running } = await start(t, at)
   broken.add('a').add('b').add('c')
   const a = await events.publish(noted, { note: 'a' }, { key: 'k' })
   const behind = await events.publish(noted, { note: 'behind' }, { key: 'k' })
@@ -188,7 +191,12 @@ onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at
       affected: 0,
       isMore: false,
     })
-    t.same((await call('POST', `${base}/replay`, admin, { ids: [a, b, c] })).data, { affected: 1, isMore: false })
+    const replayed = await call('POST', `${base}/replay`, admin, { ids: [a, b, c] })
+    t.same(replayed.data, { affected: 1, isMore: false })
+    assertMembers(t, lines.filter(({ msg }) => msg === 'an operator retries events').at(-1), {
+      affected: 1,
+      traceId: replayed.traceId,
+    })
     await events.idle()
     t.same(seen, ['c'])
 

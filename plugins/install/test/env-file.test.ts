@@ -138,6 +138,7 @@ t.test('I-128 I-129 an error at any step leaves the file unchanged and nothing b
     ['EACCES', { open: opening({ '.lock': failing('EACCES') }) }],
     ['EROFS', { open: opening({ '.lock': failing('EROFS') }) }],
     ['EIO', { open: opening({ '.lock': spoiled({ write: failing('EIO') }) }) }],
+    ['EACCES', { readlink: failing('EACCES') as never }],
     ['EACCES', { readFile: failing('EACCES') as never }],
     ['EACCES', { access: failing('EACCES') }],
     ['EIO', { readdir: failing('EIO') as never }],
