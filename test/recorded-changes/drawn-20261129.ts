@@ -540,8 +540,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: 'if (removed.length > 1) await em.nativeDelete',
     effect: 'A single old task is never deleted.',
     breaks: [],
-    noticedBy: ['plugins/async-task/test/effects.test.ts'],
-    only: ['a finished task is stored as long as its retention'],
+    noticedBy: ['plugins/async-task/test/tasks.test.ts'],
+    only: ['finished tasks are deleted with their files after their retention (sqlite)'],
   },
   {
     file: 'plugins/notification/src/send-log/send-log-writer.ts',
@@ -550,7 +550,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: `  ['sending', 'unknown'].includes(before.status)`,
     effect: 'A send whose outcome stays unknown ends each time that it is reported.',
     breaks: [],
-    noticedBy: ['plugins/notification/test/send-log.test.ts'],
+    noticedBy: ['plugins/notification/test/send-log-writer.test.ts'],
+    only: ['a write that is repeated'],
   },
   {
     file: 'kernel/src/plan.ts',

@@ -515,6 +515,10 @@ onEachDatabase(t, 'finished tasks are deleted with their files after their reten
     [young.id],
   )
   t.same(await paths(), [`async-task/${young.id}/1.csv`])
+  clock.shiftWallClock(hour)
+  await purge()
+  t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0, 'a single old task is deleted too')
+  t.same(await paths(), [])
 })
 
 onSqlite(t, 'deleting tasks without files reads no directory', async (t, db) => {

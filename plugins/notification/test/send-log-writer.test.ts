@@ -1,8 +1,11 @@
-/** Tests the row of a send and its next attempt, without a database. */
+/** Tests the row of a send and its next attempt. */
 import type { Database } from '@plinth/database'
+import { onSqlite } from '@plinth/database/testing'
 import type { NotificationMessage, OutcomeName } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { SendLogWriter, type SendLogWriterDependencies } from '../src/send-log/send-log-writer.ts'
+import { startSendLog } from './fixtures/send-log-product.ts'
 
 const values: Readonly<Record<string, unknown>> = {
   'platform.notification.retry.enabled': true,
@@ -20,9 +23,9 @@ const message: NotificationMessage = {
   attributes: {},
 }
 
-/** Returns the status of a send after this outcome, and whether the message is sent again. */
-function concluded(outcome: OutcomeName, more: Partial<SendLogWriterDependencies> = {}, attempt = 1) {
-  const writer = new SendLogWriter({
+/** Returns a writer without a database, with the channels `once` and `safe`. */
+const createWriter = (more: Partial<SendLogWriterDependencies> = {}) =>
+  new SendLogWriter({
     db: {} as Database,
     events: { publish: async () => undefined as never },
     clock: { now: () => 5_000 },
@@ -36,10 +39,22 @@ function concluded(outcome: OutcomeName, more: Partial<SendLogWriterDependencies
     ownerOf: async () => ({ userId: null, orgId: null }),
     ...more,
   })
-  const of = (channel: string) => {
-    const entry = writer.entryOf(channel, { message, idempotencyKey: 'k', attempt }, message)
+
+/** Starts an entry, and returns a function that sets its outcome. */
+function begin(writer: SendLogWriter, channel: string, attempt = 1) {
+  const entry = writer.entryOf(channel, { message, idempotencyKey: 'k', attempt }, message)
+  const conclude = (outcome: OutcomeName) => {
     const success = outcome === 'accepted'
     writer.conclude(entry, { channel, success, outcome, messageId: 'm-1', errorCode: null, errorMessage: null })
+  }
+  return { entry, conclude }
+}
+
+/** Returns the status of a send after this outcome, and whether the message is sent again. */
+function concluded(outcome: OutcomeName, more: Partial<SendLogWriterDependencies> = {}, attempt = 1) {
+  const of = (channel: string) => {
+    const { entry, conclude } = begin(createWriter(more), channel, attempt)
+    conclude(outcome)
     return [entry.row.status, entry.retryInMs !== undefined]
   }
   return { once: of('once'), safe: of('safe') }
@@ -57,4 +72,21 @@ t.test('B26 one class decides the state of a row and its retry', (t) => {
     'a product without events sends nothing again automatically',
   )
   t.end()
+})
+
+onSqlite(t, 'a write that is repeated, because its commit was not confirmed, plans no second retry', async (t, at) => {
+  const { db, list, summary } = await startSendLog(t, at)
+  const planned: unknown[] = []
+  const publish: NonNullable<SendLogWriterDependencies['events']>['publish'] = async (_event, payload) => {
+    planned.push(payload)
+    return 1
+  }
+  const writer = createWriter({ db, events: { publish } })
+  const { entry, conclude } = begin(writer, 'safe')
+  await writer.write([entry])
+  conclude('unknown')
+  for (let writes = 0; writes < 2; writes++) await writer.write([entry])
+  t.same(planned, [{ logId: entry.id }])
+  assertMembers(t, await list(), { total: 1, items: [{ id: entry.id, status: 'unknown' }] })
+  t.match(await summary(), { total: 1, unknown: 1, sending: 0 })
 })
