@@ -210,6 +210,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'The time per block is the time of the last block alone, not an average.',
     breaks: [],
     noticedBy: ['plugins/web3/test/provider-faults.test.ts'],
+    only: ['a height is possible if the chain can have reached it'],
   },
   {
     file: 'plugins/console/web/app/app.tsx',
@@ -524,6 +525,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'A provider is not trusted if the clock of the host is a few seconds slow.',
     breaks: [],
     noticedBy: ['plugins/web3/test/provider-faults.test.ts'],
+    only: ['a height is possible if the chain can have reached it'],
   },
   {
     file: 'plugins/system-config/src/entities.ts',

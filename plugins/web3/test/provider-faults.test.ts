@@ -2,6 +2,7 @@
  * Tests faulty responses about one transaction, and impossible heights. Such responses must not disable a provider that
  * otherwise works.
  */
+import { manualClock } from '@plinth/kernel/testing'
 import { walletVerifier } from '@plinth/web3'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import {
@@ -169,6 +170,29 @@ onChain('a height beyond that of the others and the elapsed time is an error of 
   t.strictSame(await verify(), ['first null', 'second null'])
   claimHead(first, (real) => real + 15)
   t.match(await factsOf(), { providerId: 'first', head: 315 }, 'a lead within the configured lag may be true')
+})
+
+onChain('a height is possible if the chain can have reached it since its newest known block', async (t, db) => {
+  const clock = manualClock()
+  const { chain, create, provider, first, second, call, token } = await startProviders(t, db, { clock })
+  const providers = [provider('first', first), provider('second', second)]
+  const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })
+  const faultOfSecond = async (): Promise<string | null> =>
+    (await call('POST', `${adminChainsPath}/${data.id}/verify`, token)).data[1].fault
+  /** Sets the clock of the host relative to the newest block, and returns the fault of a provider that leads. */
+  const faultOfLead = async (blocks: number, secondsAfterBlock: number) => {
+    second.rewrite = undefined
+    t.equal(await faultOfSecond(), null)
+    const { timestamp } = await chain.rpc<{ timestamp: string }>('eth_getBlockByNumber', ['latest', false])
+    clock.shiftWallClock((Number(timestamp) + secondsAfterBlock) * 1000 - clock.now())
+    claimHead(second, (real) => real + blocks)
+    return faultOfSecond()
+  }
+  await chain.mine(300, 1)
+  t.equal(await faultOfLead(25, -5), null, 'the clock of the host may be a few seconds slow')
+  t.equal(await faultOfLead(25, -20), 'head-implausible', 'but not more')
+  await chain.mine(1, 600)
+  t.equal(await faultOfLead(25, 20), null, 'one slow block hardly changes the average time per block')
 })
 
 onChain('a provider that is behind the chain is stale, by the time of its own newest block', async (t, db) => {
