@@ -171,7 +171,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'A refund takes points of its order again that later rewards have already paid.',
     breaks: [],
     noticedBy: ['plugins/member-points/test/rewards.test.ts'],
-    only: ['P-023 P-029 orders and their refunds (sqlite)'],
+    only: ['P-023 P-029 orders and their refunds (sqlite)', 'after an expiry, returned points only pay'],
   },
   {
     file: 'plugins/console/web/admin/charts/charts.tsx',
@@ -228,7 +228,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'A verification that cannot check whether the database is empty deletes all its tables.',
     breaks: [],
     noticedBy: ['test/verify/verify.test.ts'],
-    only: ['other errors have codes too'],
+    only: ['other errors have codes too', 'a plugin with an invalid declaration'],
   },
   {
     file: 'plugins/database/src/errors.ts',

@@ -117,28 +117,38 @@ t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent },
     })
   }
   t.test('a database with tables is rejected', { buffered: true, timeout: 900_000 }, async (t) => {
-    const database = await emptyDatabase(t, 'sqlite')
-    const used = defineProduct({ name: 'used', plugins: [databasePlugin] })
-    const execute = async (sql: string) => {
-      const running = await startForTest(used, { environment: database.environment, roles: ['cli'] })
-      await running.service(databaseService).execute(sql)
-      await running.stop('executed')
-    }
-    await execute('create table kept (id integer)')
-    const name = 'acme-data-left'
-    const { files } = faultyPlugins.find((one) => one.name === name) as FaultyPlugin
-    const report = await verify({
-      folder: writePlugin('acme-used-database', files),
-      databases: [{ ...database, name: 'used' }],
-    })
-    const check = report.checks.find((one) => one.name === 'empty product on used')
-    t.strictSame(
-      check?.problems.map(({ code }) => code),
-      ['PLINTH_VERIFY_DATABASE_NOT_EMPTY'],
-    )
-    await t.resolves(execute('insert into kept (id) values (1)'), 'its table is still there')
+    const { files } = faultyPlugins.find((one) => one.name === 'acme-data-left') as FaultyPlugin
+    t.strictSame(await codesOnUsedDatabase(t, 'acme-used-database', files), ['PLINTH_VERIFY_DATABASE_NOT_EMPTY'])
+  })
+  t.test('a plugin with an invalid declaration changes no database', { buffered: true, timeout: 900_000 }, async (t) => {
+    const before = "import { database } from '@plinth/database'"
+    const members = "requires: { database }, setupDeadlineMs: '20s',"
+    const files = filesOf('acme-invalid-deadline', { before, members })
+    t.strictSame(await codesOnUsedDatabase(t, 'acme-invalid-deadline', files), ['PLINTH_PLAN_INVALID_DECLARATION'])
   })
 })
+
+/**
+ * Verifies a plugin on a database with a table, checks that the table remains, and returns the codes of the problems on
+ * this database.
+ */
+async function codesOnUsedDatabase(t: Test, name: string, files: Files): Promise<readonly string[] | undefined> {
+  const database = await emptyDatabase(t, 'sqlite')
+  const used = defineProduct({ name: 'used', plugins: [databasePlugin] })
+  const execute = async (sql: string) => {
+    const running = await startForTest(used, { environment: database.environment, roles: ['cli'] })
+    try {
+      await running.service(databaseService).execute(sql)
+    } finally {
+      await running.stop('executed')
+    }
+  }
+  await execute('create table kept (id integer)')
+  const report = await verify({ folder: writePlugin(name, files), databases: [{ ...database, name: 'used' }] })
+  await t.resolves(execute('insert into kept (id) values (1)'), 'its table is still there')
+  const check = report.checks.find((one) => one.name === 'empty product on used')
+  return check?.problems.map(({ code }) => code)
+}
 
 t.test('a signal ends the command and its processes', { timeout: 900_000 }, async (t) => {
   const endless = remainingFaults.find(({ name }) => name === 'acme-endless-loop')

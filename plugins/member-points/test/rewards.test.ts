@@ -262,6 +262,25 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.same(await balance(95), [500, 0], 'the points that come back replace these')
   })
 
+  await t.test('after an expiry, returned points only pay what later rewards have not paid', async (t) => {
+    t.equal((await save({ recovery: 'future-grants' })).code, '200')
+    clock.shiftWallClock(10)
+    await paid('r97', 97, 10_000)
+    await events.idle()
+    const { journalId } = await points.spend({ userId: 97, points: 70, key: 'spend r97' })
+    clock.shiftWallClock(366 * day)
+    await points.expire()
+    await refunded('r97-1', 'r97', 97, 10_000, 10_000)
+    await events.idle()
+    t.match(await claims('r97'), [{ wanted: 100, deducted: 0, claimed: 0, shortfall: 100 }])
+    await points.rewardLottery(97, 'r97', 25)
+    t.same(await balance(97), [0, 0], 'the reward pays for 25 of the 70 points that were spent')
+    await ledger.reverse({ journalId, key: 'back r97' })
+    t.same(await balance(97), [25, 0], 'of 70 points that come back 45 pay for the others')
+    t.equal((await save({})).code, '200')
+    clock.shiftWallClock(10)
+  })
+
   await t.test('R11 P-030 the same refund again, with other data, and beyond the paid amount', async (t) => {
     await paid('r11', 11, 10_000)
     await refunded('r11-1', 'r11', 11, 4000, 10_000)
