@@ -120,12 +120,16 @@ t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent },
     const { files } = faultyPlugins.find((one) => one.name === 'acme-data-left') as FaultyPlugin
     t.strictSame(await codesOnUsedDatabase(t, 'acme-used-database', files), ['PLINTH_VERIFY_DATABASE_NOT_EMPTY'])
   })
-  t.test('a plugin with an invalid declaration changes no database', { buffered: true, timeout: 900_000 }, async (t) => {
-    const before = "import { database } from '@plinth/database'"
-    const members = "requires: { database }, setupDeadlineMs: '20s',"
-    const files = filesOf('acme-invalid-deadline', { before, members })
-    t.strictSame(await codesOnUsedDatabase(t, 'acme-invalid-deadline', files), ['PLINTH_PLAN_INVALID_DECLARATION'])
-  })
+  t.test(
+    'a plugin with an invalid declaration changes no database',
+    { buffered: true, timeout: 900_000 },
+    async (t) => {
+      const before = "import { database } from '@plinth/database'"
+      const members = "requires: { database }, setupDeadlineMs: '20s',"
+      const files = filesOf('acme-invalid-deadline', { before, members })
+      t.strictSame(await codesOnUsedDatabase(t, 'acme-invalid-deadline', files), ['PLINTH_PLAN_INVALID_DECLARATION'])
+    },
+  )
 })
 
 /**
