@@ -52,6 +52,11 @@ export class KeyboardActions extends OperatorActions {
     await this.press('Control+Enter')
   }
 
+  override async saveOne() {
+    await this.review()
+    await this.click(this.button('Save 1 change'))
+  }
+
   override async search(text: string) {
     await this.press('/')
     for (const letter of text) await this.press(letter)

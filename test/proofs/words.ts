@@ -15,7 +15,6 @@ const copied: readonly (readonly [what: string, page: string, text: RegExp])[] =
   ['an order number that is a link', 'money.payment-orders', /^TEA-2026-0001$/],
   ['the address of a token', 'money.payment-order/TEA-2026-0001', /^0x(?:a1){20}$/],
   ['a configuration key', 'system-config.centre', /^platform\.[a-z.-]+$/],
-  ['a changed configuration key', 'system-config.history', /^platform\.site\.title$/],
   ['the code of a permission', 'iam.role-matrix', /^iam:user:view$/],
   ['the code of a template', 'template.templates', /^order-shipped$/],
 ]

@@ -235,6 +235,38 @@ t.test(
   },
 )
 
+t.test('a single change can be saved without its review', { skip, timeout: 600_000 }, async (t) => {
+  const { page, complaints } = await opened(t.teardown, '?group=demo')
+  const saveNow = page.getByRole('button', { name: 'Save now' })
+  const backend = row(page, 'backend').getByRole('textbox', { name: 'Backend' })
+  const size = row(page, 'size').getByRole('textbox', { name: 'Size' })
+  await backend.fill('nowhere')
+  await size.fill('40MiB')
+  await page.getByText('2 keys changed, not saved').waitFor()
+  t.equal(await saveNow.count(), 0, 'several changes are reviewed')
+  await row(page, 'size').getByRole('button', { name: /^Undo/ }).click()
+
+  await saveNow.click()
+  await dialogOf(page).getByText('nowhere is out of the question', { exact: false }).waitFor()
+  await dialogOf(page).getByRole('button', { name: 'Back to the keys' }).click()
+  await row(page, 'backend').getByText('nowhere is out of the question', { exact: false }).waitFor()
+  await row(page, 'backend').getByRole('button', { name: /^Undo/ }).click()
+
+  await size.fill('41MiB')
+  const other = await opened(t.teardown, '?group=demo', { username: 'second' })
+  await row(other.page, 'size').getByRole('textbox', { name: 'Size' }).fill('42MiB')
+  await other.page.getByRole('button', { name: 'Save now' }).click()
+  await other.page.getByText('Applied on 1 of 1 instances').waitFor()
+  t.match(await centre?.get(key('size')), { explanation: { effective: { value: '42MiB' } } })
+  await saveNow.click()
+  await dialogOf(page).getByText('Another user changed a key of your draft').waitFor()
+  await dialogOf(page).getByRole('button', { name: 'Keep mine' }).click()
+  await dialogOf(page).getByRole('button', { name: 'Save 1 change' }).click()
+  await dialogOf(page).getByText('Applied on 1 of 1 instances').waitFor()
+  t.match(await centre?.get(key('size')), { explanation: { effective: { value: '41MiB' } } })
+  t.strictSame([...complaints, ...other.complaints], [])
+})
+
 t.test(
   'K-008 invalid values and values that an owner rejects are shown at their field',
   { skip, timeout: 600_000 },

@@ -13,7 +13,8 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
   columns: [
     row.reference('userId', user, { title: text('Recipient', '接收人') }),
     row.time('readAt'),
-    row.text('messageId', { mono: true }),
+    row.text('displaySubject', { title: text('Subject', '主题') }),
+    row.text('messageId', { mono: true, hidden: true }),
   ],
   find: ['messageId'],
   filters: ['messageId'],
@@ -31,7 +32,7 @@ const attachments = adminList('getNotificationMessageAttachments', (row) => ({
     row.count('size', { unit: 'bytes' }),
     row.text('disk'),
     row.text('path', { mono: true, hidden: true }),
-    row.text('messageId', { mono: true }),
+    row.text('messageId', { mono: true, hidden: true }),
   ],
   find: ['messageId'],
   filters: ['messageId'],

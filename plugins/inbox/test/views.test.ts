@@ -239,7 +239,7 @@ onSqlite(t, '[N-102] the address follows the configuration of the disk', async (
 onEachDatabase(t, 'read receipts', async (t, at) => {
   const { user, add, admin } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
-  await add({ messageId: 'm1', userIds: [ada.id, bob.id] })
+  await add({ messageId: 'm1', subject: 'Tea has arrived', userIds: [ada.id, bob.id] })
   await add({ messageId: 'm2', userIds: [ada.id] })
   const receipts = async (query: string) => (await admin.call('GET', `notification-read-receipts?${query}`)).data
   const withoutIds = async (query: string) =>
@@ -249,8 +249,8 @@ onEachDatabase(t, 'read receipts', async (t, at) => {
   const [, first] = (await ada.inbox()).items
   await t.test('[N-138] a receipt has the time of reading, and none after the item is marked unread', async (t) => {
     const expected = (readAt: unknown) => [
-      { messageId: 'm1', userId: ada.id, readAt },
-      { messageId: 'm1', userId: bob.id, readAt: null },
+      { messageId: 'm1', displaySubject: 'Tea has arrived', userId: ada.id, readAt },
+      { messageId: 'm1', displaySubject: 'Tea has arrived', userId: bob.id, readAt: null },
     ]
     t.same(await withoutIds('messageId=m1'), expected(null))
     await ada.call('PUT', `notifications/inbox/${first.id}/read`)

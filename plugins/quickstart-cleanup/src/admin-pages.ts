@@ -38,7 +38,6 @@ const overview = adminDetail('getAdminInstallQuickstartCleanups', (it) => ({
           row.status('state', tones, { labels }),
           row.count('targetCount'),
           row.count('blockerCount'),
-          row.text('dataType', { mono: true }),
         ]),
       ],
     },

@@ -27,7 +27,7 @@ const limiterPage = adminDetail('getAdminRateLimitOperations', (it) => ({
       title: text('Effective limits', '当前限额'),
       columns: [
         it.text('defaultStore', { mono: true }),
-        it.text('defaultWindow'),
+        it.count('defaultWindowMs', { unit: 'ms' }),
         it.count('defaultMaxAttempts'),
         it.flag('annotationEnabled'),
         it.chips('responseHeaders'),

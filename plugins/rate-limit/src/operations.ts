@@ -1,4 +1,4 @@
-import { type HttpServer, routesWith, Type } from '@plinth/http'
+import { count, type HttpServer, routesWith, Type, withDescription } from '@plinth/http'
 import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { fallbackStoreName } from './decision.ts'
@@ -18,6 +18,7 @@ interface OperationsDependencies {
 const view = Type.Object({
   defaultStore: Type.String(),
   defaultWindow: Type.String({ description: 'Duration, such as 1m.' }),
+  defaultWindowMs: withDescription(count, 'The same duration in milliseconds.'),
   defaultMaxAttempts: Type.Integer({ description: 'Maximum number of calls per window. 0 or less: unlimited.' }),
   annotationEnabled: Type.Boolean({ description: 'True if rate limits declared by routes apply.' }),
   trustedProxies: Type.Array(Type.String()),
@@ -88,6 +89,7 @@ function snapshot(
   return {
     defaultStore,
     defaultWindow: formatDuration(defaultWindowMs),
+    defaultWindowMs,
     defaultMaxAttempts,
     annotationEnabled,
     trustedProxies: [...trustedProxies],

@@ -14,6 +14,7 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
   t.match(data, {
     defaultStore: 'memory',
     defaultWindow: '1m',
+    defaultWindowMs: 60_000,
     defaultMaxAttempts: 60,
     annotationEnabled: true,
     trustedProxies: [
@@ -43,6 +44,7 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
     'defaultMaxAttempts',
     'defaultStore',
     'defaultWindow',
+    'defaultWindowMs',
     'ipv6Prefix',
     'metricName',
     'metricsAvailable',
@@ -117,6 +119,7 @@ t.test('R-022 R-071 the snapshot shows configured values, and no secrets', async
   t.match(data, {
     annotationEnabled: false,
     defaultWindow: '1m30s',
+    defaultWindowMs: 90_000,
     defaultMaxAttempts: 0,
     trustedProxies: ['192.0.2.0/24'],
     trustForwardedHeaders: false,

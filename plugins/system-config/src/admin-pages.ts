@@ -25,6 +25,7 @@ const effectTones = {
   unchanged: 'quiet',
   unset: 'warn',
 } as const
+const key = { labels: 'console.config-key', page: 'system-config.centre' }
 const user = { labels: 'iam.user', page: 'iam.user' }
 const userTitle = text('User', '用户')
 
@@ -32,7 +33,7 @@ const userTitle = text('User', '用户')
 const rollbackEffects = (it: Row<Operations['postAdminSystemConfigRollback']['data']>) => [
   it.flag('restartRequired'),
   it.rows('effects', (effect) => [
-    effect.text('key', { mono: true }),
+    effect.reference('key', key),
     effect.status('outcome', effectTones, { labels: outcomes }),
     effect.difference('before', 'after', { title: change }),
     effect.text('reason'),
@@ -52,8 +53,8 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
   detail: 'system-config.change',
   live: ['sys_config_history'],
   columns: [
-    row.time('changedAt'),
-    row.text('key', { link: true, mono: true }),
+    row.time('changedAt', { link: true }),
+    row.reference('key', key),
     row.difference('before', 'after', { title: change }),
     row.text('actor'),
     row.text('reason'),
@@ -62,7 +63,12 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
     row.flag('sensitive', { hidden: true }),
     row.text('traceId', { hidden: true, mono: true }),
   ],
-  filters: ['key', { name: 'actorUserId', options: { labels: 'iam.user', title: userTitle } }, 'actor', 'version'],
+  filters: [
+    { name: 'key', options: { labels: key.labels } },
+    { name: 'actorUserId', options: { labels: 'iam.user', title: userTitle } },
+    'actor',
+    'version',
+  ],
   actions: [
     row.action('postAdminSystemConfigRollback', {
       label: text('Put this value back', '恢复此值'),

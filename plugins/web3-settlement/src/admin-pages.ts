@@ -23,6 +23,7 @@ const user = { labels: 'iam.user', page: 'iam.user' }
 const order = { labels: 'money.payment-order', page: 'money.payment-order' }
 const review = { labels: 'web3-settlement.review', page: 'web3-settlement.review' }
 
+const stateTitle = text('State on the chain', '链上状态')
 const states = {
   pending: text('Not found on the chain', '链上未发现'),
   confirming: text('Confirming', '确认中'),
@@ -97,7 +98,7 @@ const paidAmount = text('Paid amount', '实付金额')
 type Plan = Operations['postAdminWeb3PaymentConfirmations']['data']
 
 const planColumns = (it: Row<Plan>) => [
-  it.status('state', stateTones, { labels: states }),
+  it.status('state', stateTones, { labels: states, title: stateTitle }),
   it.chips('reasons', undefined, { labels: blockingReasonNames }),
   it.chips('causes', undefined, { labels: reviewCauseNames }),
   it.text('chainName'),
@@ -133,7 +134,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.time('createdAt'),
     row.text('outTradeNo', { link: true, mono: true }),
     row.status('status', statusTones, { labels: statuses }),
-    row.status('state', stateTones, { labels: states }),
+    row.status('state', stateTones, { labels: states, title: stateTitle }),
     row.status('action', actionTones, { labels: reviewActions }),
     row.chips('reasons', undefined, { labels: blockingReasonNames }),
     row.status('lastAttempt.outcome', resultTones, { labels: results, title: text('Last attempt', '最近一次尝试') }),
@@ -270,7 +271,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
       {
         title: text('State of the chain and the order', '复核时的链上与订单状态'),
         columns: [
-          it.status('plan.state', stateTones, { labels: states }),
+          it.status('plan.state', stateTones, { labels: states, title: stateTitle }),
           it.chips('plan.reasons', undefined, { labels: blockingReasonNames }),
           it.chips('plan.causes', undefined, { labels: reviewCauseNames }),
           it.text('plan.chainName'),
@@ -320,7 +321,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         reason: 'required',
         answer: (made) => [
           made.reference('id', review, { title: text('New review', '新复核') }),
-          made.status('state', stateTones, { labels: states }),
+          made.status('state', stateTones, { labels: states, title: stateTitle }),
           made.chips('reasons', undefined, { labels: blockingReasonNames }),
         ],
       }),
@@ -328,7 +329,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         ...settle,
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
-          result.status('state', stateTones, { labels: states }),
+          result.status('state', stateTones, { labels: states, title: stateTitle }),
           result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
       }),
@@ -343,7 +344,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         ),
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
-          result.status('state', stateTones, { labels: states }),
+          result.status('state', stateTones, { labels: states, title: stateTitle }),
           result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
       }),
@@ -353,7 +354,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         when: { status: ['open', 'approved'], state: 'blocked', retryable: true },
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
-          result.status('state', stateTones, { labels: states }),
+          result.status('state', stateTones, { labels: states, title: stateTitle }),
           result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
       }),

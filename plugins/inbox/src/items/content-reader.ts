@@ -48,14 +48,21 @@ export class ContentReader {
 
   /** Implements `Inbox.present`. */
   async present({ variables, ...content }: InboxContent, locale: string): Promise<InboxContentView> {
-    const { translator } = this.#parts
-    const shown = (text: string) => translator?.resolve(locale, text, variables) ?? text
     return {
       ...content,
-      displaySubject: shown(content.subject),
-      displayContent: shown(content.content),
+      displaySubject: this.#shown(content.subject, variables, locale),
+      displayContent: this.#shown(content.content, variables, locale),
       attachments: await this.#resolved(content.attachments),
     }
+  }
+
+  /** Returns the subject in the language `locale`. Empty for a deleted content. */
+  subjectOf(content: InboxContent | undefined, locale: string): string {
+    return content === undefined ? '' : this.#shown(content.subject, content.variables, locale)
+  }
+
+  #shown(text: string, variables: InboxContent['variables'], locale: string): string {
+    return this.#parts.translator?.resolve(locale, text, variables) ?? text
   }
 
   async #contentsOf(rows: readonly ContentRow[]): Promise<ReadonlyMap<number, InboxContent>> {

@@ -43,8 +43,11 @@ export class InboxReader {
     return { count: total, capped: isCapped }
   }
 
-  /** Returns when users have read messages. Contains only users in the data scope of the caller. */
-  async receipts(principal: Principal, messageId: string | undefined, window: PageWindow) {
+  /**
+   * Returns when users have read messages, with the subjects in the language `locale`. Contains only users in the data
+   * scope of the caller.
+   */
+  async receipts(principal: Principal, messageId: string | undefined, window: PageWindow, locale: string) {
     const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
     const where = {
       $and: [contentId === undefined ? {} : { contentId }, this.#identity.rowsInScope(principal, 'user_id')],
@@ -54,6 +57,7 @@ export class InboxReader {
     const items = found.items.map(({ id, contentId, userId, readAt }) => ({
       id,
       messageId: contents.get(contentId)?.messageId ?? '',
+      displaySubject: this.#contents.subjectOf(contents.get(contentId), locale),
       userId,
       readAt: readAt?.toISOString() ?? null,
     }))

@@ -23,6 +23,9 @@ interface RecordRouteDependencies {
 }
 
 const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of the message that its sender received.' }))
+const subject = Type.String({
+  description: 'Subject in the language of the request. Empty if the message was deleted.',
+})
 const query = Type.Object({ ...listQuery.properties, messageId })
 
 /** Sort order of the index, so that the database need not sort. */
@@ -65,12 +68,14 @@ export const recordRoutes = [
     description: 'Returns recipients in the data scope of the caller. `readAt` is null while the message is unread.',
     access: { permission: permissionCodes.receiptView, scope: 'caller' },
     request: { query },
-    response: listPage(Type.Object({ id, messageId: text, userId: id, readAt: nullable(instant) })),
+    response: listPage(
+      Type.Object({ id, messageId: text, displaySubject: subject, userId: id, readAt: nullable(instant) }),
+    ),
     reasons: [],
     handler(request, { reader }) {
       const { messageId } = request.query
       return listResponse(request.query, messageId === undefined ? newestFirst : byUser, (window) =>
-        reader.receipts(requirePrincipal(request), messageId, window),
+        reader.receipts(requirePrincipal(request), messageId, window, request.locale),
       )
     },
   }),

@@ -85,7 +85,7 @@ export class PluginEncryptionKey {
     try {
       // Only stores the key if no value exists. Otherwise a key that is temporarily unreadable would be lost.
       const change = { key: name, action: 'set', value, expectedVersion: 0 } as const
-      await centre.saveState(plugin, [change], { actor: { name: plugin }, reason: 'first use' })
+      await centre.saveState(plugin, [change], { actor: { name: plugin } })
     } catch (error) {
       if (!isBusinessError(error) || error.code !== '409') throw new Error(errorReason(error), { cause: error })
     }

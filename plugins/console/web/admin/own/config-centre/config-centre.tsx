@@ -102,7 +102,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const { translate } = useLanguage()
   const address = useAddress()
   const { changes, forgotten } = useDraft()
-  const [isReviewing, setReviewing] = useState(false)
+  const [open, setOpen] = useState<'review' | 'save'>()
   const [text, setText] = useTyped(address)
   const expected = useDeferredValue(text)
   const isDraftWanted = hasFilter(expected, 'draft')
@@ -194,10 +194,19 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
           count={changes.size}
           isShown={isDraftWanted}
           onShow={() => setText(toggledFilter(text, 'draft'))}
-          onReview={() => setReviewing(true)}
+          onReview={() => setOpen('review')}
+          onSave={() => setOpen('save')}
         />
       )}
-      {isReviewing && <ReviewDialog page={page} items={byKey} titles={titles} onClose={() => setReviewing(false)} />}
+      {open !== undefined && (
+        <ReviewDialog
+          page={page}
+          items={byKey}
+          titles={titles}
+          savesNow={open === 'save'}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
     </div>
   )
 }

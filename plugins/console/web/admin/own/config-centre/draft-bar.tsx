@@ -11,10 +11,14 @@ interface DraftBarProps {
   readonly isShown: boolean
   onShow(): void
   onReview(): void
+  onSave(): void
 }
 
-/** Shows a bar with the current draft at the bottom of the window. */
-export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
+/**
+ * Shows a bar with the current draft at the bottom of the window. A single change can be saved without its review, since
+ * the user has just seen its field.
+ */
+export function DraftBar({ count, isShown, onShow, onReview, onSave }: DraftBarProps) {
   const { translate } = useLanguage()
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -37,9 +41,14 @@ export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
         >
           {translate('config.discard')}
         </Button>
-        <Button size="sm" onClick={onReview}>
+        <Button size="sm" variant={count === 1 ? 'default' : 'filled'} onClick={onReview}>
           {translate('config.review-now')}
         </Button>
+        {count === 1 && (
+          <Button size="sm" onClick={onSave}>
+            {translate('config.save-now')}
+          </Button>
+        )}
       </div>
     </section>
   )

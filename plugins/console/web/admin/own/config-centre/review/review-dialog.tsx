@@ -1,6 +1,6 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { useLanguage } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { CallFailure } from '../../../api/call.ts'
@@ -86,11 +86,13 @@ interface ReviewDialogProps {
   readonly page: OwnPageView
   readonly items: ReadonlyMap<string, ConfigItem>
   readonly titles: GroupTitles
+  /** True to save the draft when the dialog opens, without the review and the reason. */
+  readonly savesNow: boolean
   onClose(): void
 }
 
 /** Dialog that shows the effects of the draft, asks for the reason, and shows the outcome. */
-export function ReviewDialog({ page: { operations }, items, titles, onClose }: ReviewDialogProps) {
+export function ReviewDialog({ page: { operations }, items, titles, savesNow, onClose }: ReviewDialogProps) {
   const { translate } = useLanguage()
   const { changes } = useDraft()
   const client = useQueryClient()
@@ -102,12 +104,13 @@ export function ReviewDialog({ page: { operations }, items, titles, onClose }: R
   // After a lost response, the changes may already be stored.
   useEffect(() => draft.settle(items), [items])
   const look = preview.mutate
+  const isUnsent = useRef(savesNow)
   useEffect(() => {
-    if (changes.size > 0) look({ changes: [...changes.values()].map(sentChange) }, { onSuccess: noteProblems })
+    if (changes.size > 0 && !isUnsent.current)
+      look({ changes: [...changes.values()].map(sentChange) }, { onSuccess: noteProblems })
   }, [changes, look])
   const saved = save.data
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     const sent = [...changes.values()].map(sentChange)
     save.mutate(
       { changes: sent, ...(reason.trim() === '' ? {} : { reason: reason.trim() }) },
@@ -127,6 +130,10 @@ export function ReviewDialog({ page: { operations }, items, titles, onClose }: R
       },
     )
   }
+  useEffect(() => {
+    if (isUnsent.current) submit()
+    isUnsent.current = false
+  })
   if (saved !== undefined) {
     return (
       <Frame title={translate('config.saved')} onClose={onClose}>
@@ -147,7 +154,13 @@ export function ReviewDialog({ page: { operations }, items, titles, onClose }: R
   const isRejected = (foreseen?.errors.length ?? 0) > 0
   return (
     <Frame title={translate('config.review')} onClose={onClose}>
-      <form onSubmit={submit} className={dialog.form}>
+      <form
+        className={dialog.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit()
+        }}
+      >
         <Failure error={preview.error} />
         {/* For a conflict, `Conflicts` shows the values of both users instead of the error. */}
         {!isConflict && <Failure error={save.error} />}
