@@ -3,30 +3,13 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { type Clock, systemClock } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
-import type { Page } from 'playwright-core'
 import t from 'tap'
 import { findAccessibilityProblems, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
+import { pick, setTime } from './message-hand.ts'
 import { openBackOffice } from './operator-hand.ts'
 
 const dayMs = 86_400_000
-
-/** Chooses an option of a field by typing its name. */
-async function pick(page: Page, field: string, option: string) {
-  await page.getByRole('combobox', { name: field }).fill(option)
-  await page.getByRole('option', { name: option }).first().click()
-}
-
-/** Sets the time at which the message is sent: on the 15th of the next month, at half past nine. */
-async function setTime(page: Page) {
-  await page.getByLabel('Send at').click()
-  const calendar = page.getByRole('dialog', { name: /^Send at/ })
-  await calendar.getByRole('button', { name: 'Next' }).click()
-  await calendar.getByRole('button', { name: /^15 / }).click()
-  await calendar.locator('input').first().fill('09')
-  await calendar.locator('input').nth(1).fill('30')
-  await calendar.getByRole('button', { name: 'Apply' }).click()
-}
 
 t.test('N-001 N-032 a message is written, tested, scheduled and cancelled', { skip, timeout: 600_000 }, async (t) => {
   const works: (() => Promise<unknown>)[] = []

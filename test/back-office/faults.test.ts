@@ -28,8 +28,8 @@ interface Cell extends Work {
   visit(): Promise<unknown>
 }
 
-/** True for a request that changes data. A preview is sent with a body, but changes nothing. */
-const isWrite = (request: Request) => request.method() !== 'GET' && !/preview$/.test(request.url())
+/** True for a request that changes data. A preview and the count of recipients are sent with a body, but change nothing. */
+const isWrite = (request: Request) => request.method() !== 'GET' && !/(?:preview|audience)$/.test(request.url())
 const unreachable = 'The server does not respond.'
 
 /** Handles the writes of the page until the returned function is called. */

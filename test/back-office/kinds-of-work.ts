@@ -1,7 +1,9 @@
 /** The kinds of work in the back office, each with its form, its input and its effect. */
 
+import { until } from '@plinth/kernel/testing'
 import type { Locator, Page } from 'playwright-core'
 import { password, type startWithRows } from './back-office-rows.ts'
+import { pick, setTime } from './message-hand.ts'
 
 type Api = Awaited<ReturnType<typeof startWithRows>>['root']
 
@@ -94,6 +96,37 @@ function inDraft(page: Page, change: () => Promise<unknown>, state: () => Promis
     reported: () =>
       dialog.getByText('Saved', { exact: true }).or(dialog.getByText('No changes to save.')).first().waitFor(),
     resolve: () => named(dialog, /^Keep m/).click(),
+  }
+}
+
+/** A message is written with a template and its variable. */
+async function inMessage(page: Page, api: Api, turn: number) {
+  const code = `sale-${turn}`
+  const content = 'Tea costs {{price}}.'
+  await api('POST', 'admin/templates', { code, locale: 'en', subject: `Tea ${turn} costs {{price}}`, content })
+  const main = page.locator('main')
+  // While a dialog is open, the fields below it have no role.
+  const [template, price] = [main.getByLabel('Template').first(), main.getByLabel('price')]
+  return {
+    code,
+    path: 'notification.compose',
+    steps: [],
+    // The page is the form.
+    open: async () => {},
+    async fill() {
+      await pick(page, 'Template', code)
+      await price.fill('7 EUR')
+    },
+    cancel: () => named(main, 'Discard').click(),
+    typed: () => Promise.all([template, price].map((field) => field.inputValue())),
+    async restored() {
+      await main.getByText('Your unsaved entries were restored.').waitFor()
+      await price.waitFor()
+      // The name of the template is read from the server.
+      await until(async () => (await template.inputValue()).startsWith(code), 'the template has its name')
+    },
+    // A message has no version.
+    resolve: async () => {},
   }
 }
 
@@ -204,6 +237,68 @@ export const kinds: Readonly<Record<string, Kind>> = {
       },
       path: `iam.user/${id}`,
       effects: async () => 1 - (await matching(api, `admin/iam/users?keyword=${username}`)),
+    }
+  },
+  async 'message for later'(page, api, turn) {
+    const message = await inMessage(page, api, turn)
+    const [main, dialog] = [page.locator('main'), dialogOf(page)]
+    const commit = named(dialog, 'Schedule')
+    const review = async () => {
+      await named(main, 'Schedule').click()
+      await commit.waitFor()
+    }
+    const waiting = 'admin/notification/scheduled-messages?size=100'
+    return {
+      ...message,
+      commit,
+      async fill() {
+        await message.fill()
+        await pick(page, 'Recipients', 'anna')
+        await main.getByText('1 person gets it.').waitFor()
+        await setTime(page)
+        await review()
+      },
+      async cancel() {
+        await named(dialog, 'Back to the message').click()
+        await message.cancel()
+      },
+      typed: async () => [
+        ...(await message.typed()),
+        (await main.getByLabel(/^Send at/).getAttribute('aria-label')) ?? '',
+        ...(await main.getByText('anna', { exact: true }).allInnerTexts()),
+      ],
+      async restored() {
+        await message.restored()
+        await main.getByText('anna', { exact: true }).waitFor()
+        await review()
+      },
+      reported: () => dialog.getByText('The message is scheduled for').waitFor(),
+      effects: async () =>
+        (await api('GET', waiting)).items.filter((one: { readonly template: string }) => one.template === message.code)
+          .length,
+    }
+  },
+  async 'message to its sender'(page, api, turn) {
+    const message = await inMessage(page, api, turn)
+    const result = page.getByRole('dialog', { name: 'Sent to you' })
+    const subject = `Tea ${turn} costs 7 EUR`
+    return {
+      ...message,
+      commit: named(page.locator('main'), 'Send to me'),
+      // The form remains on its page, so the user leaves the page.
+      async cancel() {
+        await message.cancel()
+        await page.locator('nav').getByRole('link', { name: 'Overview' }).click()
+      },
+      async reported() {
+        await result.waitFor()
+        await named(result, 'Close').click()
+        await message.cancel()
+      },
+      effects: async () =>
+        (await api('GET', 'notification-send-logs?channel=database&size=100')).items.filter(
+          (one: { readonly subject: string }) => one.subject === subject,
+        ).length,
     }
   },
 }

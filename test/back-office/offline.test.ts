@@ -288,7 +288,8 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
     },
     async attempt(page) {
       await response(page, 'Send')
-      await page.locator('main').getByRole('alert').first().waitFor()
+      await failIn(page)
+      await response(page, /^Back/)
     },
   },
 }

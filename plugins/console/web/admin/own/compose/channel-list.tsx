@@ -4,7 +4,7 @@ import { Boundary } from '../../../app/boundary.tsx'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { AudienceText } from './audience-text.tsx'
 import classes from './compose.module.css'
-import type { useAudience, usePreviews } from './compose-queries.ts'
+import { isPassing, type useAudience, type usePreviews } from './compose-queries.ts'
 import type { Preview } from './compose-types.ts'
 import { smsSize } from './sms-parts.ts'
 
@@ -96,7 +96,7 @@ export function ChannelList({ previews, audience, isEmpty, nameOf }: ChannelList
       <h2>{translate('compose.previews')}</h2>
       {isEmpty && <p className={classes.hint}>{translate('compose.nothing')}</p>}
       {audience.error !== null && <LoadFailure error={audience.error} onRetry={() => void audience.refetch()} />}
-      {previews.map(({ channel, preview, error }) => {
+      {previews.map(({ channel, preview, error, retry }) => {
         const who = audience.data?.find((one) => one.channel === channel)
         const locale = preview?.templateLocale ?? null
         const hasNoText = preview !== undefined && preview.subject.trim() === '' && preview.content.trim() === ''
@@ -108,7 +108,12 @@ export function ChannelList({ previews, audience, isEmpty, nameOf }: ChannelList
                 <AudienceText of={who} />
               </div>
             )}
-            {error != null && <p className={classes.warn}>{error.message}</p>}
+            {error != null &&
+              (isPassing(error) ? (
+                <LoadFailure error={error} onRetry={retry} />
+              ) : (
+                <p className={classes.warn}>{error.message}</p>
+              ))}
             {!isEmpty && preview === undefined && error == null && <Waiting lines={1} height={96} />}
             {!isEmpty && preview !== undefined && !hasNoText && (
               <ChannelPreview {...{ channel, preview }} name={nameOf(channel)} />

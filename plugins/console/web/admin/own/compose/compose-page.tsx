@@ -19,8 +19,8 @@ import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { ChannelList } from './channel-list.tsx'
 import classes from './compose.module.css'
 import { useAudience, usePreviews } from './compose-queries.ts'
-import { type Channel, channelCodes, operationOf, type SendResult } from './compose-types.ts'
-import { bodyOf, fieldsOf, textsOf, type Variables, variableField } from './message-form.ts'
+import { type Channel, channelCodes, operationOf, type SendResult, type Variables } from './compose-types.ts'
+import { bodyOf, fieldsOf, textsOf, variableField } from './message-form.ts'
 import { type ReadyMessage, SendDialog } from './send-dialog.tsx'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
@@ -71,15 +71,21 @@ interface MessageFormProps {
 const draftName = 'notification.compose'
 const nothing = () => undefined
 
+/** The part of the form that is stored while its page is left or reloads. */
+interface Draft {
+  readonly values: Readonly<Record<string, Typed>>
+  readonly keys: PendingKeys
+}
+
 function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
   const { translate } = useLanguage()
-  const [restored] = useState(() => takeDraft<Readonly<Record<string, Typed>>>(draftName))
-  const [typed, setTyped] = useState<Readonly<Record<string, Typed>>>(restored ?? {})
+  const [restored] = useState(() => takeDraft<Draft>(draftName))
+  const [typed, setTyped] = useState<Draft['values']>(restored?.values ?? {})
   const [variables, setVariables] = useState<Variables>([])
   const codes = channelCodes(typed['channels'], channels)
   const audience = useAudience(page, codes, typed['recipientUserIds'])
   const fields = fieldsOf(form, typed, variables, audience.data ?? [])
-  const state = useFormState({ fields, initial: nothing, known: nothing, unitOf: nothing, restored })
+  const state = useFormState({ fields, initial: nothing, known: nothing, unitOf: nothing, restored: restored?.values })
   const { values } = state
   useEffect(() => setTyped(values), [values])
   const { previews, isEmpty, isKnown, variables: latest } = usePreviews(page, codes, textsOf(values))
@@ -87,12 +93,14 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
   const found = JSON.stringify(latest)
   useEffect(() => setVariables(JSON.parse(found)), [found])
 
-  const draft = useRef<object>(undefined)
+  const [keys] = useState<PendingKeys>(restored?.keys ?? {})
+  const draft = useRef<Draft>(undefined)
   // True after the message was sent or discarded. Then no draft of it is kept.
   const isDropped = useRef(false)
-  draft.current = state.isChanged
-    ? Object.fromEntries(Object.entries(values).filter(([name]) => !isSecretField(name, [])))
-    : undefined
+  const shown = Object.entries(values).filter(([name]) => !isSecretField(name, []))
+  // The keys contain the message, so they are not stored if a secret was removed from it.
+  const hasSecret = shown.length < Object.keys(values).length
+  draft.current = state.isChanged ? { values: Object.fromEntries(shown), keys: hasSecret ? {} : keys } : undefined
   useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [])
   const restart = () => {
     isDropped.current = true
@@ -100,7 +108,6 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
   }
 
   const [ready, setReady] = useState<ReadyMessage>()
-  const [keys] = useState<PendingKeys>({})
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     const members = isKnown ? state.body(false) : undefined
@@ -134,7 +141,17 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
           ]}
         />
         <div className={classes.buttons}>
-          <SendToMe form={form} audience={audience.data ?? []} isKnown={isKnown} state={state} />
+          {state.isChanged && (
+            <Button
+              variant="default"
+              onClick={() => {
+                if (window.confirm(translate('compose.discard-sure'))) restart()
+              }}
+            >
+              {translate('compose.discard')}
+            </Button>
+          )}
+          <SendToMe form={form} audience={audience.data ?? []} isKnown={isKnown} state={state} keys={keys} />
           <Button type="submit" disabled={!isKnown || !form.allowed}>
             {translate(isLater ? 'compose.schedule' : 'compose.send')}
           </Button>
@@ -164,10 +181,11 @@ interface SendToMeProps extends Pick<MessageFormProps, 'form'> {
   readonly audience: NonNullable<ReturnType<typeof useAudience>['data']>
   readonly isKnown: boolean
   readonly state: ReturnType<typeof useFormState>
+  readonly keys: PendingKeys
 }
 
 /** Sends the message to the user who writes it, on the channels that reach users. */
-function SendToMe({ form, audience, isKnown, state }: SendToMeProps) {
+function SendToMe({ form, audience, isKnown, state, keys }: SendToMeProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const account = useQuery({
@@ -175,10 +193,10 @@ function SendToMe({ form, audience, isKnown, state }: SendToMeProps) {
     queryFn: ({ signal }) => api.call<Account>(ownAccount, { signal }),
   })
   const [results, setResults] = useState<readonly SendResult[]>()
-  const send = useWrite(
-    (signal, body: ReadyMessage, keys) => api.call<readonly SendResult[]>(form, { body, keys, signal }),
-    { onSuccess: setResults, onError: state.fail },
-  )
+  const send = useWrite((signal, body: ReadyMessage) => api.call<readonly SendResult[]>(form, { body, keys, signal }), {
+    onSuccess: setResults,
+    onError: state.fail,
+  })
   const channels = audience.filter((one) => one.audience === 'users').map(({ channel }) => channel)
   const own = account.data?.id
   const onClick = () => {

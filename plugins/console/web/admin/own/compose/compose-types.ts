@@ -24,6 +24,8 @@ export interface Preview {
   readonly templateLocale: string | null
 }
 
+export type Variables = Preview['variables']
+
 /** Numbers of users who get a message on one channel, and who do not. */
 export interface Audience {
   readonly channel: string

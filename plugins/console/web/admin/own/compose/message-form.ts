@@ -3,10 +3,9 @@ import type { Typed } from '../../pages/forms/field-values.ts'
 import { nested } from '../../pages/forms/form-state.ts'
 import { sampleOf } from '../../pages/forms/sample-values.ts'
 import type { MessageTexts } from './compose-queries.ts'
-import type { Audience, Preview } from './compose-types.ts'
+import type { Audience, Variables } from './compose-types.ts'
 
 type Values = Readonly<Record<string, Typed>>
-export type Variables = Preview['variables']
 
 /** A field of a variable has the name of the variable after this prefix. */
 const prefix = 'variables.'

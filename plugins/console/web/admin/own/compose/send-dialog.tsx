@@ -3,7 +3,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
-import type { PendingKeys } from '../../api/call.ts'
+import { Notice } from '../../../app/notice.tsx'
+import { CallFailure, type PendingKeys } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Form } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
@@ -30,9 +31,14 @@ interface SendDialogProps {
   onSent(): void
   /** Called when the user has seen the result and starts another message. */
   onDone(): void
+  /** Called with an error that belongs to fields of the form. The dialog shows other errors itself. */
   onFailed(error: Error): void
   onClose(): void
 }
+
+/** Returns an error that belongs to the whole message: another attempt can succeed without a change of the form. */
+const wholeFailure = (error: Error | null) =>
+  error instanceof CallFailure && error.faults.length === 0 ? error : undefined
 
 /** Shows who gets a message by which channel and when, sends it, and shows the result. */
 export function SendDialog({
@@ -63,8 +69,11 @@ export function SendDialog({
       )
       void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
     },
-    onError: onFailed,
+    onError(error) {
+      if (wholeFailure(error) === undefined) onFailed(error)
+    },
   })
+  const failure = wholeFailure(send.error)
   const title = translate(
     results !== undefined
       ? 'compose.result.title'
@@ -107,6 +116,12 @@ export function SendDialog({
               </div>
             ))}
           </dl>
+          {failure !== undefined && (
+            <Notice tone="bad" title={translate('app.failure.title')}>
+              <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
+              {failure.traceId !== '' && <p>{translate('app.failure.trace', { traceId: failure.traceId })}</p>}
+            </Notice>
+          )}
           <div className={dialog.buttons}>
             <Button variant="default" onClick={onClose}>
               {translate('compose.confirm.back')}
