@@ -488,6 +488,15 @@ t.test('objects are shown by name, and can be found by name', async (t) => {
   }
 })
 
+t.test('a user is found by name, e-mail address and mobile number', async (t) => {
+  const reachable = { username: 'reachable', password, email: 'ada@acme.example', mobile: '+8613900139000' }
+  await running.service(accounts).create(reachable, actor)
+  for (const search of ['achab', 'da@acme', '900139']) {
+    const { data } = await asRoot(`/api/v1/admin/console/labels?kind=iam.user&search=${search}`)
+    t.match(data.items, [{ name: 'reachable' }], search)
+  }
+})
+
 t.test(
   'a configuration key is shown by its title, and links to the config centre for users who may open it',
   async (t) => {

@@ -139,8 +139,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     replacement: 'path === name || name.startsWith(',
     effect: 'An error inside a list is not shown at the field of the list.',
     breaks: [],
-    noticedBy: ['plugins/console/test/admin.test.ts'],
-    only: ['an error that names a field is shown at the field'],
+    noticedBy: ['plugins/console/test/schema-form.test.ts'],
+    only: ['a list in a list has fields with their own rules and server errors'],
   },
   {
     file: 'plugins/notification-rules/src/rule-views.ts',
@@ -180,7 +180,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'Choosing another time range of a chart has no effect.',
     breaks: [],
     noticedBy: ['plugins/console/test/charts.test.ts'],
-    only: ['charts in the browser'],
+    only: ['charts on the page of a third party'],
   },
   {
     file: 'plugins/inbox/src/items/inbox-routes.ts',
@@ -201,7 +201,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'A picker of users does not find a user by mobile number.',
     breaks: [],
     noticedBy: ['test/back-office/admin-pages.test.ts'],
-    only: ['objects are shown by name, and can be found by name'],
+    only: ['a user is found by name, e-mail address and mobile number'],
   },
   {
     file: 'plugins/web3/src/chains/observation.ts',
@@ -219,7 +219,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     effect: 'Outlined red buttons have too little contrast in the dark colour scheme.',
     breaks: [],
     noticedBy: ['plugins/console/test/admin.test.ts'],
-    only: ['each page in both languages and colour schemes, also on a phone'],
+    only: ['a user is exported and erased on the page of the user'],
   },
   {
     file: 'kernel/src/verify/product-trial.ts',

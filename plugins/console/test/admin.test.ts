@@ -125,6 +125,10 @@ t.test('a user is exported and erased on the page of the user', { skip, timeout:
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'carla' }).click()
   await page.locator('dl').waitFor()
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await emulateColorScheme(page, colorScheme)
+    t.strictSame(await findAccessibilityProblems(page), [], `buttons of dangerous actions are readable, ${colorScheme}`)
+  }
 
   const downloading = page.waitForEvent('download')
   await page.getByRole('link', { name: 'Export all data' }).click()

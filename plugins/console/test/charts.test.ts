@@ -110,6 +110,7 @@ t.test('a user who may not read the numbers sees no chart', async (t) => {
   t.hasStrict((await server.inject('/api/v1/admin/console/charts')).json(), { code: '401' })
   t.match((await root('pages/lending.days')).data.charts, [
     { id: 'lending.by-day', path: '/api/v1/admin/lending/days', at: 'day', by: 'branch', labels: { north: 'North' } },
+    { id: 'lending.desk-of-page', ranges: [{ id: 'hour' }, { id: 'day' }] },
   ])
   t.strictSame((await root('pages/iam.users')).data.charts, [])
 })
@@ -154,7 +155,9 @@ t.test(
   },
 )
 
-t.test('a chart of an operation on the page of a third party', { skip, timeout: 600_000 }, async (t) => {
+t.test('charts on the page of a third party, each with its own time ranges', { skip, timeout: 600_000 }, async (t) => {
+  served(1)
+  await clock.advance(40 * 60_000)
   const { page, complaints } = await openSignedIn(t.teardown, `${office.url}lending.days`)
   const chart = page.getByRole('region', { name: 'Loans by branch' })
   await chart.locator('canvas').waitFor()
@@ -162,6 +165,14 @@ t.test('a chart of an operation on the page of a third party', { skip, timeout: 
   await chart.getByText('Show numbers as a table').click()
   await chart.locator('tbody tr').first().waitFor()
   t.strictSame(await chart.locator('tr').allInnerTexts(), ['Time\tNorth\tsouth', 'Mar 3\t4\t–', 'Mar 1\t7\t1'])
+
+  const desk = page.getByRole('region', { name: 'At the desk' })
+  await desk.getByText('Show numbers as a table').click()
+  await desk.locator('tbody tr').nth(79).waitFor()
+  await desk.getByRole('radio', { name: 'Last day' }).focus()
+  await page.keyboard.press('Space')
+  await desk.locator('tbody tr').nth(79).waitFor({ state: 'detached' })
+  t.ok((await desk.locator('tbody tr').count()) < 30, 'the day has longer steps than the hour')
   await saveScreenshot(page, 'charts-lending')
   t.strictSame(await findAccessibilityProblems(page), [])
   t.strictSame(complaints, [])

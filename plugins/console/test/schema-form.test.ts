@@ -3,7 +3,7 @@
  */
 import { adminPages, type PageDeclaration } from '@plinth/admin'
 import { http, instant, Type } from '@plinth/http'
-import { definePlugin } from '@plinth/kernel'
+import { BusinessError, definePlugin } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -83,6 +83,8 @@ const offers = definePlugin({
       request: { body: offer },
       response: Type.Null(),
       handler({ body }) {
+        const sold = body.steps?.findIndex(({ name }) => name === 'Sold out') ?? -1
+        if (sold >= 0) throw new BusinessError('409', 'No longer sold.', { data: { field: `steps/${sold}/name` } })
         sent.push(body)
         return null
       },
@@ -155,12 +157,12 @@ t.test(
   },
 )
 
-t.test('a list in a list has a field for each member, with its own rules', { skip, timeout: 300_000 }, async (t) => {
+t.test('a list in a list has fields with their own rules and server errors', { skip, timeout: 300_000 }, async (t) => {
   const { page, dialog } = await opened(t.teardown)
   await dialog.getByLabel('Code').fill('tea')
   await dialog.getByLabel('Kind').selectOption('gift')
   await dialog.getByRole('button', { name: 'Add to Steps' }).click()
-  await dialog.getByLabel('Name', { exact: true }).fill('First')
+  await dialog.getByLabel('Name', { exact: true }).fill('Sold out')
   const add = dialog.getByRole('button', { name: 'Add to Shops' })
   await add.click()
   await add.click()
@@ -169,7 +171,11 @@ t.test('a list in a list has a field for each member, with its own rules', { ski
   await cities.nth(1).fill('X')
   await dialog.getByText('At least 2 characters.').waitFor()
   await cities.nth(1).fill('Bergen')
+  await save(dialog)
+  await dialog.getByText('No longer sold.').waitFor()
+  t.equal(await dialog.getByRole('group', { name: 'Steps' }).getByText('No longer sold.').count(), 1, 'at its list')
   t.strictSame(await findAccessibilityProblems(page), [])
+  await dialog.getByLabel('Name', { exact: true }).fill('First')
   await save(dialog)
   await dialog.waitFor({ state: 'detached' })
   const steps = [{ name: 'First', shops: [{ city: 'Oslo' }, { city: 'Bergen' }] }]
