@@ -5,6 +5,7 @@ import { configuration } from './configuration.ts'
 import { drawn20261126 } from './drawn-20261126.ts'
 import { drawn20261127 } from './drawn-20261127.ts'
 import { drawn20261128 } from './drawn-20261128.ts'
+import { drawn20261129 } from './drawn-20261129.ts'
 import { identity } from './identity.ts'
 import { installation } from './installation.ts'
 import { money } from './money.ts'
@@ -25,6 +26,7 @@ export const recordedChanges: readonly RecordedChange[] = [
   ...drawn20261126,
   ...drawn20261127,
   ...drawn20261128,
+  ...drawn20261129,
   ...identity,
   ...installation,
   ...money,
