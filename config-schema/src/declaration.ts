@@ -8,10 +8,12 @@ type OrUndefined<T> = {
  * result and reports misspelt properties. If nothing at that place determines T, specify it: `omitUndefined<Options>({ reason
  * })`.
  *
- * Do not use this for query conditions: a condition that is undefined by mistake would be removed, and the query would
- * select more rows.
+ * In a query condition, use this only for optional filters of a list. Any other condition that is undefined by mistake
+ * would be removed, and the query would select more rows.
  */
-export function omitUndefined<T>(members: unknown extends T ? never : NoInfer<OrUndefined<T>>): T {
+export function omitUndefined<T>(
+  members: unknown extends T ? 'Specify the type of the result: omitUndefined<Type>({ ... })' : NoInfer<OrUndefined<T>>,
+): T {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value
   return kept as T

@@ -40,10 +40,8 @@ export type Instant = string & { readonly format: 'date-time' }
 type Plain = string | number | boolean
 /** Id of an operation whose types are known. */
 export type OperationId = keyof Operations & string
-/** The compiler shows this text if the types of operations are missing. */
-export type Undescribed = [OperationId] extends [never]
-  ? 'Generate the types first: plinth openapi --types <plugin>'
-  : never
+/** The compiler shows this text for an operation without types. */
+export type Undescribed = 'Generate the types first: plinth openapi --types <plugin>'
 type Of<O extends OperationId, Part extends keyof OperationTypes> = Operations[O] extends OperationTypes
   ? Operations[O][Part]
   : never
