@@ -48,7 +48,7 @@ export async function runMigrateCommand(
 export async function runDraftCommand(database: Database, { output }: CommandInvocation): Promise<number> {
   const { pending } = await database.migrationStatus()
   if (pending.length > 0) {
-    output.result({ pending, drafts: [] }, `${pending.length} change sets are pending. Run \`plinth migrate\` first.`)
+    output.result({ pending, drafts: [] }, `Pending change sets: ${pending.length}. Run \`plinth migrate\` first.`)
     return 1
   }
   const drafts = await database.migrationDraft()
