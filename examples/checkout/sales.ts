@@ -4,8 +4,8 @@ import type { Clock } from '@plinth/kernel'
 import type { PaymentOrder, Payments } from '@plinth/money/payments'
 import { type Chains, web3Addresses } from '@plinth/web3'
 import type { OrderSettlements, PayerClaim, SettlementView } from '@plinth/web3-settlement'
+import { businessError } from './declarations.ts'
 import { Offer, Sale } from './entities.ts'
-import { businessError } from './failures.ts'
 
 interface SaleDependencies {
   readonly db: Database

@@ -4,9 +4,8 @@ import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { type AuditedRequest, auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
 import { creditReasons } from './credit.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 import { orderStatuses, refundStatuses } from './entities.ts'
-import { businessError } from './failures.ts'
-import { permissionCodes } from './permissions.ts'
 import { orderView, refundView, viewOfOrder, viewOfRefund } from './views.ts'
 
 interface AdminDependencies extends Mall {

@@ -1,8 +1,8 @@
 import { type Database, findPage, insertMissingRows, type PageWindow } from '@plinth/database'
 import { type EventRef, type Events, virtualStockLow, virtualStockOut } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
+import { businessError } from './declarations.ts'
 import { Coupon, CouponUse, Goods } from './entities.ts'
-import { businessError } from './failures.ts'
 
 /** A requested quantity of one product. */
 export interface WantedGoods {

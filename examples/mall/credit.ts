@@ -1,7 +1,7 @@
 import { bilingual } from '@plinth/kernel'
 import { type Ledger, postingReasons } from '@plinth/money'
+import { businessError } from './declarations.ts'
 import type { Order } from './entities.ts'
-import { businessError } from './failures.ts'
 
 interface CreditDependencies {
   readonly ledger: Pick<Ledger, 'find' | 'hold' | 'capture' | 'release' | 'reverse'>

@@ -12,8 +12,8 @@ import type { PaymentOrder, Payments } from '@plinth/money/payments'
 import type { Site } from '@plinth/site'
 import type { Catalogue, WantedGoods } from './catalogue.ts'
 import type { Credit } from './credit.ts'
+import { businessError } from './declarations.ts'
 import { FirstOrder, Order, OrderLine } from './entities.ts'
-import { businessError } from './failures.ts'
 
 interface OrderDependencies {
   readonly db: Database

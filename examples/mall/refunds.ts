@@ -10,8 +10,8 @@ import {
 import type { Clock } from '@plinth/kernel'
 import type { Payments } from '@plinth/money/payments'
 import type { Credit } from './credit.ts'
+import { businessError } from './declarations.ts'
 import { type Order, Refund } from './entities.ts'
-import { businessError } from './failures.ts'
 import type { Orders } from './orders.ts'
 
 interface RefundDependencies {

@@ -1,8 +1,8 @@
 import { type Database, insertMissingRows } from '@plinth/database'
 import { type Events, reviewReward } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
+import { businessError } from './declarations.ts'
 import { Review } from './entities.ts'
-import { businessError } from './failures.ts'
 import type { Orders } from './orders.ts'
 
 /** Rating and text that a customer writes. */

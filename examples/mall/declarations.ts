@@ -1,0 +1,41 @@
+import { defineBusinessErrors, type PermissionDeclaration } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+/** Errors of the mall. An order of another user is reported as unknown. */
+export const businessError = defineBusinessErrors('mall', en.mall, {
+  'goods-unknown': '404',
+  'goods-repeated': '400',
+  'stock-short': '409',
+  'credit-off': '409',
+  'credit-exceeds-price': '409',
+  'coupon-unusable': '409',
+  'coupon-used': '409',
+  'order-unknown': '404',
+  'order-not-unpaid': '409',
+  'order-not-paid': '409',
+  'test-payments-off': '403',
+  'refund-unknown': '404',
+  'refund-of-nothing': '400',
+  'refund-exceeds-paid': '409',
+  'refund-asked': '409',
+  'refund-decided': '409',
+  'line-unknown': '404',
+})
+
+/** Permission codes of the mall. */
+export const permissionCodes = {
+  orderView: 'mall:order:view',
+  orderShip: 'mall:order:ship',
+  refundView: 'mall:refund:view',
+  refundDecide: 'mall:refund:decide',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  { code: permissionCodes.orderView, displayName: { en: 'View orders of the mall', 'zh-CN': '查看商城订单' } },
+  { code: permissionCodes.orderShip, displayName: { en: 'Ship orders of the mall', 'zh-CN': '商城订单发货' } },
+  { code: permissionCodes.refundView, displayName: { en: 'View refunds of the mall', 'zh-CN': '查看商城退款' } },
+  { code: permissionCodes.refundDecide, displayName: { en: 'Decide refunds of the mall', 'zh-CN': '审核商城退款' } },
+]
