@@ -226,11 +226,12 @@ t.test('a frame cannot flood the back office', { skip, timeout: 600_000 }, async
 t.test('the operator sees a whole write, and decides', { skip, timeout: 600_000 }, async (t) => {
   const { page, frame } = await openedHostile(t.teardown)
   const dialog = page.getByRole('dialog')
-  const request = (id: number, name: string) =>
-    run(frame, `result('putHostileThing', { params: { id: ${id} }, body: { name: '${name}' } })`)
+  const request = (id: number, name: string, more = '') =>
+    run(frame, `result('putHostileThing', { params: { id: ${id} }, body: { name: '${name}', ${more} } })`)
 
-  const first = request(7, 'other')
+  const first = request(7, 'other', `bookTitle: 'Tea', printedBy: { houseName: 'Leaf' }`)
   t.match(await dialog.innerText(), /Rename.*The thing gets another name\..*Name\s+other.*7/s)
+  t.match(await dialog.innerText(), /Book title\s+Tea.*Printed by.*House name\s+Leaf/s, 'names without a title')
   t.hasStrict(await request(8, 'second'), { code: 'frame.busy' }, 'only one dialog is open')
   t.strictSame(hostile.calls, [], 'nothing is sent before the decision')
   await dialog.getByRole('button', { name: 'Rename' }).click()

@@ -58,7 +58,14 @@ const routes = [
     operationId: 'putHostileThing',
     summary: 'Change a thing',
     access,
-    request: { params, body: Type.Object({ name: Type.String({ title: 'Name', maxLength: 10 }) }) },
+    request: {
+      params,
+      body: Type.Object({
+        name: Type.String({ title: 'Name', maxLength: 10 }),
+        bookTitle: Type.Optional(Type.String()),
+        printedBy: Type.Optional(Type.Object({ houseName: Type.String() })),
+      }),
+    },
     response: Type.Object({ id: Type.Integer({ title: 'Thing' }) }),
     handler({ params: { id }, body: { name } }, { calls }) {
       if (name === 'taken') throw new BusinessError('409', 'This name is taken.', { data: { field: 'name' } })

@@ -105,7 +105,7 @@ t.test('the browser receives the operations of a frame, with all members of a wr
   t.match(putItem?.['columns'], [
     { field: 'name', as: 'status', title: 'Name' },
     { field: 'tags', as: 'json', title: 'Tags' },
-    { field: 'isNew', as: 'flag' },
+    { field: 'isNew', as: 'flag', title: 'Is new' },
     { field: 'id', as: 'text', title: 'Item' },
   ])
   t.notMatch(JSON.stringify(view), 'plinth.toast', 'the script is only in the document')

@@ -10,7 +10,7 @@ import type {
   PagePreview,
   PageRefresh,
 } from '@plinth/admin'
-import type { Schema } from '@plinth/http'
+import { type Schema, spoken } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { choicesView } from './field-choices.ts'
 import { uploadView } from './file-fields.ts'
@@ -41,10 +41,10 @@ const lifeOf = (live: PageRefresh | undefined) => (live === true ? 'polled' : li
 const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
   value === undefined ? {} : { [name]: view(value) }
 
-/** Returns the title of a schema member in the user's language. */
+/** Returns the title of a schema member in the user's language. A member without a title has its name in words. */
 export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<PageViewer, 'locale'>): string {
   const titles = schema?.['x-title']
-  return titles?.[locale] ?? schema?.title ?? name
+  return titles?.[locale] ?? schema?.title ?? spoken(name)
 }
 
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: PageViewer) =>
