@@ -59,13 +59,12 @@ export function findPageProblems(
 ): readonly string[] {
   const declared = new Map([...pages].map((page) => [page.id, page]))
   return [...declared.values()].flatMap((page) => {
-    const source = operations.get(page.source)
-    if (page.kind === 'frame') return frameProblems(page, operations).map((problem) => `page "${page.id}": ${problem}`)
-    if (source === undefined) return [`page "${page.id}": no loaded plugin provides the operation "${page.source}"`]
-    const look = new PageLook(operations, kinds, declared)
-    if (page.kind === 'list') look.list(page, source)
-    else look.detail(page, source)
-    return look.faults.map((problem) => `page "${page.id}": ${problem}`)
+    const problems =
+      page.kind === 'frame'
+        ? frameProblems(page, operations)
+        : new PageLook(operations, kinds, declared).problemsOf(page, operations.get(page.source))
+    // Several parts of a page can have the same problem, for example both languages of a text, or an action and its undo.
+    return [...new Set(problems)].map((problem) => `page "${page.id}": ${problem}`)
   })
 }
 
@@ -88,7 +87,14 @@ class PageLook {
     this.#pages = pages
   }
 
-  list(page: ListOf, source: Operation): void {
+  problemsOf(page: ListOf | DetailOf, source: Operation | undefined): readonly string[] {
+    if (source === undefined) this.faults.push(`no loaded plugin provides the operation "${page.source}"`)
+    else if (page.kind === 'list') this.#list(page, source)
+    else this.#detail(page, source)
+    return this.faults
+  }
+
+  #list(page: ListOf, source: Operation): void {
     const item = itemOf(source)
     if (memberAt(item, page.key) === undefined) this.faults.push(`its key "${page.key}" is not a member of a row`)
     this.#columns(page.columns, item)
@@ -120,7 +126,7 @@ class PageLook {
       this.#form(form, undefined)
   }
 
-  detail(page: DetailOf, { data, params }: Operation): void {
+  #detail(page: DetailOf, { data, params }: Operation): void {
     if (page.name !== undefined && memberAt(data, page.name) === undefined)
       this.faults.push(`its name "${page.name}" is not a member of the result`)
     if (page.param !== undefined && !(page.param in params)) this.faults.push(`"${page.param}" is not a path parameter`)
