@@ -1,8 +1,10 @@
+import { database as databaseService, insertRows } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { type DataScope, identity, type Principal } from '@plinth/iam'
 import { throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
+import { User } from '../src/entities.ts'
 import { origin, startIam, system } from './fixtures/product.ts'
 
 const users = '/api/v1/admin/iam/users'
@@ -137,6 +139,27 @@ onEachDatabase(t, 'A5 no administrator can widen their own scope or move users o
     for (const orgId of [8, null]) throwsWith(t, () => service.assertOrgInScope(principal, orgId), rejected)
     service.assertOrgInScope({ ...principal, dataScope: 'all' }, 8)
     throwsWith(t, () => service.assertOrgInScope({ ...principal, dataScope: 'self' }, 7), rejected)
+  })
+  await t.test('the common organisation of more users than one statement reads', async (t) => {
+    const service = iam.running.service(identity)
+    const database = iam.running.service(databaseService)
+    const now = new Date()
+    const rows = Array.from({ length: 600 }, (_, index) => {
+      const username = `clerk-${index}`
+      const moments = { createdAt: now, updatedAt: now }
+      return { id: database.newId(), username, usernameKey: username, enabled: true, orgId: 7, version: 1, ...moments }
+    })
+    await insertRows(database, User, rows)
+    const ids = rows.map(({ id }) => id)
+    t.equal(await service.commonOrganisation([...ids, ids[0] as number]), 7)
+    t.equal(await service.commonOrganisation([...ids, 1]), null, 'an unknown user')
+    t.equal(await service.commonOrganisation([...ids, victim.id]), null, 'another organisation')
+    const alone = await person('alone', null, [])
+    t.equal(await service.commonOrganisation([...ids, alone.id]), null, 'no organisation, at the end')
+    t.equal(await service.commonOrganisation([alone.id, ...ids]), null, 'no organisation, at the start')
+    t.equal(await service.commonOrganisation([]), null)
+    const principal = (await service.authenticate(token)) as Principal
+    t.same(await service.reachedOf(principal, [...ids, victim.id, alone.id, 1]), new Set(ids))
   })
 })
 

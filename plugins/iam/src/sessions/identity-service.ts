@@ -38,26 +38,30 @@ export class IdentityService implements Identity {
   }
 
   async reachedOf(principal: Principal, userIds: readonly number[]): Promise<ReadonlySet<number>> {
-    return new Set((await this.#users(userIds, usersInScope(principal))).map(({ id }) => id))
+    const reached = new Set<number>()
+    for await (const { found } of this.#users(userIds, usersInScope(principal)))
+      for (const { id } of found) reached.add(id)
+    return reached
   }
 
   async commonOrganisation(userIds: readonly number[]): Promise<number | null> {
-    const expected = new Set(userIds)
-    const found = await this.#users([...expected])
-    const organisations = new Set(found.map(({ orgId }) => orgId ?? null))
-    const [only = null] = organisations
-    return found.length === expected.size && organisations.size === 1 ? only : null
+    let common: number | undefined
+    for await (const { ids, found } of this.#users(userIds)) {
+      common ??= found[0]?.orgId ?? undefined
+      if (common === undefined || found.length < ids.length || found.some(({ orgId }) => orgId !== common)) return null
+    }
+    return common ?? null
   }
 
-  async #users(userIds: readonly number[], where: object = {}) {
+  /** Reads users in batches, so that a caller can stop early. */
+  async *#users(userIds: readonly number[], where: object = {}) {
     const expected = [...new Set(userIds)]
     const em = this.#db.fork()
-    const found: Pick<User, 'id' | 'orgId'>[] = []
     for (let start = 0; start < expected.length; start += batch) {
-      const among = { id: { $in: expected.slice(start, start + batch) } }
-      found.push(...(await em.find(User, { $and: [among, where] }, { fields: ['id', 'orgId'] })))
+      const ids = expected.slice(start, start + batch)
+      const found = await em.find(User, { $and: [{ id: { $in: ids } }, where] }, { fields: ['id', 'orgId'] })
+      yield { ids, found }
     }
-    return found
   }
 
   async isInScope(principal: Principal, userId: number): Promise<boolean> {
