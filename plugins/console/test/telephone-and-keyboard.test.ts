@@ -56,6 +56,14 @@ t.test('on a phone each row is a card, and nothing of it is cut off', { skip, ti
   }
 })
 
+t.test('the first link of a page leads to its content, not to another page', { skip, timeout: 300_000 }, async (t) => {
+  const { page } = await opened(t.teardown, 'iam.users', { locale: 'en' })
+  await page.getByRole('row').nth(1).waitFor()
+  await page.getByRole('link', { name: 'Skip to content' }).press('Enter')
+  await page.locator('main:focus').waitFor()
+  t.match(page.url(), /\/iam\.users$/)
+})
+
 t.test(
   'the list of shortcuts opens with its key, its button and the palette',
   { skip, timeout: 300_000 },

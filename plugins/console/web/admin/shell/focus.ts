@@ -6,6 +6,9 @@ export const contentId = 'content'
 /** Dialogs, popovers and menus. */
 const layers = '[role=dialog], [role=menu]'
 
+/** Messages that confirm actions. The user can leave them without closing them. */
+const messages = '[data-toast]'
+
 /** True if a dialog, popover or menu is open. */
 export const isLayerOpen = (): boolean => document.querySelector(layers) !== null
 
@@ -13,7 +16,7 @@ export const isLayerOpen = (): boolean => document.querySelector(layers) !== nul
 const isFocusLost = () => document.activeElement === null || document.activeElement === document.body
 
 /** Moves the focus to the content of the page. The next Tab then reaches the first element of the content. */
-const focusContent = () => document.getElementById(contentId)?.focus({ preventScroll: true })
+export const focusContent = () => document.getElementById(contentId)?.focus({ preventScroll: true })
 
 /** Moves the focus to the search field of the page, if it has one. */
 export function focusSearch(): void {
@@ -31,10 +34,18 @@ export function focusRow(from: EventTarget | null): void {
   if (row !== from) (row ?? document.querySelector<HTMLElement>(rows))?.focus()
 }
 
+/** Moves the focus to the first button of the latest message. Returns false if there is no message. */
+export function focusMessage(): boolean {
+  const button = [...document.querySelectorAll(messages)].at(-1)?.querySelector('button')
+  button?.focus()
+  return button != null
+}
+
 /**
  * Keeps a position for keyboard users. The focus moves to the content when another page is displayed. If the focused
  * element is removed, the focus moves to its dialog. If the dialog is removed too, the focus returns to the element that
- * opened the dialog. If there is no such element any more, the focus moves to the content.
+ * opened the dialog. From a removed message, it returns to the element that had it before. If there is no such element
+ * any more, the focus moves to the content.
  *
  * The library returns the focus only from dialogs that stay rendered while they are closed.
  *
@@ -55,10 +66,11 @@ export function useFocusKeeper(page: string): void {
     let focused: Element | undefined
     const onFocus = ({ target }: FocusEvent) => {
       if (!(target instanceof Element)) return
-      const layer = target.closest(layers)
+      const layer = target.closest(`${layers}, ${messages}`)
       if (layer !== null) {
         layerOf.set(target, layer)
-        if (focused !== undefined && !openers.has(layer) && !layer.contains(focused)) openers.set(layer, focused)
+        const isFirst = !openers.has(layer) || layer.matches(messages)
+        if (focused !== undefined && isFirst && !layer.contains(focused)) openers.set(layer, focused)
       }
       focused = target
     }

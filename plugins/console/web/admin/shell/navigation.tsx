@@ -1,11 +1,11 @@
 import { ActionIcon, Button, SegmentedControl } from '@mantine/core'
 import { IconHome, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
-import { type KeyboardEvent, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { Brand, Switches } from '../../app/frame.tsx'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
-import { contentId } from './focus.ts'
+import { contentId, focusContent } from './focus.ts'
 import { useUserPreferences } from './kept-context.ts'
 import classes from './navigation.module.css'
 import { Marks, type PlacePage, placeIcons, placeOf, usePageMarks } from './places.tsx'
@@ -39,11 +39,16 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
     if (!isOpen) return
     setOpen(false)
     // The focused element is now hidden, so the focus moves to the content.
-    document.getElementById(contentId)?.focus()
+    focusContent()
+  }
+  const onSkip = (event: MouseEvent) => {
+    // The address of the link is relative to the base of the document, so it would open the overview.
+    event.preventDefault()
+    focusContent()
   }
   return (
     <aside className={classes.side} aria-label={navigation.siteTitle} onKeyDown={onKey}>
-      <a className={classes.skip} href={`#${contentId}`}>
+      <a className={classes.skip} href={`#${contentId}`} onClick={onSkip}>
         {translate('admin.skip')}
       </a>
       <div className={classes.bar}>

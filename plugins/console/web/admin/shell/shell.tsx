@@ -12,7 +12,7 @@ import { type Account, navigationPages, ownAccount } from '../api/operations.ts'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { OwnPage, ownPages } from '../own/own-pages.tsx'
 import { setDraftOwner } from './drafts.ts'
-import { contentId, focusRow, focusSearch, isLayerOpen, useFocusKeeper } from './focus.ts'
+import { contentId, focusMessage, focusRow, focusSearch, isLayerOpen, useFocusKeeper } from './focus.ts'
 import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
@@ -57,7 +57,9 @@ export function Shell({ session }: { readonly session: SessionState }) {
       // In a field these keys are letters. An open dialog covers the page, and a menu finds its items by letters.
       const isFree = !isTyping(event.target) && !isLayerOpen()
       if (shortcut === 'palette' && !event.shiftKey) setSearching((is) => !is)
-      else if (!isFree) return
+      else if (shortcut === 'message') {
+        if (!focusMessage()) return
+      } else if (!isFree) return
       else if (shortcut === 'help') setHelped(true)
       else if (shortcut === 'search') focusSearch()
       else if (shortcut === 'row') focusRow(event.target)

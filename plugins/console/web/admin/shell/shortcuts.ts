@@ -15,6 +15,7 @@ export const shortcuts = {
     palette: { keys: ['Ctrl', 'k'], text: 'admin.shortcuts.palette' },
     search: { keys: ['/'], text: 'admin.shortcuts.search' },
     row: { keys: ['j'], text: 'admin.shortcuts.row' },
+    message: { keys: ['F8'], text: 'admin.shortcuts.message' },
     help: { keys: ['?'], text: 'admin.shortcuts.help' },
     close: { keys: ['Escape'], text: 'admin.shortcuts.close' },
   },

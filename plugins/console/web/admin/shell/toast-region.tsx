@@ -1,7 +1,8 @@
 import { Button, CloseButton } from '@mantine/core'
 import { IconAlertCircle, IconCircleCheck } from '@tabler/icons-react'
-import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { useLanguage } from '../../app/app.tsx'
+import { shortcuts } from './shortcuts.ts'
 import classes from './toast-region.module.css'
 import { type Toast, toasts } from './toasts.ts'
 
@@ -18,47 +19,76 @@ export function ToastRegion() {
   return (
     <div role="status" className={classes.region}>
       {shown.map((toast) => (
-        <OneToast key={toast.id} toast={toast} />
+        <OneToast key={toast.id} toast={toast} isLatest={toast === shown.at(-1)} />
       ))}
     </div>
   )
 }
 
-/** Shows one message. It disappears after some seconds, unless the pointer is above it or it has the focus. */
-function OneToast({ toast }: { readonly toast: Toast }) {
+const [focusKey] = shortcuts.everywhere.message.keys
+/** Escape closes the message, but not the dialog behind it. */
+const inDialog = { 'data-mantine-stop-propagation': true }
+
+/**
+ * Shows one message. It disappears after some seconds. While the pointer is above it, or the focus is in it, it stays;
+ * then the time starts again.
+ */
+function OneToast({ toast, isLatest }: { readonly toast: Toast; readonly isLatest: boolean }) {
   const { translate } = useLanguage()
   const line = useRef<HTMLDivElement>(null)
-  const { button } = toast
+  const [isPointed, setPointed] = useState(false)
+  const [isFocused, setFocused] = useState(false)
+  const { id, button } = toast
+  const isHeld = isPointed || isFocused
+  const ms = button === undefined ? shownMs : shownWithButtonMs
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout>
-    const wait = () => {
-      clearTimeout(timer)
-      // If the pointer is above the message or the message has the focus, the time starts again.
-      timer = setTimeout(
-        () => (line.current?.matches(':hover, :focus-within') ? wait() : toasts.remove(toast.id)),
-        toast.button === undefined ? shownMs : shownWithButtonMs,
-      )
-    }
-    wait()
+    toasts.hold(id, isHeld)
+    if (isHeld) return
+    const timer = setTimeout(() => toasts.remove(id), ms)
     return () => clearTimeout(timer)
-  }, [toast])
+  }, [id, isHeld, ms])
+  // If another window gets the focus, the element that loses it is still the active one.
+  const onFocusChange = () => setFocused(line.current?.contains(document.activeElement) === true)
   return (
-    <div ref={line} className={classes.toast}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: the buttons in it receive the keys
+    <div
+      ref={line}
+      className={classes.toast}
+      data-toast
+      onPointerEnter={() => setPointed(true)}
+      onPointerLeave={() => setPointed(false)}
+      onFocus={onFocusChange}
+      onBlur={onFocusChange}
+      onKeyDown={({ key }) => {
+        if (key === 'Escape') toasts.remove(id)
+      }}
+    >
       {toast.isFailure ? <IconAlertCircle size={18} aria-hidden /> : <IconCircleCheck size={18} aria-hidden />}
       <span>{toast.text}</span>
       {button !== undefined && (
-        <Button
-          size="compact-sm"
-          variant="subtle"
-          onClick={() => {
-            toasts.remove(toast.id)
-            button.run()
-          }}
-        >
-          {button.label}
-        </Button>
+        <span className={classes.action}>
+          <Button
+            {...inDialog}
+            size="compact-sm"
+            variant="subtle"
+            onClick={() => {
+              toasts.remove(id)
+              button.run()
+            }}
+          >
+            {button.label}
+          </Button>
+          {isLatest && (
+            <>
+              <kbd className={classes.key} aria-hidden>
+                {focusKey}
+              </kbd>
+              <span className="visually-hidden">{translate('admin.toast-key', { key: focusKey })}</span>
+            </>
+          )}
+        </span>
       )}
-      <CloseButton size="sm" aria-label={translate('admin.close')} onClick={() => toasts.remove(toast.id)} />
+      <CloseButton {...inDialog} size="sm" aria-label={translate('admin.close')} onClick={() => toasts.remove(id)} />
     </div>
   )
 }
