@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { assertAmountUnits } from '../src/admin/amount-units.ts'
 import { chartData } from '../web/admin/charts/chart-data.ts'
-import { amountText, decimalOf, parseMinorUnits, unitOf, unitOfColumn } from '../web/admin/pages/amounts.ts'
+import { amountText, decimalOf, parseMinorUnits, unitOf, unitOfColumn, unitTyped } from '../web/admin/pages/amounts.ts'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
 import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
 
@@ -21,8 +21,8 @@ t.test('minor units and decimal text are the same amount, with any size and scal
   t.equal(decimalOf('1234567890123456789012345678', 18), '1234567890.123456789012345678')
   t.equal(decimalOf('1.5', 2), undefined)
   t.same(
-    ['12.34', '12', '1,234.5', ' -0.10 ', '12.340'].map((text) => parseMinorUnits(text, 2)),
-    ['1234', '1200', '123450', '-10', '1234'],
+    ['12.34', '12', '12.', '1,234.5', '1,234,567.8', ' -0.10 ', '12.340'].map((text) => parseMinorUnits(text, 2)),
+    ['1234', '1200', '1200', '123450', '123456780', '-10', '1234'],
   )
   for (const wrong of ['', '12.345', '1,23', '1e3', '0x1', '12.3.4', '--1', '∞'])
     t.equal(parseMinorUnits(wrong, 2), undefined, wrong)
@@ -43,7 +43,19 @@ t.test('an amount is formatted for the language without losing a digit', async (
   t.equal(written('cny', '29700'), 'CN¥297.00', 'assets of the ledger are in lower case')
   t.equal(written('JPY', '123456'), '¥123,456')
   t.equal(written('unheard-of', '9007199254740993'), '9,007,199,254,740,993', 'as it is')
-  t.equal(unitOf(units, 'toString'), undefined)
+  t.equal(written('CNY', '1.5'), '1.5', 'is not a number of minor units')
+  for (const unknown of ['toString', 'abc', '', null]) t.equal(unitOf(units, unknown), undefined, String(unknown))
+})
+
+t.test('the unit of a typed amount comes from the form, from another field, or else from the row', async (t) => {
+  const units = { points: { displayName: 'Points', scale: 0 }, gold: { displayName: 'Gold', scale: 3 } }
+  const scaleOf = (amount: Parameters<typeof unitTyped>[0], values = {}) =>
+    unitTyped(amount, units, values, { asset: 'gold' })?.scale
+  t.equal(scaleOf({ unit: 'points' }), 0)
+  t.equal(scaleOf({ field: 'asset' }, { asset: 'points' }), 0)
+  t.equal(scaleOf({ field: 'asset' }), 3)
+  t.equal(scaleOf({ field: 'other' }), undefined)
+  t.equal(scaleOf(undefined), undefined)
 })
 
 t.test('the unit of a column comes from the row, from the declaration, or from decimals in the row', async (t) => {
@@ -56,6 +68,7 @@ t.test('the unit of a column comes from the row, from the declaration, or from d
   t.equal(shown({ asset: 'points' }, {}), '120,000,000 Points')
   t.equal(shown({ decimals: 'scale', symbol: 'token' }, { scale: 6, token: 'USDT' }), '120.00 USDT')
   t.equal(shown({ decimals: 'scale', symbol: 'token' }, { scale: null, token: 'USDT' }), '120,000,000', 'not known')
+  t.equal(shown({ symbol: 'token', asset: 'points' }, { token: 'cny' }), 'CN¥1,200,000.00', 'the unit of the row')
 })
 
 t.test('a chart of amounts is in their unit, and amounts of different assets are never added up', async (t) => {

@@ -4,7 +4,7 @@ import { type AmountUnit, type Column, type Row, valueAt, type Write } from '../
 
 /** Returns the unit of an asset or a currency; `undefined` if it is unknown. */
 export function unitOf(units: Readonly<Record<string, AmountUnit>>, code: unknown): AmountUnit | undefined {
-  if (typeof code !== 'string' || code === '') return undefined
+  if (typeof code !== 'string') return undefined
   return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
 }
 

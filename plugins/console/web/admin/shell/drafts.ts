@@ -91,7 +91,7 @@ export function keepDraft(name: string, read: () => unknown): () => void {
     if (forms.get(name) !== read) return
     forms.delete(name)
     const draft = read()
-    if (draft !== undefined && owner !== undefined) kept = { owner, drafts: { ...kept?.drafts, [name]: draft } }
+    if (owner !== undefined) kept = { owner, drafts: { ...kept?.drafts, [name]: draft } }
   }
 }
 

@@ -1,0 +1,239 @@
+/** Tests the calls of the back office: what is sent, what a response means, and what counts as unreachable. */
+import { mock } from 'node:test'
+import { rejectsWith } from '@plinth/kernel/testing'
+import t from 'tap'
+import { readLabelName } from '../web/admin/api/labels.ts'
+import { type Attention, countOf, isStoredFile, valuesFromRow } from '../web/admin/api/page-types.ts'
+import { loadBrowserModule } from './fixtures/browser-module.ts'
+
+Object.assign(globalThis, { document: { baseURI: 'https://shop.example/ctx/admin/' } })
+const { Api, CallFailure, Connection } = await loadBrowserModule('api/call.ts')
+
+const never = new AbortController().signal
+const read = { method: 'GET', path: '/api/v1/shops/{id}' }
+const write = { method: 'POST', path: '/api/v1/shops' }
+
+/** Returns an API client whose requests are answered by `respond`. */
+function clientOf(respond: (init: RequestInit) => Response | Promise<Response>) {
+  const sent: { readonly url: string; readonly init: RequestInit }[] = []
+  const seen = { signedOut: 0 }
+  t.teardown(
+    t.capture(globalThis, 'fetch', async (url: string, init: RequestInit) => {
+      sent.push({ url, init })
+      return respond(init)
+    }).restore,
+  )
+  const connection = new Connection(() => 7)
+  const api = new Api(
+    () => 'zh-CN',
+    () => void seen.signedOut++,
+    connection,
+  )
+  return { api, sent, seen, connection }
+}
+const envelope = (code: string, data: unknown = null, status = 200) =>
+  Response.json({ code, message: `message ${code}`, data }, { status, headers: { 'x-trace-id': 'trace' } })
+/** The members of an error that the tests read. */
+interface Failure {
+  readonly kind: string
+  readonly reason: string
+  readonly traceId: string
+  readonly faults: readonly object[]
+}
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    () => undefined,
+    (error: unknown) => (error instanceof CallFailure ? (error as Failure) : undefined),
+  )
+
+t.test('a call has the path, the query, the language and the reason of its input', async (t) => {
+  const { api, sent } = clientOf(() => envelope('200', { id: 1 }))
+  const query = { q: 'a b', none: undefined, empty: '', nothing: null, ids: ['1', '2'], isOpen: false }
+  t.strictSame(await api.call(read, { params: { id: 'a/b' }, query, signal: never }), { id: 1 })
+  t.equal(sent[0]?.url, 'https://shop.example/ctx/api/v1/shops/a%2Fb?q=a+b&ids=1&ids=2&isOpen=false')
+  t.strictSame(sent[0]?.init.headers, { accept: 'application/json', 'accept-language': 'zh-CN' })
+  t.hasStrict(sent[0]?.init, { method: 'GET', cache: 'no-store', redirect: 'error', credentials: 'same-origin' })
+  t.equal(sent[0]?.init.body, undefined)
+  await api.call(write, { body: {}, reason: ' 退款 ', signal: never })
+  t.equal(sent[1]?.init.body, '{}')
+  t.strictSame(sent[1]?.init.headers, {
+    accept: 'application/json',
+    'accept-language': 'zh-CN',
+    'content-type': 'application/json',
+    'x-reason': '%E9%80%80%E6%AC%BE',
+  })
+  await api.call(write, { reason: ' ', signal: never })
+  t.notOk('x-reason' in (sent[2]?.init.headers ?? {}))
+})
+
+t.test('each code of the server is one kind of error, and the end of the session is reported', async (t) => {
+  let code = ''
+  const { api, seen } = clientOf(() => envelope(code, { reason: 'shop.closed', field: 'name' }))
+  for (const [next, kind] of Object.entries({
+    400: 'invalid',
+    401: 'signed-out',
+    403: 'forbidden',
+    404: 'missing',
+    409: 'conflict',
+    422: 'invalid',
+    429: 'limited',
+    500: 'failed',
+    503: 'away',
+  })) {
+    code = next
+    const failure = await failureOf(api.call(read, { signal: never }))
+    t.equal(failure?.kind, kind, next)
+    t.equal(failure?.traceId, 'trace')
+    t.equal(failure?.reason, 'shop.closed')
+    t.strictSame(failure?.faults, [{ field: 'name', message: `message ${next}` }])
+  }
+  t.equal(seen.signedOut, 1)
+  const errors = [{ field: 'a', message: 'b' }]
+  t.strictSame(new CallFailure('invalid', '', { data: { errors, field: 'c' } }).faults, errors)
+  t.strictSame(new CallFailure('failed', '', { data: { reason: 7 } }).reason, '')
+  t.strictSame(new CallFailure('failed', '').faults, [])
+})
+
+t.test('the server is unreachable if nothing or only a proxy responds', async (t) => {
+  let response = () => envelope('200')
+  const { api, connection } = clientOf(() => response())
+  const call = async () => {
+    const failure = await failureOf(api.call(read, { signal: never }))
+    return [failure?.kind, connection.lostAt()]
+  }
+  response = () => envelope('502', null, 502)
+  t.strictSame(await call(), ['away', 7], 'an envelope of a proxy')
+  response = () => envelope('503', null, 503)
+  t.strictSame(await call(), ['away', undefined], 'the product says that it is busy')
+  response = () => new Response('<html>', { status: 504 })
+  t.strictSame(await call(), ['away', 7])
+  response = () => new Response('<html>', { status: 404 })
+  t.strictSame(await call(), ['away', undefined], 'not an envelope, but a server that responds')
+  response = () => {
+    throw new TypeError('Failed to fetch')
+  }
+  t.strictSame(await call(), ['away', 7])
+  response = () => envelope('500', null, 500)
+  t.strictSame(await call(), ['failed', undefined])
+  const left = AbortSignal.abort(new Error('left'))
+  response = () => left.throwIfAborted() as never
+  await rejectsWith(t, api.call(read, { signal: left }), { message: 'left' })
+  t.equal(connection.lostAt(), undefined, 'a cancelled call says nothing about the server')
+})
+
+t.test('a call without a response ends after thirty seconds', async (t) => {
+  // The types of Node.js do not contain this API yet.
+  mock.timers.enable({ apis: ['AbortSignal.timeout' as never] })
+  t.teardown(() => mock.timers.reset())
+  let given = never
+  const { api, connection } = clientOf(({ signal }) => {
+    given = signal ?? never
+    return new Promise((_, reject) => given.addEventListener('abort', () => reject(given.reason)))
+  })
+  const call = failureOf(api.call(read, { signal: never }))
+  mock.timers.tick(29_999)
+  t.equal(given.aborted, false)
+  mock.timers.tick(1)
+  t.equal((await call)?.kind, 'away')
+  t.equal(connection.lostAt(), 7)
+})
+
+t.test('a write is repeated with its key until its outcome is known', async (t) => {
+  let response = envelope('200')
+  const { api, sent } = clientOf(() => response)
+  const keys = {}
+  const send = async (next: Response, body: object = { a: 1 }) => {
+    response = next
+    await failureOf(api.call(write, { body, keys, signal: never }))
+    return new Headers(sent.at(-1)?.init.headers).get('idempotency-key')
+  }
+  const first = await send(envelope('503', null, 503))
+  t.match(first, /^\d+(?:-\d+){3}$/)
+  t.equal(await send(envelope('409', { reason: 'idempotency.in-progress' })), first)
+  t.not(await send(envelope('503', null, 503), { a: 2 }), first, 'another write')
+  t.equal(await send(envelope('409', { reason: 'version' })), first)
+  const second = await send(envelope('503', null, 503))
+  t.not(second, first, 'the server has rejected the first')
+  t.equal(await send(envelope('200')), second)
+  t.not(await send(envelope('200')), second)
+  response = envelope('200')
+  await api.call(read, { signal: never })
+  t.notOk('idempotency-key' in (sent.at(-1)?.init.headers ?? {}), 'a read has no key')
+})
+
+t.test('the time since which the server is unreachable is that of the first failed call', (t) => {
+  let now = 1
+  let reported = 0
+  const connection = new Connection(() => now)
+  const stop = connection.subscribe(() => void reported++)
+  connection.regain()
+  connection.lose()
+  now = 2
+  connection.lose()
+  t.equal(connection.lostAt(), 1)
+  connection.regain()
+  t.equal(connection.lostAt(), undefined)
+  t.equal(reported, 2)
+  stop()
+  connection.lose()
+  t.equal(reported, 2)
+  t.end()
+})
+
+t.test('names that a page needs at the same time are read in one call per kind and language', async (t) => {
+  const requested: { readonly kind: unknown; readonly ids: readonly string[] }[] = []
+  const api = {
+    async call<T>(_: unknown, { query }: { readonly query: Readonly<Record<string, unknown>> }) {
+      const ids = query['ids'] as readonly string[]
+      requested.push({ kind: query['kind'], ids })
+      return { items: ids.filter((id) => id !== 'gone').map((id) => ({ id: Number(id), name: `name ${id}` })) } as T
+    },
+  }
+  const names = ['1', '2', '1', 'gone'].map((id) => readLabelName(api, 'user', id, 'en'))
+  const others = [readLabelName(api, 'shop', '1', 'en'), readLabelName(api, 'user', '1', 'zh-CN')]
+  t.strictSame(await Promise.all(names), ['name 1', 'name 2', 'name 1', null])
+  await Promise.all(others)
+  t.strictSame(requested, [
+    { kind: 'user', ids: ['1', '2', 'gone'] },
+    { kind: 'shop', ids: ['1'] },
+    { kind: 'user', ids: ['1'] },
+  ])
+  await readLabelName(api, 'user', '1', 'en')
+  t.equal(requested.length, 4, 'a later page reads again')
+  const many = Array.from({ length: 201 }, (_, id) => readLabelName(api, 'user', String(id), 'en'))
+  t.equal((await Promise.all(many)).at(-1), 'name 200')
+  t.strictSame(
+    requested.slice(4).map(({ ids }) => ids.length),
+    [200, 1],
+  )
+})
+
+t.test('a condition counts the rows that match it, and whose member is filled', (t) => {
+  const attention = (more: Partial<Attention>) => more as Attention
+  const rows = [
+    { state: 'failed', note: 'x' },
+    { state: 'failed', note: '' },
+    { state: 'done', note: 'x' },
+  ]
+  t.equal(countOf(attention({}), rows), 3)
+  t.equal(countOf(attention({}), { items: rows, total: 9 }), 3)
+  t.equal(countOf(attention({ where: { state: 'failed' } }), rows), 2)
+  t.equal(countOf(attention({ where: { state: 'failed' }, filled: 'note' }), rows), 1)
+  t.equal(countOf(attention({ count: 'jobs.failed' }), { jobs: { failed: 4 } }), 4)
+  t.equal(countOf(attention({ count: 'jobs.failed' }), { jobs: null }), 0)
+  t.equal(countOf(attention({ count: 'jobs' }), { jobs: rows }), 3)
+  const empty = [0, '', null, [], undefined].map((note) => ({ note }))
+  t.equal(countOf(attention({ filled: 'note' }), [...empty, { note: [1] }, { note: 1 }]), 2)
+  t.end()
+})
+
+t.test('parameters come from members of the row, from lists of members, and from the page', (t) => {
+  const sources = { id: { field: 'user.id' }, both: { list: ['a', 'b'] }, state: { value: 'open' } }
+  const row = { user: { id: 7 }, a: 1, b: null }
+  t.strictSame(valuesFromRow(sources, row), { id: 7, both: [1, null], state: 'open' })
+  t.strictSame(valuesFromRow(undefined, row), {})
+  t.equal(isStoredFile({ id: 'f', name: 'a.png', url: '/f' }), true)
+  for (const other of [{ id: 'f', name: 'a.png' }, { id: 7, name: 'a', url: '/' }, null, 'f'])
+    t.equal(isStoredFile(other), false, JSON.stringify(other))
+  t.end()
+})
