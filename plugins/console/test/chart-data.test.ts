@@ -63,3 +63,39 @@ t.test('if there are many lines, those with the largest sums are drawn, and all 
     Array.from({ length: 12 }, (_, place) => 29 - place),
   )
 })
+
+t.test('lines without a colour get one by their place, and the sixth has that of the first', async (t) => {
+  const tonesOf = (lines: Chart['lines'], shops: number) => {
+    const rows = Array.from({ length: shops }, (_, shop) => ({ at: '2026-03-01', shop: `s${shop}`, lost: 1 }))
+    return chartData({ ...chart, by: 'shop', lines }, rows).lines.map(({ tone }) => tone)
+  }
+  t.strictSame(tonesOf([{ field: 'lost', title: 'Lost' }], 6), ['info', 'good', 'warn', 'bad', 'quiet', 'info'])
+  t.strictSame(tonesOf(chart.lines, 2), ['good', 'good', 'good', 'good'], 'the same line of each shop')
+})
+
+t.test('amounts of an asset without a unit are not scaled, and their code names the line', async (t) => {
+  const rows = [
+    { at: '2026-03-01', asset: 'acme', lost: 7 },
+    { at: '2026-03-01', asset: 'eur', lost: 250 },
+    { at: '2026-03-01', lost: 1 },
+  ]
+  const { lines } = chartData({ ...chart, currency: 'asset', lines: [{ field: 'lost', title: 'Lost' }] }, rows)
+  t.strictSame(
+    lines.map(({ title, last, amount }) => [title, last, amount?.scale]),
+    [
+      ['Lost · ', 1, undefined],
+      ['Lost · acme', 7, undefined],
+      ['Lost · EUR', 2.5, 2],
+    ],
+  )
+})
+
+t.test('twelve lines are all drawn, in the order of their names', async (t) => {
+  const rows = Array.from({ length: 12 }, (_, shop) => ({ at: '2026-03-01', shop: `s${shop + 10}`, lost: shop }))
+  const { lines, drawn } = chartData({ ...chart, by: 'shop', lines: [{ field: 'lost', title: 'Lost' }] }, rows)
+  t.equal(drawn, 12)
+  t.strictSame(
+    lines.map(({ title }) => title),
+    rows.map(({ shop }) => shop),
+  )
+})

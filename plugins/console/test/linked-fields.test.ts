@@ -197,6 +197,15 @@ t.test('another value of a field clears what was chosen for the old one', (t) =>
   const chosen = { ...empty, country: 'NO', city: 'Oslo', shop: '7' }
   t.strictSame(withChange(chosen, 'country', 'NO', fields, always), chosen)
   t.strictSame(withChange(chosen, 'country', 'SE', fields, always), { ...empty, country: 'SE' })
+  const ofPath = { ...cities, query: {}, params: { country: { field: 'country' } } }
+  const several = field('towns', { choices: ofPath, schema: { type: 'array' } })
+  t.strictSame(withChange({ country: 'NO', towns: ['1'] }, 'country', 'SE', [several], always), {
+    country: 'SE',
+    towns: [],
+  })
+  const forbidden = [field('country'), field('city', { choices: { allowed: false } })]
+  const typed = { country: 'NO', city: '7' }
+  t.strictSame(withChange(typed, 'country', 'SE', forbidden, always), { country: 'SE', city: '7' })
   t.end()
 })
 
@@ -207,5 +216,9 @@ t.test('choices are read for the values of other fields, which must not be empty
   const { query, missing } = read({ country: 'NO' })
   t.strictSame({ query, missing }, { query: { country: 'NO', state: 'open' }, missing: undefined })
   for (const country of ['', null, undefined]) t.equal(read({ country }).missing, 'country', String(country))
+  const ofPath = { ...cities, query: {}, params: { country: { field: 'country' } } }
+  const { params, missing: absent } = knownChoices(ofPath, field('city', { choices: ofPath }), () => 7)
+  t.strictSame({ params, absent }, { params: { country: '7' }, absent: undefined })
+  t.equal(knownChoices(ofPath, field('city', { choices: ofPath }), () => '').missing, 'country')
   t.end()
 })

@@ -1,7 +1,7 @@
 /** Tests the range of the overview: whole days of the site, the range before, and the sums of a tile. */
 import t from 'tap'
 import type { Tile } from '../web/admin/api/page-types.ts'
-import { spansOf } from '../web/admin/overview/overview-range.ts'
+import { isOverviewPreset, queryOf, spansOf } from '../web/admin/overview/overview-range.ts'
 import { changeOf, sumsOf } from '../web/admin/overview/tile-data.ts'
 
 const at = (text: string) => Date.parse(text)
@@ -41,6 +41,18 @@ t.test('an exact range is compared with the time of the same length before it', 
   const spans = spansOf(range, at('2026-03-01T00:00:00Z'), 'UTC')
   t.strictSame(iso(spans.now), ['2026-01-03T00:00', '2026-01-05T12:00'])
   t.strictSame(iso(spans.before), ['2025-12-31T12:00', '2026-01-03T00:00'])
+  t.strictSame(queryOf(spans.now), { from: '2026-01-03T00:00:00.000Z', to: '2026-01-05T12:00:00.000Z' })
+  t.end()
+})
+
+t.test('a range without a start, or with a preset of lists only, begins seven days before its end', (t) => {
+  const now = at('2026-03-01T10:00:00Z')
+  for (const from of ['', '24h'])
+    t.strictSame(iso(spansOf({ from, to: '' }, now, 'UTC').now), ['2026-02-22T10:00', '2026-03-01T10:00'], from)
+  const ended = spansOf({ from: '', to: '2026-02-01T00:00:00Z' }, now, 'UTC')
+  t.strictSame(iso(ended.now), ['2026-01-25T00:00', '2026-02-01T00:00'])
+  t.equal(isOverviewPreset('24h'), false)
+  t.equal(isOverviewPreset('today'), true)
   t.end()
 })
 
@@ -49,6 +61,8 @@ const tile: Tile = { id: 'a.b', operation: 'getA', title: 'A', method: 'GET', pa
 t.test('a tile adds up rows, each unit apart and as integers', (t) => {
   t.strictSame(sumsOf(tile, { items: [{ sum: 2 }, { sum: 3 }], total: null }), [{ code: '', value: 5 }])
   t.strictSame(sumsOf(tile, { sum: 7 }), [{ code: '', value: 7 }], 'an object has one number')
+  t.strictSame(sumsOf(tile, [{ sum: 2 }, {}]), [{ code: '', value: 2 }], 'a missing number is zero')
+  t.strictSame(sumsOf({ ...tile, currency: 'asset' }, [{ sum: '3' }, { asset: 'cny' }]), [{ code: '', value: 3n }])
   const rows = [
     { asset: 'cny', sum: '9007199254740993' },
     { asset: 'usd', sum: '5' },
@@ -67,6 +81,7 @@ t.test('the change is a percentage of the number before', (t) => {
   t.equal(changeOf(12, 8), 50)
   t.equal(changeOf(2, 3), -33.3)
   t.equal(changeOf(3n * 10n ** 20n, 10n ** 20n), 200)
+  t.equal(changeOf(2n, 3n), -33.3)
   t.equal(changeOf(1n, 0n), undefined)
   t.equal(changeOf(0, 0), undefined)
   t.end()

@@ -142,6 +142,13 @@ t.test(
     for (const page of ['b', 'a', 'c']) kept.setFavourite(page, true)
     kept.setFavourite('a', false)
     t.strictSame(kept.current().favourites, ['b', 'c'])
+    for (let number = 1; number < 20; number++) kept.setFavourite(`page ${number}`, true)
+    t.equal(kept.current().favourites.length, 20)
+    t.equal(kept.current().favourites[0], 'c', 'the oldest of more than twenty is removed')
+    let reported = 0
+    kept.subscribe(() => void reported++)
+    kept.visit('f')
+    t.equal(reported, 0, 'the last page is opened again')
   },
 )
 
