@@ -1,0 +1,144 @@
+/** Tests how a list and a detail page show each kind of value. The responses of a product are replaced for this. */
+import t from 'tap'
+import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
+import { skip } from './fixtures/browser.ts'
+import { columns, row as everyKind } from './fixtures/cells.ts'
+import { createParcelsPlugin } from './fixtures/parcels.ts'
+
+const parcels = createParcelsPlugin({ rows: [], calls: [] })
+const start = () => startBackOffice(t.testdir(), (work) => t.teardown(work), { plugins: [parcels] })
+const office = skip === false ? await start() : undefined
+
+const rowsUrl = /\/api\/v1\/admin\/parcels(?:\?|$)/
+
+/** Replaces the page of the parcels and its rows. */
+async function replaced(teardown: (work: () => Promise<void>) => void, change: object, answer: object) {
+  const watched = await openSignedIn(teardown, office?.url ?? '')
+  const { page } = watched
+  await page.route('**/console/pages/parcels.all*', async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    await route.fulfill({ response, json: { ...body, data: { ...body.data, ...change } } })
+  })
+  await page.route(rowsUrl, (route) => route.fulfill({ json: { code: '200', message: '', data: answer } }))
+  await page.goto(`${office?.url}parcels.all`)
+  return watched
+}
+
+t.test('a cell shows its value in the form of its column', { skip, timeout: 600_000 }, async (t) => {
+  const { page, complaints } = await replaced(t.teardown, { columns, detail: 'parcels.one' }, [everyKind])
+  const cell = (title: string) => page.locator(`td[data-title="${title}"]`)
+  await cell('Id').waitFor()
+  for (const [title, text] of Object.entries({
+    Order: '12345',
+    Size: '1.5 KiB',
+    Lasts: '1.5 hr',
+    Share: '40 %',
+    Sum: '1,500',
+    Paid: 'Yes',
+    Sent: 'Waits',
+    Mood: 'Calm',
+    Alarm: 'loud',
+    Tags: 'First b c d 2 more',
+    People: 'Ann Bob',
+    None: '–',
+    Lots: '2',
+    Facts: 'Order: 7 · Is open: true · Lines: Note:',
+    Change: 'Name Old New Is open No',
+    Code: 'A-1',
+    Odd: 'x\u{fffd}y z',
+    Price: 'CN¥5.00',
+    Owner: 'Ann',
+    Words: 'p q',
+  }))
+    t.equal((await cell(title).innerText()).replace(/\s+/g, ' ').trim(), text, title)
+  const tone = (title: string) => cell(title).locator('[data-tone]').getAttribute('data-tone')
+  t.same(await Promise.all(['Paid', 'Sent', 'Mood', 'Alarm'].map(tone)), ['good', 'quiet', 'good', 'quiet'])
+  const bar = cell('Share').locator('progress')
+  t.same([await bar.getAttribute('value'), await bar.getAttribute('aria-label')], ['40', 'Share'])
+  const numeric = await page.evaluate(
+    '[...document.querySelectorAll("td[data-numeric]")].map(({ dataset }) => dataset.title)',
+  )
+  t.same(numeric, ['Order', 'Size', 'Lasts', 'Sum'], 'aligned at their end')
+  t.match(await cell('At').locator('time').getAttribute('title'), /^\S.*\n2026-01-01T12:00:00\.000Z$/)
+  t.equal(await cell('Code').locator('[data-copied]').getAttribute('data-copied'), 'A-1')
+  t.equal(await cell('Code').getByRole('button', { name: 'Copy A-1' }).count(), 1)
+  t.match(await cell('Bill').getByRole('link').getAttribute('href'), '/ctx/bill.pdf')
+  t.equal(await cell('Bill').getByRole('link').getAttribute('rel'), 'noopener noreferrer')
+  t.equal(await cell('Trap').getByRole('link').count(), 0, 'a script is not a file')
+  t.match(await cell('Owner').getByRole('link').getAttribute('href'), /\/iam\.user\/u%2F7$/)
+  t.equal(
+    (await page.getByRole('region', { name: 'Total', exact: true }).innerText()).replace(/\s+/g, ' '),
+    'Total Sum 1,500',
+  )
+  await cell('Paid').click()
+  await page.waitForURL(/parcels\.one\/1$/)
+  t.same(complaints, [])
+})
+
+t.test('a detail page shows values in full, below the name of its object', { skip, timeout: 600_000 }, async (t) => {
+  const sections = [
+    { columns: [...columns, { field: 'notes', as: 'chips', title: 'Notes' }] },
+    { title: 'Lots of it', columns: [{ field: 'noLots', as: 'rows', title: 'Alone', columns: [] }] },
+  ]
+  const page = { kind: 'detail', name: 'code', sections, related: [], actions: [] }
+  const answer = { ...everyKind, notes: ['x'.repeat(61), 'short'], noLots: [] }
+  const { page: shown, complaints } = await replaced(t.teardown, page, answer)
+  const fact = (title: string) => shown.locator(`dt:text-is("${title}") + dd`)
+  await fact('Tags').waitFor()
+  t.equal(await shown.getByRole('heading', { level: 1 }).innerText(), 'A-1')
+  t.match(await shown.title(), /^A-1 · /)
+  for (const [title, text] of Object.entries({
+    Tags: 'First b c d e f',
+    None: '–',
+    Lots: 'Left 3 4 Total of 2 displayed rows Left 7',
+    Facts: 'Order 7 Is open Yes Lines Note –',
+    Change: 'Name Old New Is open No',
+    Alone: 'No entries yet.',
+  }))
+    t.equal((await fact(title).first().innerText()).replace(/\s+/g, ' ').trim(), text, title)
+  const copied = await fact('Facts').first().locator('[data-copied]').getAttribute('data-copied')
+  t.same(JSON.parse(copied ?? ''), JSON.parse(everyKind.facts))
+  t.equal(await fact('Facts').first().getByRole('button', { name: 'Copy JSON' }).count(), 1)
+  const chips = (title: string) => fact(title).locator('li').first().getAttribute('class')
+  t.same([await chips('Notes'), (await chips('Tags')) === ''], ['', false], 'sentences are not chips')
+  const isLabelled = shown.locator('dt:text-is("Alone"):not(.visually-hidden)')
+  t.equal(await isLabelled.count(), 0, 'a single table has the heading of its section')
+  t.same(complaints, [])
+})
+
+t.test(
+  'an exact time range has its limits in the button, and needs one of them',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page, complaints } = await replaced(t.teardown, { columns, range: { title: 'Sent' } }, [everyKind])
+    const asked = async (work: () => Promise<void>) => {
+      const request = page.waitForRequest(rowsUrl)
+      await work()
+      return Object.fromEntries(new URL((await request).url()).searchParams)
+    }
+    const [from, to] = [page.getByLabel('From', { exact: true }), page.getByLabel('Until', { exact: true })]
+    const apply = page.getByRole('button', { name: 'Apply' })
+    await page.getByRole('button', { name: 'Sent: Any' }).click()
+    const pressed = page.getByRole('dialog').getByRole('button', { pressed: true })
+    t.same(await pressed.allInnerTexts(), ['Any'])
+    t.equal(await apply.isDisabled(), true)
+    await from.fill('2026-01-02T00:00')
+    await to.fill('2026-01-01T00:00')
+    await apply.click()
+    t.notMatch(page.url(), 'from=')
+    await to.fill('2026-01-03T00:00')
+    t.same(await asked(() => apply.click()), { from: '2026-01-02T00:00:00.000Z', to: '2026-01-03T00:00:00.000Z' })
+    await page.getByRole('button', { name: /^Sent: Jan 2, 2026.* – Jan 3, 2026/ }).click()
+    t.same([await from.inputValue(), await to.inputValue()], ['2026-01-02T00:00', '2026-01-03T00:00'])
+    t.equal(await pressed.count(), 0)
+    await from.fill('')
+    t.same(await asked(() => apply.click()), { to: '2026-01-03T00:00:00.000Z' })
+    await page.getByRole('button', { name: /^Sent: … – Jan 3, 2026/ }).click()
+    await page.getByRole('button', { name: 'Today' }).click()
+    await page.getByRole('button', { name: 'Sent: Today' }).click()
+    t.same(await pressed.allInnerTexts(), ['Today'])
+    t.same([await from.inputValue(), await to.inputValue()], ['', ''])
+    t.same(complaints, [])
+  },
+)
