@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Command, InvalidArgumentError } from 'commander'
 import { errorReason } from '../errors/coded-error.ts'
-import { type VerifyDatabase, verifyPlugin } from '../verify/verify-plugin.ts'
+import type { VerifyDatabase } from '../verify/verify-plugin.ts'
 import type { VerifyCheck, VerifyReport } from '../verify/verify-report.ts'
 import { exitCodes, runInterruptible } from './process-end.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
@@ -40,6 +40,8 @@ export function addVerifyCommand(
     .action((folder: string, { database, limit, previous }: VerifyCommandOptions) =>
       runInterruptible(async (signal) => {
         try {
+          // Loaded only here, because all commands load this file.
+          const { verifyPlugin } = await import('../verify/verify-plugin.ts')
           const report = await verifyPlugin({
             folder,
             directory,

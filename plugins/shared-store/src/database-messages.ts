@@ -2,7 +2,7 @@ import { PollLoop } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { StoredEntries } from './entries.ts'
-import { Listeners, type ReceivedMessage } from './redis-messages.ts'
+import { Listeners, type ReceivedMessage } from './listeners.ts'
 
 interface DatabaseMessagesOptions {
   readonly db: Database
