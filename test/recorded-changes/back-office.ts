@@ -67,4 +67,40 @@ export const backOffice: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/row-actions.test.ts'],
     only: ['C-034 the back office shows unknown values'],
   },
+  {
+    file: 'plugins/console/web/admin/own/compose/compose-page.tsx',
+    fragment: 'keys: hasSecret ? {} : keys }',
+    replacement: 'keys: {} }',
+    effect: 'A message is sent twice if its response was lost before a reload.',
+    breaks: [],
+    noticedBy: ['test/back-office/compose-faults.test.ts'],
+  },
+  {
+    file: 'plugins/console/web/admin/own/compose/compose-queries.ts',
+    fragment: '(error !== null && !isPassing(error))',
+    replacement: 'error !== null',
+    effect: 'A message is sent without the variables of its template while its previews fail.',
+    breaks: [],
+    noticedBy: ['test/back-office/compose-faults.test.ts'],
+  },
+  {
+    file: 'plugins/console/web/admin/shell/toast-region.tsx',
+    fragment: `    if (isHeld) return
+`,
+    replacement: '',
+    effect: 'A message disappears while the focus is in it.',
+    breaks: [],
+    noticedBy: ['test/back-office/undo-by-keyboard.test.ts'],
+    only: ['the keyboard alone reaches the button', 'F8 reaches the button'],
+  },
+  {
+    file: 'plugins/console/web/admin/shell/navigation.tsx',
+    fragment: `    event.preventDefault()
+`,
+    replacement: '',
+    effect: 'The link to the content of a page opens the overview.',
+    breaks: [],
+    noticedBy: ['plugins/console/test/telephone-and-keyboard.test.ts'],
+    only: ['the first link of a page leads to its content'],
+  },
 ]
