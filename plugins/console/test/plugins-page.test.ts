@@ -4,6 +4,7 @@ import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { dependentsOf, matchesPluginQuery, type PluginFacts } from '../web/admin/own/product-plugins/plugin-facts.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { findAccessibilityProblems, findHorizontalOverflow, saveScreenshot, skip } from './fixtures/browser.ts'
 import { configuredPlugin } from './fixtures/configured.ts'
@@ -93,6 +94,43 @@ t.test('the response contains no secret and no path of the host, and requires th
   await people.create({ username: 'nobody', password }, actor)
   t.hasStrict(await (await callAs('nobody'))(path), { code: '403', data: { permission: 'console:plugin:view' } })
   t.hasStrict((await running.service(http).inject(path)).json(), { code: '401' })
+})
+
+t.test('a plugin is found by all words of its names, requirements and declarations', async (t) => {
+  const plugin = {
+    id: 'shop',
+    provides: ['shop.orders'],
+    extensionPoints: ['shop.prices'],
+    keys: ['platform.shop.limit'],
+    requires: [{ id: 'database', by: 'database', optional: true }],
+    contributes: [{ id: 'kernel.audit-trail', by: 'kernel', optional: false }],
+    permissions: [{ code: 'shop:edit', name: 'Change prices' }],
+    routes: [{ method: 'PUT', path: '/api/v1/shop', summary: 'Close the shop' }],
+    tasks: [{ name: 'shop.purge', title: 'Remove old orders' }],
+  } as unknown as PluginFacts
+  for (const query of [
+    'SHOP',
+    'shop.orders',
+    'shop.prices',
+    'platform.shop.limit',
+    'database',
+    'audit-trail',
+    'shop:edit',
+    'Change prices',
+    'put /api/v1/shop',
+    'close',
+    'shop.purge',
+    'remove orders',
+    '',
+  ])
+    t.equal(matchesPluginQuery(plugin, query), true, query)
+  t.equal(matchesPluginQuery(plugin, 'shop nothing'), false)
+  const dependents = dependentsOf([plugin, { ...plugin, id: 'mall', contributes: [] }])
+  t.strictSame(dependents.get('database'), [
+    { id: 'database', plugin: 'shop', optional: true },
+    { id: 'database', plugin: 'mall', optional: true },
+  ])
+  t.strictSame(dependents.get('kernel.audit-trail'), [{ id: 'kernel.audit-trail', plugin: 'shop', optional: false }])
 })
 
 const opened = async (
