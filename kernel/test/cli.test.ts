@@ -81,7 +81,15 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   t.match(stdout, 'Takes effect: immediately')
   t.match(stdout, 'Value:       Servus  from --set platform.shop.salute')
   t.match(stdout, /default: Hello .*\n +file: Good morning .*\n +command-line: Servus/)
-  t.match((await onShop('config', 'explain', 'platform.shop.salute')).stdout, 'use platform.shop.greeting')
+  t.match(
+    stdout,
+    /\n {2}Greeting\n {2}What every customer hears\.\n {2}Rule: {8}\{.*"type":"string".*\}\n {2}Variable: /,
+  )
+  t.match(stdout, /\n {2}Sources, weakest first:\n {4}default: Hello {2}\(default of shop\.till\)\n/)
+  t.match(
+    (await onShop('config', 'explain', 'platform.shop.salute')).stdout,
+    '  Deprecated since 1.1.0; use platform.shop.greeting\n',
+  )
   t.match((await onShop('config', 'explain', 'platform.shop.password')).stdout, 'Takes effect: after a restart; secret')
 
   const misspelt = await onShop('config', 'get', 'platform.shop.greting')
@@ -299,6 +307,51 @@ t.test('C-002 plugins list, graph and why show which plugins are loaded and why'
   t.match(await onShop('plugins', 'why', 'shop.tll'), { code: 2, stderr: 'Did you mean "shop.till"?' })
 })
 
+t.test('plugins remove lists the data of a plugin, deletes it, and prints the next step', async (t) => {
+  const directory = t.testdir(
+    product(`import { pluginData } from '@plinth/kernel'
+const plugin = (id: string, members: object = {}) => definePlugin({ id, version: '1.0.0', kernel: '^1.0.0', ...members })
+let tables = [{ kind: 'table', name: 'lamp', rows: 3 }]
+const store = plugin('store', {
+  contributes: [pluginData],
+  setup: ({ contribute }) => contribute(pluginData, 'store', {
+    find: ({ id }) => (id === 'lamp' ? [...tables, { kind: 'events', name: 'lamp.lit', rows: 1, isKept: true }] : []),
+    remove: () => void (tables = []),
+  }),
+})
+export default defineProduct({ name: 'x', plugins: [store, plugin('lamp'), plugin('bulb')] })`),
+  )
+  const remove = (...words: string[]) => plinth(['plugins', 'remove', ...words], { directory, environment: {} })
+  const undone = (id: string) =>
+    'Nothing was deleted. To delete, stop all instances, make a backup, and run ' +
+    `"plinth plugins remove ${id} --yes".\n`
+  t.strictSame(await remove('bulb', '--dry-run'), {
+    code: 0,
+    stdout: `"bulb" has no stored data.\n${undone('bulb')}`,
+    stderr: '',
+  })
+  for (const flags of [[], ['--dry-run', '--yes']]) {
+    t.match(await remove('lamp', ...flags), {
+      code: 2,
+      stderr: 'Add --dry-run to list what would be deleted, or --yes to delete it. Stop all instances first.',
+    })
+  }
+  const listed = (action: string) =>
+    [
+      ['KIND', 'NAME', 'ROWS', 'ACTION'],
+      ['table', 'lamp', '3', action],
+      ['events', 'lamp.lit', '1', 'kept'],
+    ].map((cells) => cells.join('|'))
+  const shown = (stdout: string) => stdout.split('\n\n').map((part) => part.trimEnd().replaceAll(/ {2,}/g, '|'))
+  const dry = shown((await remove('lamp', '--dry-run')).stdout)
+  t.strictSame(dry, [listed('would be deleted').join('\n'), undone('lamp').trimEnd()])
+  t.strictSame(shown((await remove('lamp', '--yes')).stdout), [
+    listed('deleted').join('\n'),
+    'Now remove "lamp" from the product file, uninstall its package, and run "plinth plugins lock".',
+  ])
+  t.notMatch((await remove('lamp', '--dry-run')).stdout, /^table /m, 'the data is deleted')
+})
+
 t.test('doctor shows each warning of a health check and does not fail because of it', async (t) => {
   const warned = t.testdir(
     product(`const lamp = definePlugin({
@@ -457,6 +510,7 @@ t.test('C-002 every error in the command line comes with a fix', async (t) => {
     [['greet'], 2, 'PLINTH_PRODUCT_NOT_FOUND', /No product file/, { directory: empty }],
     [['--product=nowhere.ts', 'doctor'], 3, 'PLINTH_PRODUCT_NOT_FOUND', /nowhere\.ts/],
     [['--product', join(fixtures, '..', 'sample-plugin.ts'), 'start'], 3, 'PLINTH_PRODUCT_INVALID', /is not a product/],
+    [['--product', fixtures, 'start'], 3, 'PLINTH_PRODUCT_INVALID', /it is a directory/],
   ]
   for (const [words, code, error, message, surroundings] of cases) {
     const name = words.filter((word) => word !== shop).join(' ')
@@ -748,15 +802,32 @@ t.test('C-002 a mistake in the syntax of a product or plugin file is shown with 
 })
 
 t.test('a product file is not blamed for an error of a file that it imports', async (t) => {
-  const directory = t.testdir({
-    ...product("import { till } from './till.ts'\nexport default defineProduct({ name: 'x', plugins: [till] })"),
-    'till.ts': `import { definePlugin } from '@plinth/kernel'
+  const root = t.testdir({
+    getter: {
+      ...product("import { till } from './till.ts'\nexport default defineProduct({ name: 'x', plugins: [till] })"),
+      'till.ts': `import { definePlugin } from '@plinth/kernel'
 export const till = definePlugin({ id: 'till', version: '1.0.0', kernel: '^1.0.0', get config() { throw new Error('no keys') } })`,
+    },
+    circular: {
+      ...product("import { one } from './one.ts'\nexport default defineProduct({ name: one, plugins: [] })"),
+      'one.ts': "import { two } from './two.ts'\nexport const one = 'one and ' + two",
+      'two.ts': "import { one } from './one.ts'\nexport const two = 'two and ' + one",
+    },
   })
+  const directory = join(root, 'getter')
   const { code, answer } = await responseOf(t, ['start'], { directory, environment: {} })
   t.equal(code, 3)
   t.equal(answer.error.code, 'PLINTH_PRODUCT_IMPORT')
   t.match(answer.error.message, `The file ${join(directory, 'till.ts')}, which the product file`)
+
+  const circular = join(root, 'circular')
+  const looped = await responseOf(t, ['start'], { directory: circular, environment: {} })
+  t.ok(
+    looped.answer.error.message.includes(
+      `(${join(circular, 'two.ts')}:2); two files import each other, so move what both need into a third file`,
+    ),
+    looped.answer.error.message,
+  )
 })
 
 t.test('a wrong command line names the help of its command', async (t) => {

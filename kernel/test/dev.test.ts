@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { freePort, programEnvironment, until, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { serveProblemPage } from '../src/cli/problem-page.ts'
+import { findOptionValue, findSetValue } from '../src/cli/product-file.ts'
+import { SourceWatch } from '../src/cli/source-watch.ts'
 
 const program = join(import.meta.dirname, '..', 'bin', 'plinth.js')
 
@@ -163,3 +166,85 @@ t.test(
     t.strictSame(await dev.end('SIGTERM'), [0, null])
   },
 )
+
+t.test('the values of options are read from an unparsed command line', (t) => {
+  const words = [
+    'dev',
+    '--host=::1',
+    '--set',
+    'platform.http.port=1',
+    '--set=platform.http.port=2',
+    '--product',
+    'a.ts',
+  ]
+  t.equal(findOptionValue(words, '--host'), '::1')
+  t.equal(findOptionValue(words, '--product'), 'a.ts')
+  t.equal(findOptionValue(words, '--settings-file'), undefined)
+  t.equal(findSetValue(words, 'platform.http.port'), '2', 'the last value applies')
+  t.equal(findSetValue(words, 'platform.http'), undefined)
+  t.end()
+})
+
+t.test('only sources of the product are watched, also in new directories', async (t) => {
+  const directory = t.testdir({
+    src: { 'shop.ts': '' },
+    data: { 'rows.json': '' },
+    '.cache': { 'a.json': '' },
+    'shop.test.ts': '',
+    'notes.md': '',
+  })
+  const sources = new SourceWatch()
+  t.teardown(() => sources.close())
+  sources.add(directory)
+  t.equal(sources.size, 2, 'the directory and its sources')
+  const write = (...path: string[]) => writeFileSync(join(directory, ...path), 'changed')
+  const changed = async () => (await sources.next()).map((file) => relative(directory, file))
+  for (const file of ['shop.test.ts', 'notes.md', '.hidden.ts']) write(file)
+  for (const file of [join('data', 'rows.json'), join('.cache', 'a.json')]) write(file)
+  write('src', 'shop.ts')
+  t.strictSame(await changed(), [join('src', 'shop.ts')])
+  write('.env.local')
+  t.strictSame(await changed(), ['.env.local'])
+  mkdirSync(join(directory, 'more'))
+  t.strictSame(await changed(), ['more'], 'its files may have been written before it was watched')
+  write('more', 'page.html')
+  t.strictSame(await changed(), [join('more', 'page.html')])
+})
+
+t.test('the problem page shows the problem on loopback only, as a page or as JSON', async (t) => {
+  const port = await freePort()
+  const failure = { code: 'ACME_BROKEN', text: '\u001b[31mno <paper> & ink\u001b[0m' }
+  const problem = await serveProblemPage(failure, '127.0.0.1', port)
+  t.teardown(() => problem.close())
+  const second = await serveProblemPage(failure, '127.0.0.1', port)
+  await second.close()
+  const ask = (headers: Record<string, string>) => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ headers: object; text: string }>()
+    const request = get({ host: '127.0.0.1', port, headers }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part) => (text += part))
+      response.on('end', () => resolve({ headers: { ...response.headers, status: response.statusCode }, text }))
+    })
+    request.on('error', reject)
+    return promise
+  }
+  const page = await ask({ accept: 'text/html' })
+  t.match(page.headers, {
+    status: 503,
+    'content-type': /^text\/html/,
+    'retry-after': '2',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': /frame-ancestors 'none'/,
+  })
+  t.match(page.text, '<pre>no &#60;paper&#62; &#38; ink</pre>')
+  t.match(page.text, 'http-equiv="refresh" content="2"')
+  for (const host of ['localhost', `127.0.0.1:${port}`, '[::1]:80']) {
+    t.same(JSON.parse((await ask({ host })).text), { error: { code: 'ACME_BROKEN', message: 'no <paper> & ink' } })
+  }
+  t.same(
+    JSON.parse((await ask({ host: 'acme.example' })).text),
+    { error: { code: 'ACME_BROKEN', message: 'The terminal of `plinth dev` shows the reason.' } },
+    'another name may point to this machine',
+  )
+})

@@ -32,13 +32,14 @@ function folder(t: Test) {
     const file = join(directory, `v${count++}.config.ts`)
     writeFileSync(file, productFile(shelf))
     let stdout = ''
+    let stderr = ''
     const code = await runProgram(['--product', file, ...words], {
       stdout: { write: (text) => (stdout += text) },
-      stderr: { write: () => {} },
+      stderr: { write: (text) => (stderr += text) },
       environment: programEnvironment(),
       directory,
     })
-    return { code, stdout }
+    return { code, stdout, stderr }
   }
   const diff = async (shelf: string) => {
     const { code, stdout } = await plinth(shelf, 'plugins', 'diff', '--json')
@@ -49,7 +50,11 @@ function folder(t: Test) {
 
 t.test('C-002 plugins lock records what each plugin uses and adds', async (t) => {
   const { plinth, diff, lockFile } = folder(t)
-  t.equal((await plinth(first, 'plugins', 'lock')).code, 0)
+  t.strictSame(await plinth(first, 'plugins', 'lock'), {
+    code: 0,
+    stdout: `Wrote ${lockFile} with 2 plugins. Commit it.\n`,
+    stderr: '',
+  })
   t.strictSame(JSON.parse(readFileSync(lockFile, 'utf8')), {
     lockVersion: 1,
     plugins: {
@@ -148,8 +153,38 @@ t.test('plugins diff prints a table with the next step; plugins lock approves', 
   t.equal(code, 1)
   t.match(stdout, /^CHANGE +PLUGIN +KIND +ENTRY\nadded +shop\.shelf +permissions +shelf:view\n/)
   t.match(stdout, 'run "plinth plugins lock" and commit the file')
+  const less = await plinth("version: '1.1.0'", 'plugins', 'diff')
+  t.match(less, { code: 0, stdout: 'No plugin uses or adds more. Run "plinth plugins lock" to record the changes.' })
   t.equal((await plinth(upgraded, 'plugins', 'lock')).code, 0)
-  t.strictSame(await plinth(upgraded, 'plugins', 'diff'), { code: 0, stdout: 'plinth.lock.json is current.\n' })
+  t.strictSame(await plinth(upgraded, 'plugins', 'diff'), {
+    code: 0,
+    stdout: 'plinth.lock.json is current.\n',
+    stderr: '',
+  })
+})
+
+t.test('upgrade prints a table with the steps that need an action, and whether there are any', async (t) => {
+  const { plinth } = folder(t)
+  await plinth(first, 'plugins', 'lock')
+  const upgrade = (shelf: string) => plinth(shelf, 'upgrade', '--dry-run')
+  t.strictSame(await upgrade(first), { code: 0, stdout: 'The installed versions change nothing.\n', stderr: '' })
+  const less = await upgrade("version: '1.1.0'")
+  t.equal(less.code, 0)
+  t.match(less.stdout, /^ACTION +SUBJECT +CHANGE +PLUGIN +ENTRY\n +version +changed +shop\.shelf +1\.0\.0 -> 1\.1\.0\n/)
+  t.match(less.stdout, /^ +manifest +removed +shop\.shelf +keys: platform\.shelf\.size$/m)
+  t.match(less.stdout, '\n\nNo step needs your action. Nothing was changed.\n')
+  const wide = `${first.replace('1.0.0', '1.1.0')}, requires: { till }, permissions: [{ code: 'shelf:view', displayName: ${text} }]`
+  const more = await upgrade(wide)
+  t.equal(more.code, 1)
+  t.match(more.stdout, /^act first +manifest +added +shop\.shelf +permissions: shelf:view$/m)
+  t.match(
+    more.stdout,
+    '\n\n2 step(s) need your action. "plinth plugins lock" approves added entries and removed operations; correct the others. Nothing was changed.\n',
+  )
+  t.match(await plinth(first, 'upgrade'), {
+    code: 2,
+    stderr: 'Add --dry-run to list the steps. "plinth start" or "plinth migrate" changes the database.',
+  })
 })
 
 t.test('a missing or damaged lock file is an error with a code, and lock replaces it', async (t) => {

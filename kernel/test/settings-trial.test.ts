@@ -1,11 +1,13 @@
 /** Tests changes of keys while the product runs, and starts that fail because of such changes. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PlinthError } from '@plinth/kernel'
+import { key, PlinthError } from '@plinth/kernel'
 import { SettingsTrial, StartRejectedError } from '@plinth/kernel/host'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { startWithSettingsTrial } from '../src/cli/trial-start.ts'
+import { startWithFallback, startWithSettingsTrial } from '../src/cli/trial-start.ts'
+import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const patienceMs = 120_000
 const unreachable = new PlinthError('PLINTH_START_FAILED', 'Plugin "database" failed', 'Mend it', {
@@ -178,4 +180,41 @@ t.test('if settings change again, those that the product ran with are kept', asy
   await trial.giveBack({ code: '', reason: 'x' })
   t.equal(host(), 'old')
   t.match(await trial.takeReturned(), { about: 'second' })
+})
+
+t.test('a web process that cannot start runs with the fallback values of a plugin', async (t) => {
+  const said: string[] = []
+  const reported: unknown[] = []
+  const lamp = createSamplePlugin('lamp', {
+    config: { 'platform.lamp.mode': key.string({ title: 'Mode', default: 'bright' }) },
+    setup({ config }) {
+      const mode = config.get('platform.lamp.mode')
+      if (mode !== 'dim') throw new PlinthError('ACME_CURRENT', `no current for ${mode}.`, 'Dim it.')
+    },
+  })
+  const centre = (mode: string | undefined) =>
+    createSamplePlugin('centre', {
+      config: { 'platform.centre.name': key.string({ title: 'Name', default: 'north' }) },
+      fallbackStart({ code, reason, get, explain }) {
+        reported.push([code, reason, get('platform.centre.name'), explain('platform.lamp.mode')?.effective.value])
+        return mode === undefined ? undefined : { 'platform.lamp.mode': mode }
+      },
+    })
+  const start = (mode: string | undefined, role: 'web' | 'worker' = 'web') => {
+    const options = { envFile: false, roles: [role], logger: pino({ enabled: false }) } as const
+    return startWithFallback(productOf([lamp, centre(mode)]), options, (text) => void said.push(text))
+  }
+  const running = await start('dim')
+  await running.stop('test ended')
+  t.same(reported.splice(0), [['ACME_CURRENT', 'no current for bright.', 'north', 'bright']])
+  t.same(said.splice(0), [
+    'no current for bright. The product starts without what failed, so that it can be mended in the browser.',
+  ])
+
+  await rejectsWith(t, start('dark'), { message: /no current for bright/ })
+  t.equal(said.length, 2)
+  t.match(said.splice(0)[1], /^That failed as well\. .*no current for dark/)
+  await rejectsWith(t, start(undefined), { message: /no current for bright/ })
+  await rejectsWith(t, start('dim', 'worker'), { message: /no current for bright/ })
+  t.same(said, [], 'a worker has no pages, so it does not start again')
 })

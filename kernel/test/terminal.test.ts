@@ -70,6 +70,8 @@ t.test('the product file is found in parent directories, and a terminal shows th
     stdout: 'warn\n',
     stderr: 'Product: ../../plinth.config.ts. Settings file: ../../.env.\n',
   })
+  const { stderr } = await onTerminal(80, [...words, '--settings-file', 'other.env'], folder)
+  t.match(stderr, /^Product: \.\.\/\.\.\/plinth\.config\.ts\. Settings file: none \(other\.env\)\.\n/)
   t.match(await onTerminal(undefined, words, folder), { code: 0, stdout: 'warn\n', stderr: /^$/ })
   t.match((await onTerminal(80, [...words, '--json'], folder)).stderr, /^$/)
 })

@@ -152,6 +152,13 @@ onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at
       attempts: 1,
       handled: ['test.first'],
     })
+    const { createdAt } = one
+    assertMembers(
+      t,
+      (await call('GET', `${base}/${behind}`, admin)).data,
+      { key: 'k', lastError: null, createdAt, nextAt: createdAt, notBefore: null, finishedAt: null },
+      'an event that waits for another one has no time of its own',
+    )
     t.match(one.deliveries, [{ handler: 'test.first', deliveredAt: /^\d{4}-.*Z$/ }])
     t.equal(one.payload, '{"note":"a"}')
     t.equal(one.lastError.includes(secret), false)
@@ -171,7 +178,12 @@ onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at
         ])
         return id
       })
-    t.hasStrict(await call('POST', `${base}/${a}/skip`, admin), { code: '200', data: null })
+    const skipped = await call('POST', `${base}/${a}/skip`, admin)
+    t.hasStrict(skipped, { code: '200', data: null })
+    const logged = (text: string) => lines.filter(({ msg }) => msg === text)
+    assertMembers(t, logged('an operator skipped an event'), [{ event: a, traceId: skipped.traceId }])
+    const finishedAt = new Date(clock.now()).toISOString()
+    t.equal((await call('GET', `${base}/${a}`, admin)).data.finishedAt, finishedAt)
     await events.idle()
     t.same(seen.splice(0), ['behind'])
     t.hasStrict(await call('POST', `${base}/${a}/skip`, admin), {
@@ -182,7 +194,9 @@ onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at
     t.hasStrict(await call('POST', `${base}/1/replay`, admin), { code: '404' })
 
     broken.clear()
-    t.hasStrict(await call('POST', `${base}/${b}/replay`, admin), { code: '200', data: null })
+    const retried = await call('POST', `${base}/${b}/replay`, admin)
+    t.hasStrict(retried, { code: '200', data: null })
+    assertMembers(t, logged('an operator retries an event'), [{ event: b, traceId: retried.traceId }])
     await events.idle()
     t.same(seen.splice(0), ['b'], 'only the handler that had failed is called')
 
@@ -247,6 +261,18 @@ onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at
     t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="delivered"} 5'))
     t.ok(lines.includes('platform_events_deliveries_total{type="other",outcome="delivered"} 4'))
     t.equal(text.includes('test.unheard'), false)
+  })
+
+  await t.test('an event of the future shows when it is due', async (t) => {
+    const due = clock.now() + 3_600_000
+    const id = await events.publish(noted, { note: 'later' }, { notBefore: due })
+    const moment = new Date(due).toISOString()
+    assertMembers(t, (await call('GET', `${base}/${id}`, admin)).data, {
+      key: null,
+      status: 'scheduled',
+      notBefore: moment,
+      nextAt: moment,
+    })
   })
 })
 

@@ -109,10 +109,22 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
         }),
     })
     for (const table of ['outbox_event', 'outbox_stream']) await db.execute(`delete from ${table}`)
-    await events.publish(loose, 'good', { key: 'gone' })
+    const gone = await events.publish(loose, 'good', { key: 'gone' })
     await events.publish(loose, 'bad', { key: 'kept' })
     await events.publish(loose, 'behind', { key: 'kept' })
+    const skipped = await events.publish(loose, 'bad')
     await events.idle()
+    await db.execute(`update outbox_event set status = 'skipped', finished_at = ? where id = ?`, [
+      new Date(clock.now()),
+      skipped,
+    ])
+    for (const [id, eventId] of [gone, skipped].entries()) {
+      const delivery = [id + 1, eventId, 'test.first', new Date(clock.now())] as const
+      await db.execute(
+        'insert into outbox_delivery (id, event_id, handler, delivered_at) values (?, ?, ?, ?)',
+        delivery,
+      )
+    }
     clock.shiftWallClock(86_400_000)
     await events.publish(loose, 'young', { key: 'young' })
     await events.idle()
@@ -122,6 +134,8 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     const left = await db.query<{ payload: string }>('select payload from outbox_event order by id')
     t.same(left.map(({ payload }) => payload).slice(0, 2), ['"bad"', '"behind"'])
     t.equal(left.at(-1)?.payload, '"young"')
+    t.equal(left.length, 3, 'skipped events are removed like delivered ones')
+    t.same(await db.query('select id from outbox_delivery'), [], 'with the records of their handlers')
     t.same(await db.query('select stream_key from outbox_stream order by stream_key'), [
       { stream_key: 'kept' },
       { stream_key: 'young' },
@@ -199,6 +213,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
           seen.push(payload.note)
           t.match({ id, key, attempt }, { id: 0, key: undefined, attempt: 1 })
         })
+        bus.on(loose, 'test.early', async () => void (await db.query('select id from not_yet_migrated')))
         bus.on(noted, 'test.exact', ({ payload }) => effect('emitted', 0, payload.note).then(() => {}), {
           transaction: true,
         })
@@ -220,8 +235,16 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     t.same(seen, ['in', 'out'])
     t.same((await effects('emitted')).sort(), ['in', 'out'])
     t.equal(lines.length, 2)
-    t.match(JSON.parse(lines[0] ?? ''), { type: 'test.noted', handler: 'test.bad', reason: 'bad handler' })
+    t.match(JSON.parse(lines[0] ?? ''), {
+      type: 'test.noted',
+      handler: 'test.bad',
+      reason: 'bad handler',
+      msg: 'a handler of an emitted event failed',
+    })
     t.same(await db.query('select id from outbox_event'), [])
+    events.emit(loose, {})
+    await events.idle()
+    t.equal(lines.length, 2, 'before the first migration, missing tables are not an error')
   })
 })
 
@@ -239,6 +262,16 @@ t.test('invalid input is rejected with its field and changes nothing', async (t)
       for (const name of ['', 'A', '.a', 'a'.repeat(129)]) {
         throwsWith(t, () => events.on(noted, name, () => {}), { code: 'PLINTH_EVENTS_HANDLER_NAME' })
       }
+      events.on(noted, 'a'.repeat(128), () => {})
+      throwsWith(t, () => events.on('test.noted' as never, 'test.b', () => {}), {
+        code: 'PLINTH_EVENTS_EVENT',
+        message:
+          /^The event of the handler "test\.b" is the text "test\.noted", which was not created with event\(\)\./,
+      })
+      throwsWith(t, () => events.on(noted, 'test.b', null as never), {
+        code: 'PLINTH_EVENTS_HANDLER',
+        message: /^The handler "test\.b" of event "test\.noted" is null instead of a function\./,
+      })
     },
   })
   const circle: Record<string, unknown> = {}
@@ -251,14 +284,18 @@ t.test('invalid input is rejected with its field and changes nothing', async (t)
   await rejectsWith(t, events.publish(noted, { note: 1 } as never), {
     message: 'The payload of "test.noted" does not match the schema: /note must be string.',
   })
+  await rejectsWith(t, events.publish(noted, 'x' as never), { message: /schema: the whole must be object\./ })
+  await rejectsWith(t, events.publish(loose, undefined), { message: /schema: it is undefined\./ })
   await rejectsWith(t, events.publish(loose, 'x'.repeat(2 ** 20)), { message: /larger than 1024 KiB/ })
+  const isFull = await events.publish(loose, 'x'.repeat(2 ** 20 - 2), { key: 'k'.repeat(200) })
+  t.ok(isFull > 0, 'the largest payload and the longest key are accepted')
   for (const key of ['', 'a\nb', '\ud800', 'k'.repeat(201)]) {
     await rejectsWith(t, events.publish(noted, { note: 'a' }, { key }), { code: 'PLINTH_EVENTS_KEY' })
   }
   for (const id of ['', 'A', 'a..b', 'a b', 'a'.repeat(129)]) {
     throwsWith(t, () => event(id, Type.Null()), { code: 'PLINTH_EVENTS_EVENT' })
   }
-  t.same(await states(), {})
+  t.same(await states(), { pending: 1 }, 'nothing of this is stored')
   t.equal(running.service(eventsRef), events)
 })
 

@@ -88,7 +88,9 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
   await t.test('after the last attempt an event fails, blocks only its key, and an alert is published', async (t) => {
     const seen: string[] = []
     const alerts: object[] = []
+    const lines: Record<string, unknown>[] = []
     const product = await startEvents(t, db, {
+      logger: pino({ level: 'error' }, { write: (line) => void lines.push(JSON.parse(line)) }),
       config: { 'platform.events.retry.max-attempts': 3 },
       handlers: (events) => {
         events.on(noted, 'test.fail', ({ payload }) => {
@@ -114,6 +116,16 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
     t.same(seen.splice(0), ['bad', 'bad'])
     t.same(alerts[0], { eventId: id, type: 'test.noted', key: 'blocked', attempts: 3, reason: 'test.fail: no' })
     t.equal(alerts.length, 3, 'the alert is tried, given up and makes no alert of its own')
+    assertMembers(t, lines, [
+      {
+        event: id,
+        type: 'test.noted',
+        attempts: 3,
+        reason: 'test.fail: no',
+        msg: 'all attempts to deliver an event failed; retry or skip it',
+      },
+      { type: outboxDeliveryFailed.id, attempts: 3, reason: 'test.alert: the alert fails too' },
+    ])
     t.match(await product.states(), { failed: 2, pending: 1 })
   })
 
@@ -140,7 +152,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
   await t.test(
     'an event type that fails is logged once, and once more with the number of failures when it is delivered',
     async (t) => {
-      const lines: { level: number; msg: string; failures?: number }[] = []
+      const lines: { level: number; msg: string; type?: string; failures?: number; delayMs?: number }[] = []
       const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
       let isBroken = true
       const product = await startEvents(t, db, {
@@ -156,6 +168,9 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
         await product.pass(5_000)
       }
       const said = (text: string) => lines.filter(({ msg }) => msg === text)
+      const [failure] = said('an event will be delivered again')
+      assertMembers(t, failure, { level: 40, type: 'test.noted', attempt: 1, reason: 'test.down: down' })
+      t.ok(Number(failure?.delayMs) >= 500 && Number(failure?.delayMs) <= 1_000, `${failure?.delayMs} ms`)
       t.equal(said('an event will be delivered again').length, 1)
       isBroken = false
       await product.pass(20_000)
@@ -163,7 +178,50 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
       t.equal(said('an event will be delivered again').length, 1)
       const [recovery, ...more] = said('a previously failed event was delivered')
       t.ok((recovery?.failures ?? 0) >= 10, `${recovery?.failures} failures`)
+      t.equal(recovery?.type, 'test.noted')
       t.same(more, [])
     },
   )
+
+  await t.test('an event that ended the process in each attempt fails without another attempt', async (t) => {
+    const web = await startEvents(t, db, { roles: ['web'] })
+    const [silent, known] = [
+      await web.events.publish(other, { note: 'silent' }),
+      await web.events.publish(other, { note: 'known' }),
+    ]
+    await web.db.execute('update outbox_event set attempts = 2 where id in (?, ?)', [silent, known])
+    await web.db.execute('update outbox_event set last_error = ? where id = ?', ['test.end: disk full', known])
+    const seen: string[] = []
+    const alerts: { eventId: number; attempts: number; reason: string }[] = []
+    const worker = await startEvents(t, db, {
+      config: { 'platform.events.retry.max-attempts': 2 },
+      handlers: (events) => {
+        events.on(other, 'test.end', ({ payload }) => void seen.push(payload.note))
+        events.on(outboxDeliveryFailed, 'test.alert', ({ payload }) => void alerts.push(payload))
+      },
+    })
+    await worker.events.idle()
+    t.same(seen, [])
+    assertMembers(
+      t,
+      alerts.sort((one, next) => one.eventId - next.eventId),
+      [
+        { eventId: silent, attempts: 2, reason: 'The process ended during every attempt' },
+        { eventId: known, attempts: 2, reason: 'test.end: disk full' },
+      ],
+    )
+  })
+
+  await t.test('a long reason is cut to the size of its column', async (t) => {
+    const { events, db: database } = await startEvents(t, db, {
+      handlers: (events) =>
+        events.on(other, 'test.long', () => {
+          throw new Error('x'.repeat(600))
+        }),
+    })
+    const id = await events.publish(other, { note: 'long' })
+    await events.idle()
+    const [row] = await database.query<{ last_error: string }>('select last_error from outbox_event where id = ?', [id])
+    t.equal(row?.last_error.length, 500)
+  })
 })

@@ -77,13 +77,17 @@ onEachDatabase(t, 'K-013 a scheduled event is delivered again after a failure, a
   t.same(await states(), { delivered: 1, skipped: 1 })
   t.equal(tries, 2)
 
-  for (const options of [
-    { notBefore: clock.now() + 1, key: 'k' },
-    { notBefore: 1.5 },
-    { notBefore: Number.NaN },
-    { delayMs: 11 * 366 * 24 * hourMs },
-    { delayMs: 1, notBefore: clock.now() + 1 },
-  ]) {
-    await rejectsWith(t, events.publish(noted, { note: 'c' }, options), { code: 'PLINTH_EVENTS_NOT_BEFORE' })
+  const reasons: readonly (readonly [options: object, reason: string])[] = [
+    [{ notBefore: clock.now() + 1, key: 'k' }, 'an event with an ordering key cannot be delayed'],
+    [{ notBefore: 1.5 }, 'it is out of range'],
+    [{ notBefore: Number.NaN }, 'it is out of range'],
+    [{ delayMs: 11 * 366 * 24 * hourMs }, 'it is out of range'],
+    [{ delayMs: 1, notBefore: clock.now() + 1 }, 'it has both notBefore and delayMs'],
+  ]
+  for (const [options, reason] of reasons) {
+    await rejectsWith(t, events.publish(noted, { note: 'c' }, options), {
+      code: 'PLINTH_EVENTS_NOT_BEFORE',
+      message: `Event "test.noted" was published with an invalid time: ${reason}.`,
+    })
   }
 })
