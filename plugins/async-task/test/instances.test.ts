@@ -5,6 +5,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { definePlugin, type Role } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t from 'tap'
 import { onEachEngine, owner } from './fixtures/engines.ts'
 import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
@@ -103,9 +104,11 @@ onEachEngine(
     await abandon(web, unwanted.id, { cancelRequested: true })
     await web.storage.put('local', `async-task/${exhausted.id}/1.csv`, 'of the dead instance')
 
+    const lines: Record<string, unknown>[] = []
     const one = await startTasks(t, db, {
       clock,
       config,
+      logger: pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) }),
       plugins: [listener],
       handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
     })
@@ -135,6 +138,16 @@ onEachEngine(
     await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
     await one.events.idle()
     assertMembers(t, reported, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
+    const taken = lines.filter(({ msg }) => msg === 'task taken from a lost instance')
+    assertMembers(
+      t,
+      taken.sort((first, second) => Number(first['taskId']) - Number(second['taskId'])),
+      [
+        { taskId: retried.id, holder: 'dead:1', attempts: 1 },
+        { taskId: exhausted.id, holder: 'dead:1', attempts: 2 },
+        { taskId: unwanted.id, holder: 'dead:1', attempts: 1 },
+      ],
+    )
   },
 )
 

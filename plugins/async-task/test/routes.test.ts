@@ -3,8 +3,9 @@ import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@pl
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { BusinessError, definePlugin } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, rejectsWith, until } from '@plinth/kernel/testing'
+import { BusinessError, definePlugin, type Logger } from '@plinth/kernel'
+import { assertKeyEffect, assertMembers, type KeyValues, rejectsWith, until } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { advanceUntil, Probe, reportTaskType, startTasks } from './fixtures/product.ts'
@@ -24,9 +25,10 @@ const texts = definePlugin({
 })
 
 /** Starts a product with two users and an administrator, all logged in. */
-async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
+async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}, logger: Logger = pino({ enabled: false })) {
   const probe = new Probe()
   const started = await startTasks(t, db, {
+    logger,
     plugins: [httpPlugin, i18nPlugin, iamPlugin, texts],
     config: {
       'platform.http.port': 0,
@@ -286,7 +288,9 @@ onEachDatabase(
 )
 
 onSqlite(t, 'waiting and running tasks of a disabled or deleted user end', async (t, db) => {
-  const { ann, bob, submit, reaches, probe, administer, clock, tasks } = await startShop(t, db)
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  const { ann, bob, submit, reaches, probe, administer, clock, tasks } = await startShop(t, db, {}, logger)
   const running = [await submit(ann.id, 9), await submit(bob.id, 9)]
   const runs = [await probe.begun(1), await probe.begun(2)]
   await administer('PUT', `users/${ann.id}`, { enabled: false })
@@ -297,6 +301,9 @@ onSqlite(t, 'waiting and running tasks of a disabled or deleted user end', async
   for (const { id: ownerId } of [ann, bob]) {
     const { id } = await tasks.submit(reportTaskType, { rows: 2 }, { ownerId })
     t.match(await reaches(id, 'cancelled'), { attempts: 0, artifact: null }, 'it is never begun')
+    const msg = 'a task was cancelled because its owner was disabled or deleted'
+    const logged = lines.filter((line) => line['msg'] === msg && line['ownerId'] === ownerId)
+    assertMembers(t, logged, [{ level: 30, taskId: id }])
   }
 })
 
@@ -309,7 +316,7 @@ t.test('an undeclared permission prevents the start', async (t) => {
 })
 
 onSqlite(t, 'the owner of a task sees that it runs, fails or is cancelled', async (t, db) => {
-  const { ann, raw, call, submit, reaches, probe } = await startShop(t, db)
+  const { ann, raw, call, submit, reaches, probe, db: database } = await startShop(t, db)
   const failed = await submit(ann.id, 0)
   await reaches(failed.id, 'failed')
   t.match((await call('ann', `${root}/${failed.id}`)).data, {
@@ -361,4 +368,9 @@ onSqlite(t, 'the owner of a task sees that it runs, fails or is cancelled', asyn
   await until(async () => (await metrics()).includes(cancelled), 'runs are counted')
   t.match(await metrics(), /platform_async_task_runs_total\{type="shop.report",outcome="failed"\} 1\n/)
   t.match(await metrics(), /platform_async_task_tasks\{status="running"\} 0\n/)
+  await database.execute('alter table async_task rename to hidden_task')
+  const others = await metrics()
+  await database.execute('alter table hidden_task rename to async_task')
+  t.match(others, cancelled, 'if the database fails, the other metrics are still returned')
+  t.notMatch(others, 'platform_async_task_tasks{')
 })

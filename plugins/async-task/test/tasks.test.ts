@@ -4,16 +4,26 @@ import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, definePlugin, key } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
-import { rejectsWith, throwsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, throwsWith, until } from '@plinth/kernel/testing'
 import type { Disk } from '@plinth/storage'
+import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
 import { diskPlugin, memoryDisk } from '../../storage/test/fixtures/memory-disk.ts'
+import type { TaskRow } from '../src/entities.ts'
+import { LeasedTaskRun } from '../src/run.ts'
 import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const owner = { ownerId: 7 }
+
+/** Returns a logger and a function that returns the lines with a message. */
+function logLines() {
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  return { logger, logged: (text: string) => lines.filter(({ msg }) => msg === text) }
+}
 
 onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async (t, db) => {
   const seen: TaskContext[] = []
@@ -123,12 +133,14 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
     new BusinessError('500', 'Without a reason'),
     'a text',
   ]
+  const { logger, logged } = logLines()
   const {
     tasks,
     reaches,
     paths,
     events: bus,
   } = await startTasks(t, db, {
+    logger,
     plugins: [listener],
     handle: (tasks) =>
       tasks.handle(reportTaskType, async (_, context) => {
@@ -140,8 +152,10 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
       }),
   })
   const failures: unknown[] = []
+  const ids: number[] = []
   for (let count = thrown.length; count > 0; count--) {
     const { id } = await tasks.submit(reportTaskType, { rows: 1 }, owner)
+    ids.push(id)
     const { failure, artifact } = await reaches(id, 'failed')
     t.equal(artifact, null)
     failures.push(failure)
@@ -175,6 +189,12 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
   ])
   t.notMatch(JSON.stringify(reported), secret)
   t.equal([...(reported[0]?.error ?? '')].length, 500)
+  assertMembers(
+    t,
+    logged('a task failed'),
+    ids.map((taskId) => ({ level: 50, taskId, type: 'shop.report' })),
+  )
+  t.match(logged('a task failed')[1], { err: { reason: /^shop\.rule-gone$/ } })
 })
 
 onSqlite(t, 'parameters must fit the type, when a task is queued and when it runs', async (t, db) => {
@@ -303,7 +323,9 @@ onEachDatabase(
 
 onSqlite(t, 'a task that runs too long fails, whether its handler obeys the signal or not', async (t, db) => {
   const probe = new Probe()
+  const { logger, logged } = logLines()
   const { tasks, clock, reaches, passed } = await startTasks(t, db, {
+    logger,
     config: { 'platform.async-task.lease': '1h', 'platform.async-task.deadline': '10m' },
     handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
   })
@@ -321,7 +343,27 @@ onSqlite(t, 'a task that runs too long fails, whether its handler obeys the sign
   t.equal((await tasks.get(stubborn.id)).status, 'running')
   await clock.advance(30_000)
   t.hasStrict(await reaches(stubborn.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
+  assertMembers(t, logged('a task does not react to its stop signal; its result will be ignored'), [
+    { level: 50, taskId: stubborn.id, type: 'shop.report' },
+  ])
   probe.runs[1]?.end.resolve()
+})
+
+t.test('the progress of a task is a whole percentage, and a note is cut in each language', (t) => {
+  const run = new LeasedTaskRun(manualClock())
+  const { progress } = run.context({ id: 1, attempts: 0 } as TaskRow, async () => {
+    throw new Error('writes nothing')
+  })
+  for (const [percent, expected] of [
+    [40.9, 40],
+    [-5, 0],
+    [250, 100],
+    [Number.NaN, 0],
+  ] as const) {
+    progress(percent, { en: 'x'.repeat(201), 'zh-CN': '汉'.repeat(201) })
+    t.same(run.standing, { progress: expected, note: { en: 'x'.repeat(200), 'zh-CN': '汉'.repeat(200) } })
+  }
+  t.end()
 })
 
 onEachDatabase(t, 'a full queue rejects tasks, for all owners and for a single owner', async (t, db) => {
@@ -519,6 +561,53 @@ onEachDatabase(t, 'finished tasks are deleted with their files after their reten
   await purge()
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0, 'a single old task is deleted too')
   t.same(await paths(), [])
+})
+
+onSqlite(t, 'a disk that fails is logged, and the files of a task are removed later', async (t, db) => {
+  const disk = memoryDisk('private')
+  let isBroken = true
+  const failing: Disk = {
+    ...disk,
+    list: (directory) => {
+      if (isBroken) throw new Error('disk away')
+      return disk.list(directory)
+    },
+  }
+  const { logger, logged } = logLines()
+  const locales: string[] = []
+  const { tasks, clock, reaches, running } = await startTasks(t, db, {
+    logger,
+    plugins: [diskPlugin('memory', failing)],
+    config: { 'platform.async-task.retention': '1h', 'platform.storage.local-disk': 'memory' },
+    handle: (tasks) =>
+      tasks.handle(reportTaskType, async ({ rows }, context) => {
+        locales.push(context.locale)
+        await context.writeCsv({ name: `${'a'.repeat(182)}.${'b'.repeat(16 + rows)}` }, [], [])
+      }),
+  })
+  const submit = async (rows: number, locale?: string) =>
+    reaches((await tasks.submit(reportTaskType, { rows }, { ...owner, ...(locale ? { locale } : {}) })).id, 'succeeded')
+  const first = await submit(0)
+  t.equal(first.artifact?.path, `async-task/${first.id}/1.${'b'.repeat(16)}`)
+  const second = await submit(1, 'x'.repeat(35))
+  t.equal(second.artifact?.path, `async-task/${second.id}/1`, 'the extension is too long')
+  const third = await submit(1, 'x'.repeat(36))
+  t.same(locales, ['en', 'x'.repeat(35), 'en'])
+  const ids = [first.id, second.id, third.id]
+  const problems = ids.map((taskId) => ({ level: 40, taskId, reason: 'disk away' }))
+  const unused = 'unused files of a task could not be removed'
+  await until(() => logged(unused).length === 3, 'three problems are logged')
+  assertMembers(t, logged(unused), problems)
+
+  clock.shiftWallClock(hour + 1)
+  const purge = running.service(declaredTasks).scheduledTasks.find(({ name }) => name === 'async-task.purge')
+  await purge?.run(new AbortController().signal)
+  assertMembers(t, logged('files of an old task could not be removed'), problems)
+  t.equal((await tasks.list({}, { count: 'exact' })).total, 3, 'tasks whose files remain are kept')
+  isBroken = false
+  await purge?.run(new AbortController().signal)
+  t.equal((await tasks.list({}, { count: 'exact' })).total, 0)
+  t.equal(disk.files.size, 0)
 })
 
 onSqlite(t, 'deleting tasks without files reads no directory', async (t, db) => {

@@ -73,12 +73,17 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   t.hasStrict(await act(`${url}/run-now`), { code: '200', data: { requested: true } })
   await ended(2)
   t.match((await view(`${url}/runs?size=1`)).data, { total: 2, page: 1, size: 1, items: [{ cause: 'request' }] })
+  const [last] = (await view(`${url}/runs?size=1`)).data.items
+  const moment = new Date(clock.now()).toISOString()
+  t.match(last, { instance: new RegExp(`:${process.pid}:`), startedAt: moment, endedAt: moment })
   t.hasStrict(await act(`${url}/resume`), { code: '200', data: { paused: false } })
 
   probe.isQuick = false
   await act(`${url}/run-now`)
   await until(() => probe.begun.length === 3, 'the third begins')
-  t.hasStrict(await act(`${url}/run-now`), { code: '409', data: { reason: 'scheduler.task-running' } })
+  const rejected = await act(`${url}/run-now`)
+  t.hasStrict(rejected, { code: '409', data: { reason: 'scheduler.task-running' } })
+  t.match(rejected.message, '"probe.task"')
   t.match((await view(root)).data, [{ running: true, nextRunAt: null, lastRun: { outcome: null, endedAt: null } }])
   probe.end(new Error(`refused: ${secret}`))
   await until(async () => (await view(`${url}/runs?outcome=failed`)).data.total === 1, 'the third fails')

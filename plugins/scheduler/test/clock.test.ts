@@ -111,7 +111,13 @@ onSqlite(t, 'on SQLite an operator confirms a clock that is not trusted', async 
   const before = one.counts.runs
   await one.marker.passed(one.scheduler)
   t.equal(one.counts.runs, before)
-  t.hasStrict(await view(), { data: { state: 'ahead', remedy: 'confirm', problems: 1 } })
+  const differs = await view()
+  t.hasStrict(differs, { data: { state: 'ahead', remedy: 'confirm', problems: 1 } })
+  const { differenceMs, hostTime, expiryTime } = differs.data
+  const isNear = (one: number, other: number) => Math.abs(one - other) < 60_000
+  t.ok(isNear(differenceMs, shifts.year), `${differenceMs} ms`)
+  t.ok(isNear(Date.parse(hostTime), Date.now() + shifts.year), hostTime)
+  t.ok(isNear(Date.parse(expiryTime), Date.now()), 'nothing expires by the clock that is not trusted')
   t.match(await one.warnings(), [/plinth database confirm-clock/])
 
   t.hasStrict(await call('POST', `${path}/confirm`, 'scheduler:task:run'), { code: '403' })

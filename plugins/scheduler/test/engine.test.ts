@@ -6,10 +6,11 @@
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
-import { definePlugin, type JsonValue, type Plugin, type Role } from '@plinth/kernel'
+import { definePlugin, type JsonValue, type Logger, type Plugin, type Role } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { scheduledTaskFailed, type TaskRun } from '@plinth/scheduler'
 import { skipRedis } from '@plinth/shared-store/testing'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { leaseSeconds, runUntilBeat } from '../../coordination/test/fixtures/instances.ts'
 import { markerTask } from './fixtures/marker-task.ts'
@@ -19,6 +20,14 @@ import { offerRun, useSeparateRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
 const task = 'probe.task'
+
+/** Returns a logger and a function that returns the lines with a message. */
+function logLines() {
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  return { logger, logged: (text: string) => lines.filter(({ msg }) => msg === text) }
+}
+
 /** The lease is long, so that jumps of the clock do not expire the lease of a running task. */
 const config = { 'platform.scheduler.lease': '1h', 'platform.scheduler.poll-interval': '1s' }
 type Config = Readonly<Record<string, JsonValue>>
@@ -46,16 +55,18 @@ async function startProbe(
     clock?: ReturnType<typeof manualClock>
     roles?: readonly Role[]
     plugins?: readonly Plugin[]
+    logger?: Logger
   } = {},
 ) {
   const probe = settings.probe ?? new Probe()
-  const { clock, roles } = settings
+  const { clock, roles, logger } = settings
   const marker = markerTask()
   const instance = await startScheduler(t, db, {
     plugins: [probePlugin(probe), ...(settings.plugins ?? []), marker.plugin],
     config: { ...config, ...settings.config },
     ...(clock ? { clock } : {}),
     ...(roles ? { roles } : {}),
+    ...(logger ? { logger } : {}),
   })
   const { scheduler, running } = instance
   // The run is released first, because a stop waits for running tasks and its deadline never comes on a manual clock.
@@ -164,8 +175,11 @@ onEachEngine('K-011 delay and auto-startup are live keys', async (t, db, engine)
 onEachEngine('A11 a task that throws is recorded, masked, and runs again', async (t, db, engine) => {
   const probe = new Probe()
   probe.failure = new Error(`no access with ${secret}\0 ${'😀'.repeat(600)}`)
-  const one = await startProbe(t, db, { config: engine, probe })
+  const { logger, logged } = logLines()
+  const one = await startProbe(t, db, { config: engine, probe, logger })
   await one.ended(1)
+  assertMembers(t, logged('scheduled task failed'), [{ level: 50, task }])
+  t.match(logged('scheduled task failed'), [{ err: { message: /^no access with / } }])
   const last = await one.last()
   t.hasStrict(last, { outcome: 'failed', cause: 'delay' })
   t.notMatch(last?.error, secret)
@@ -243,7 +257,8 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
     'dead:1',
     new Date(web.clock.now()),
   ])
-  const one = await startProbe(t, db, { config: lease })
+  const { logger, logged } = logLines()
+  const one = await startProbe(t, db, { config: lease, logger })
   await one.passed()
   await one.clock.advance(19_000)
   // A heartbeat restarts the lease.
@@ -260,6 +275,8 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   await one.ended(2)
   const { items } = await one.scheduler.history(task, {}, { size: 10, count: 'exact' })
   assertMembers(t, items, [{ outcome: 'succeeded' }, { id: 1, outcome: 'lost', durationMs: null, instance: 'dead:1' }])
+  t.type(items[1]?.endedAt, Date, 'the lost run has an end')
+  assertMembers(t, logged('scheduled task taken from a lost instance'), [{ level: 40, task, holder: 'dead:1' }])
 })
 
 onEachEngine(

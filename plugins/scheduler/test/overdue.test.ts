@@ -59,6 +59,12 @@ t.test('a due task that nobody begins is overdue until it is paused', async (t) 
   t.equal(await isOverdue(), false, 'due, and not for long')
   clock.shiftWallClock(3_600_000)
   t.equal(await isOverdue(), true)
+  await web.scheduler.runNow('probe.task')
+  t.same(
+    (await web.scheduler.get('probe.task')).nextRunAt,
+    new Date(clock.now()),
+    'a requested run is due now, not when the schedule was',
+  )
   await web.scheduler.pause('probe.task')
   t.equal(await isOverdue(), false)
 })
