@@ -48,8 +48,13 @@ onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list c
       state: 'finished',
       outcomes: { accepted: 1_204, rejected: 1, deferred: 1, unknown: 0, skipped: 0 },
       senderUserId: null,
+      senderName: null,
+      template: null,
+      priority: 'normal',
+      notBefore: null,
       traceId: 'trace-0001',
       createdAt: new Date(clock.now()).toISOString(),
+      finishedAt: new Date(clock.now()).toISOString(),
     },
   ])
   t.match(await summary(), { total: 1_206, success: 1_204, failed: 2, retryable: 2, sending: 0 })
@@ -129,21 +134,27 @@ onSqlite(t, 'N-019 K-016 messages that cannot be stored, and options out of rang
     reason: 'notification.channel-unknown',
   })
   await rejectsWith(t, facade.enqueue({ subject: ' ' }), { code: '400', reason: 'notification.message-empty' })
-  for (const options of [
-    { idempotencyKey: '' },
-    { idempotencyKey: 'x'.repeat(201) },
-    { notBefore: 1.5 },
-    { priority: 'urgent' as never },
-  ]) {
-    await t.rejects(facade.enqueue(draft, options), RangeError)
+  const length = 'idempotencyKey must have 1 to 200 characters'
+  for (const [options, message] of [
+    [{ idempotencyKey: '' }, length],
+    [{ idempotencyKey: 'x'.repeat(201) }, length],
+    [{ notBefore: 1.5 }, 'notBefore must be whole milliseconds since the epoch'],
+    [{ priority: 'urgent' as never }, 'priority must be normal or critical'],
+  ] as const) {
+    await rejectsWith(t, facade.enqueue(draft, options), { name: 'RangeError', message })
   }
-  await rejectsWith(t, facade.enqueue(draft, { notBefore: clock.now() + 367 * 24 * hourMs }), {
+  const latest = clock.now() + 366 * 24 * hourMs
+  await rejectsWith(t, facade.enqueue(draft, { notBefore: latest + 1 }), {
     code: '400',
     reason: 'notification.not-before-too-far',
+    message: /366 days/,
     data: { field: 'notBefore' },
   })
   t.match(await messages(), { total: 0 })
   t.notMatch(await table(), '4829137')
+  const guests = { content: 'Hi', recipients: [{ kind: 'websocket-guest' as const }] }
+  await facade.enqueue(guests, { notBefore: latest, idempotencyKey: 'x'.repeat(200), priority: 'critical' })
+  t.match(await messages(), { total: 1, items: [{ priority: 'critical', notBefore: new Date(latest).toISOString() }] })
 })
 
 onEachDatabase(

@@ -28,8 +28,10 @@ onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can
 
   const cancel = (id: number) => request('POST', `${admin}/messages/${id}/cancel`)
   t.hasStrict(await cancel(second.id), { code: '200', data: { state: 'cancelled', subject: 'Never' } })
-  t.hasStrict(await cancel(second.id), { code: '409', data: { reason: 'notification.message-begun' } })
-  t.hasStrict(await cancel(1), { code: '404', data: { reason: 'notification.message-not-found' } })
+  t.hasStrict(await cancel(second.id), { code: '409', data: { reason: 'notification.message-begun', id: second.id } })
+  t.hasStrict(await cancel(1), { code: '404', data: { reason: 'notification.message-not-found', id: 1 } })
+  const cancelled = await request('GET', `/api/v1/notifications/${second.id}`)
+  t.hasStrict(cancelled, { data: { state: 'cancelled', finishedAt: new Date(clock.now()).toISOString() } })
   const found = audits.filter(({ action }) => action === 'notification-message.cancel')
   t.hasStrict(found, [{ subject: second.id, actor: { userId: 1 } }])
   t.equal(found.length, 1)
@@ -118,6 +120,10 @@ onSqlite(t, 'N-001 before a send, the operator sees who gets the message on each
     { ...nobody, channel: 'hook', enabled: true, audience: 'fixed' },
     { ...nobody, channel: 'groups', enabled: true, audience: 'none' },
   ])
+  const many = Array.from({ length: 60 }, (_, index) => index + 4)
+  const [post60] = (await request('POST', `${admin}/audience`, { channels: ['post'], recipientUserIds: many })).data
+  t.equal(post60.withoutAddress, 60)
+  t.strictSame(post60.withoutAddressIds, many.slice(0, 50), 'only the first users are listed')
   const unknown = await request('POST', `${admin}/audience`, { channels: ['pigeons'] })
   t.hasStrict(unknown, { code: '400', data: { reason: 'notification.channel-unknown', field: 'channels' } })
 })

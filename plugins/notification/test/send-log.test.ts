@@ -248,6 +248,14 @@ onSqlite(t, 'N-009 a send that cannot be recorded has happened anyway', async (t
   const draft = { content: 'Hi', recipients: [{ kind: 'mobile', number: '13912345678' }] } as const
   const [result] = await facade.send(draft)
   t.match(result, { success: false, errorCode: 'acme.403' })
+  const logged = (text: string) => lines.filter(({ msg }) => msg === text)
+  const about = { channel: 'pager', messageId: result?.messageId }
+  assertMembers(t, logged('notification not sent'), [{ level: 40, ...about, errorCode: 'acme.403' }])
+  pager.isEnabled = false
+  await facade.send(draft)
+  const skipped = logged('notification not sent')[1]
+  assertMembers(t, skipped, { level: 20, channel: 'pager', errorCode: 'notification.channel-disabled' })
+  pager.isEnabled = true
   pager.behave = acceptSend
   t.match(await facade.sendTo('pager', draft), { success: true })
   const counter = running.service(metrics).getSingleMetric('platform_notification_send_log_lost_total')

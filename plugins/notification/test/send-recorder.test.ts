@@ -1,6 +1,6 @@
 /** Tests the writes of the send log while a simulated database is slow, unavailable or rejects rows. */
 import { type Database, type Parameter, selectionOf } from '@plinth/database'
-import { manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { SendLogRow } from '../src/entities.ts'
@@ -121,8 +121,10 @@ t.test('an unavailable database is tried again, and an unconfirmed write is repe
   await until(() => written.flat().length === 305)
   t.equal(new Set(written.flat()).size, 305)
   t.equal(state.lost, 0)
-  t.equal(reported('the send log cannot be written; the write is retried').length, 1)
-  t.equal(reported('the send log can be written again').length, 1)
+  assertMembers(t, reported('the send log cannot be written; the write is retried'), [
+    { level: 50, waiting: 300, reason: 'connection lost' },
+  ])
+  assertMembers(t, reported('the send log can be written again'), [{ level: 30, waiting: 304 }])
 })
 
 t.test('records that find no room are counted, and logged once at the beginning and once at the end', async (t) => {
@@ -165,4 +167,5 @@ t.test('a row that the database rejects is given up, and does not delay the othe
   await recorder.close()
   record(1)
   t.equal(state.lost, 2, 'after the end nothing is taken')
+  t.match(reported('a send could not be stored in the send log')[1], { channel: 'pager', reason: 'the product stops' })
 })

@@ -48,11 +48,12 @@ t.test('counting the files of a large disk stops, and the result says that it is
   const endless = {
     ...memoryDisk('private'),
     async *list() {
-      for (;;) yield { path: `${listed++}`, size: 2, modifiedAt: new Date(0) }
+      for (;;) yield { path: `${listed++}`, size: 2, modifiedAt: new Date(listed === 5 ? 7_000 : 0) }
     },
   }
   const { call } = await startDisks(t, { plugins: [diskPlugin('acme', endless)] })
-  t.match((await call(`${path}/acme`)).data, { files: 10_000, bytes: 20_000, complete: false })
+  const newestAt = new Date(7_000).toISOString()
+  t.match((await call(`${path}/acme`)).data, { files: 10_000, bytes: 20_000, complete: false, newestAt })
   t.equal(listed, 10_001)
 })
 

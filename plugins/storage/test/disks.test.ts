@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { defineProduct } from '@plinth/kernel'
 import { rejectsWith, startForTest, until, watchProcess } from '@plinth/kernel/testing'
 import storagePlugin, { type Disk, storage } from '@plinth/storage'
@@ -205,7 +206,7 @@ t.test('a slow writer renews its lease, and a writer that lost its lease gets an
 
 t.test('disks can be disabled, and unknown disks are rejected', async (t) => {
   const { storage, get } = await startStorage(t, { config: { 'platform.storage.disks.public.enabled': false } })
-  const off = { code: '503', reason: 'storage.disk-disabled' }
+  const off = { code: '503', reason: 'storage.disk-disabled', message: /"public"/ }
   await rejectsWith(t, storage.put('public', 'a', 'x'), off)
   await rejectsWith(t, storage.open('public', 'a'), off)
   await rejectsWith(t, storage.resolveUrl('public', 'a'), off)
@@ -214,7 +215,7 @@ t.test('disks can be disabled, and unknown disks are rejected', async (t) => {
     { name: 'public', visibility: 'public', enabled: false },
     { name: 'local', visibility: 'private', enabled: true },
   ])
-  await rejectsWith(t, storage.stat('cloud', 'a'), { code: '404', reason: 'storage.disk-unknown' })
+  await rejectsWith(t, storage.stat('cloud', 'a'), { code: '404', reason: 'storage.disk-unknown', message: /"cloud"/ })
   await rejectsWith(t, storage.put('local', '../a', 'x'), {
     code: '400',
     reason: 'storage.path-invalid',
@@ -240,12 +241,41 @@ t.test('disks of third parties are used by their names', async (t) => {
   t.equal(await response.text(), 'kept', 'the product sends what the disk has no address for')
   t.match(response.headers.get('content-disposition'), /^attachment; filename="download.txt"/)
 
+  let isBroken = false
+  const swept: string[] = []
   const ownUrls: Disk = {
     ...disk,
-    url: async (path, { expiresInMs }) => `https://files.example/${path}?${expiresInMs}`,
+    open: async (path) => {
+      const file = await disk.open(path)
+      return file && isBroken
+        ? { ...file, content: Readable.from([Buffer.from('other')], { objectMode: false }) }
+        : file
+    },
+    url: async (path, { expiresInMs, name }) => `https://files.example/${path}?${expiresInMs}&${name}`,
+    sweep: async () => {
+      swept.push('memory')
+      throw new Error('no order')
+    },
   }
-  const second = await startStorage(t, { plugins: [diskPlugin('memory', ownUrls)], config: settings })
-  t.equal(await second.storage.resolveUrl('memory', 'a', { expiresInMs: 7 }), 'https://files.example/a?7')
+  const last: Disk = { ...memoryDisk('private'), sweep: async () => void swept.push('last') }
+  const plugins = [diskPlugin('memory', ownUrls), { ...diskPlugin('last', last), id: 'acme.last' }]
+  const second = await startStorage(t, { plugins, config: settings })
+  const url = (options?: object) => second.storage.resolveUrl('memory', 'a', options)
+  t.equal(await url({ expiresInMs: 7 }), 'https://files.example/a?7&undefined')
+  t.equal(await url({ name: 'x'.repeat(201) }), `https://files.example/a?300000&${'x'.repeat(200)}`)
+  second.storage.guardUrls('acme', async () => {})
+  t.match(
+    await url({ grant: { guard: 'acme', subject: '7' } }),
+    /^\/api\/v1\/storage\/files\/memory\/a\?.*grant=acme%3A7/,
+  )
+  isBroken = true
+  await rejectsWith(t, second.storage.probe('memory', AbortSignal.timeout(120_000)), {
+    message: 'Disk "memory" reads what was not written',
+  })
+  t.same([...disk.files.keys()], ['a/b.txt'], 'a failed probe leaves nothing')
+  swept.length = 0
+  await rejectsWith(t, () => sweep(second), { message: 'no order' })
+  t.same(swept, ['memory', 'last'], 'a disk that fails does not keep the others from being swept')
 })
 
 t.test('a start with unusable disks is rejected with a fix', async (t) => {
