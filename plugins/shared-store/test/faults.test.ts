@@ -1,20 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
-import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
+import { defineProduct, healthCheck, type JsonValue, type Logger } from '@plinth/kernel'
+import { assertMembers, freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe, sharedStore } from '@plinth/shared-store'
 import { skipRedis, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { Listeners } from '../src/listeners.ts'
 
 /** The deadline is long enough for a response on a busy host. */
 const deadlineMs = 2_000
 const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }
 const options = { skip: skipRedis, timeout: 600_000 }
 
-const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'worker' | 'cli')[]) =>
+const start = (
+  config: Record<string, JsonValue>,
+  roles?: readonly ('web' | 'worker' | 'cli')[],
+  logger: Logger = pino({ enabled: false }),
+) =>
   startForTest(
     defineProduct({
       name: 'test',
@@ -26,17 +31,17 @@ const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'wor
         ...config,
       },
     }),
-    roles === undefined ? {} : { roles },
+    { logger, ...(roles === undefined ? {} : { roles }) },
   )
 
 async function storeOnOwnRedis(t: Test) {
   const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   t.teardown(() => redis.drop())
-  const product = await start({
-    'platform.cache.port': redis.port,
-    'platform.cache.command-timeout': `${deadlineMs}ms`,
-  })
+  const config = { 'platform.cache.port': redis.port, 'platform.cache.command-timeout': `${deadlineMs}ms` }
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const product = await start(config, undefined, logger)
   t.teardown(() => product.stop('test ended'))
   const store = product.service(sharedStore)
   const request = { key: 'k', limit: 1000, windowMs: 60_000, cost: 1 }
@@ -76,7 +81,7 @@ async function storeOnOwnRedis(t: Test) {
       () => true,
       () => false,
     )
-  return { redis, product, store, calls, allFailWithin, answers }
+  return { redis, product, store, lines, calls, allFailWithin, answers }
 }
 
 t.test('a frozen Redis is detected at the deadline, and afterwards immediately', options, async (t) => {
@@ -102,7 +107,7 @@ t.test('a frozen Redis is detected at the deadline, and afterwards immediately',
 })
 
 t.test('a killed Redis restarts empty, and everything continues', options, async (t) => {
-  const { redis, store, calls, allFailWithin, answers } = await storeOnOwnRedis(t)
+  const { redis, store, lines, calls, allFailWithin, answers } = await storeOnOwnRedis(t)
   await store.set('kept', 'lost')
   for (const call of Object.values(calls)) await call()
   const before = await store.acquire('task', 60_000)
@@ -125,6 +130,37 @@ t.test('a killed Redis restarts empty, and everything continues', options, async
   const after = await store.acquire('task', 60_000)
   t.ok((after?.fence ?? 0) > (before?.fence ?? 0), 'fences grow over the loss of everything')
   t.equal(await before?.renew(60_000), false, 'a lock that was lost is not held')
+  const place = `127.0.0.1:${redis.port}`
+  assertMembers(
+    t,
+    lines.filter(({ msg }) => /Redis/.test(String(msg))),
+    [
+      { level: 50, place, msg: 'no connection to Redis' },
+      { level: 30, place, msg: 'connected to Redis again' },
+    ],
+  )
+})
+
+t.test('a listener that fails is logged with its channel, and the others receive the message', (t) => {
+  const lines: Record<string, unknown>[] = []
+  const listeners = new Listeners(pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }))
+  const received: string[] = []
+  listeners.add('news', {
+    listener() {
+      throw new Error('deaf')
+    },
+    onGap() {
+      throw new Error('no gap')
+    },
+  })
+  listeners.add('news', { listener: (text) => received.push(text), onGap: () => received.push('gap') })
+  listeners.tell('news', 'hello')
+  listeners.tellGap()
+  t.same(received, ['hello', 'gap'])
+  const problem = { level: 50, channel: 'news', msg: 'a listener failed' }
+  assertMembers(t, lines, [problem, problem])
+  t.match(lines, [{ err: { message: 'deaf' } }, { err: { message: 'no gap' } }])
+  t.end()
 })
 
 t.test(

@@ -6,6 +6,7 @@ import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
 import { skipRedis, skipRedisOn, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { withTarget } from '../src/redis-probe.ts'
 
 async function probe(t: Test) {
   const db = await createDatabase('sqlite')
@@ -56,6 +57,18 @@ t.test('I-104 a Redis with a password', { skip: skipWithoutRedisProgram }, async
     t.hasStrict(rejection, { code: 'PLINTH_SHARED_STORE_REFUSED' }, password)
     t.notMatch(String(rejection), 'wrong-word')
   }
+})
+
+t.test('the configured credentials are used for the configured server alone', (t) => {
+  const limits = { connectTimeout: 1, keepAlive: 2, disconnectTimeout: 3 }
+  const running = { ...limits, host: 'a', port: 1, db: 0, username: 'shop', password: 'open-sesame' }
+  const target = { host: 'a', port: 1, database: 4, password: '' }
+  t.same(withTarget(running, target), { ...running, db: 4 })
+  t.same(withTarget(running, { ...target, password: 'typed' }), { ...running, db: 4, password: 'typed' })
+  t.same(withTarget(running, { ...target, port: 2 }), { ...limits, host: 'a', port: 2, db: 4 })
+  const other = { ...target, host: 'b', password: 'typed' }
+  t.same(withTarget(running, other), { ...limits, host: 'b', port: 1, db: 4, password: 'typed' })
+  t.end()
 })
 
 t.test('I-104 a missing Redis', async (t) => {
