@@ -36,7 +36,18 @@ onEachDatabase(t, 'a rejected settlement is shown on its review, in lists and as
     retryable: false,
     reasons: [],
     lastAttempt: last,
-    attempts: [{ reviewLogId: review.id, startedBy: 'settle', outcome: 'skipped' }],
+    attempts: [
+      {
+        reviewLogId: review.id,
+        startedBy: 'settle',
+        outcome: 'skipped',
+        reasons: ['order-not-settleable'],
+        chainName: 'local',
+        transactionHash: closed.transactionHash,
+        eventKey: `local:${closed.transactionHash}:5`,
+        createdAt: last.attemptedAt,
+      },
+    ],
   })
   const open = await paidOrder()
   const { data: overdue } = await save(open.outTradeNo)
@@ -46,7 +57,7 @@ onEachDatabase(t, 'a rejected settlement is shown on its review, in lists and as
   assertMembers(
     t,
     attempts.items,
-    [{ startedBy: 'auto-approve', outcome: 'settled', reasons: [] }],
+    [{ startedBy: 'auto-approve', outcome: 'settled', reasons: [], actorUserId: null }],
     'of the review that followed',
   )
   t.hasStrict((await call('GET', `${reviewPath}/${overdue.id}`)).data, {

@@ -2,8 +2,12 @@
 import { approvals } from '@plinth/approval'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
+import type { PaymentOrder } from '@plinth/money/payments'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
+import { settlementNotExecuted } from '../src/contract.ts'
+import { explorerUrlOf } from '../src/notices/notices.ts'
+import { PayerProofs } from '../src/payer-proofs.ts'
 import { paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'
 import { reviewPath, startSettlement } from './fixtures/product.ts'
 
@@ -175,8 +179,38 @@ onSqlite(t, 'S-049 no notice is sent if notices are disabled or the channel is n
     t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
     await reported()
     t.equal(log.sent.length, 0)
-    t.equal(lines.filter((line) => line.includes('could not be sent')).length, expected)
+    const logged = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg?.includes('could not be sent'))
+    const problem = { level: 40, reason: 'notification.channel-unknown', event: settlementNotExecuted.id }
+    assertMembers(t, logged, expected === 0 ? [] : [problem])
   }
+})
+
+t.test('a notice links to the explorer of the chain, if the chain has one', (t) => {
+  const hash = '0xab'
+  for (const [explorerTransactionUrl, transactionHash, expected] of [
+    ['https://explorer.example/tx', hash, 'https://explorer.example/tx/0xab'],
+    ['https://explorer.example/tx/', hash, 'https://explorer.example/tx/0xab'],
+    ['https://explorer.example/{hash}?of={hash}', hash, 'https://explorer.example/0xab?of=0xab'],
+    ['https://explorer.example/tx', null, null],
+    ['', hash, null],
+    [null, hash, null],
+  ] as const) {
+    t.equal(explorerUrlOf({ explorerTransactionUrl }, transactionHash), expected)
+  }
+  t.equal(explorerUrlOf(undefined, hash), null)
+  t.end()
+})
+
+t.test('a customer signs a message with the order, the chain and the receiver of the payment', async (t) => {
+  const messageOf = (order: Pick<PaymentOrder, 'chainId' | 'receiver'>) =>
+    new PayerProofs({ payments: { get: async () => order } } as never).payerMessage('order-1')
+  const receiver = '0xd8da6bf26964af9d7eed9e03e53415d37aa96045'
+  const begin = 'I send the payment of order order-1 from this address.\n\n'
+  t.equal(
+    await messageOf({ chainId: 8453, receiver }),
+    `${begin}Chain ID: 8453\nReceiver: 0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045`,
+  )
+  t.equal(await messageOf({ chainId: null, receiver: null }), `${begin}Chain ID: -\nReceiver: -`)
 })
 
 onEachDatabase(

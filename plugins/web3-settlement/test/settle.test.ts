@@ -238,7 +238,9 @@ onEachDatabase(
     t.notMatch(JSON.stringify(failed), /node\.example/)
     t.equal(await statusOf(outTradeNo), 'pending')
     for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await count(table), 0, table)
-    t.ok(lines.some((line) => line.includes('rolled back')))
+    const logged = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.includes('rolled back'))
+    assertMembers(t, logged, [{ level: 50, outTradeNo, reviewLogId: review.id }])
+    t.match(logged, [{ err: { message: /is away$/ } }])
     t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
       status: 'open',
       state: 'ready',
