@@ -12,8 +12,18 @@ const office = skip === false ? await start() : undefined
 
 const rowsUrl = /\/api\/v1\/admin\/parcels(?:\?|$)/
 
-/** Replaces the page of the parcels and its rows. */
-async function replaced(teardown: (work: () => Promise<void>) => void, change: object, answer: object) {
+const envelope = (data: unknown) => ({ json: { code: '200', message: '', data } })
+
+/**
+ * Replaces the page of the parcels and its rows.
+ * @param figuresOf returns the data of a tile or chart
+ */
+async function replaced(
+  teardown: (work: () => Promise<void>) => void,
+  change: object,
+  answer: object,
+  figuresOf: (url: URL) => unknown = () => [],
+) {
   const watched = await openSignedIn(teardown, office?.url ?? '')
   const { page } = watched
   // The declaration is read once, because a later request may be open when the test ends.
@@ -21,9 +31,12 @@ async function replaced(teardown: (work: () => Promise<void>) => void, change: o
   const read = async (route: Route) => (await (await route.fetch()).json()).data
   await page.route('**/console/pages/parcels.all*', async (route) => {
     declared ??= read(route)
-    await route.fulfill({ json: { code: '200', message: '', data: { ...(await declared), ...change } } })
+    await route.fulfill(envelope({ ...(await declared), ...change }))
   })
-  await page.route(rowsUrl, (route) => route.fulfill({ json: { code: '200', message: '', data: answer } }))
+  await page.route(rowsUrl, (route) => route.fulfill(envelope(answer)))
+  await page.route('**/api/v1/admin/figures**', (route) =>
+    route.fulfill(envelope(figuresOf(new URL(route.request().url())))),
+  )
   await page.goto(`${office?.url}parcels.all`)
   return watched
 }
@@ -188,5 +201,46 @@ t.test('a form has the control that suits each field, and needs its reason', { s
   t.same(sent.postDataJSON(), { mode: 'a', insured: true, count: 7, price: 150 })
   t.equal(sent.headers()['x-reason'], 'New%20customer')
   await page.getByText('New parcel: done.').waitFor()
+  t.same(complaints, [])
+})
+
+t.test('a tile shows its change as good or bad, and a chart shows shares', { skip, timeout: 600_000 }, async (t) => {
+  const path = '/api/v1/admin/figures'
+  const shared = { operation: 'getFigures', method: 'GET', path, query: { state: 'paid' }, field: 'sum', range: true }
+  const opens = { id: 'parcels.all', filter: { state: 'open' }, hasRange: true }
+  const tiles = [
+    { ...shared, id: 'a', title: 'Orders', lead: 'Paid ones', more: 'good', opens },
+    { ...shared, id: 'b', title: 'Returns', more: 'bad' },
+    { ...shared, id: 'c', title: 'Visits' },
+    { ...shared, id: 'd', title: 'Disk', unit: 'bytes', range: false, opens: { ...opens, filter: undefined } },
+    { ...shared, id: 'e', title: 'Shells', currency: 'asset', range: false },
+  ]
+  const share = { id: 's', as: 'share', title: 'Shops', method: 'GET', path: `${path}/shops`, at: 'at', by: 'shop' }
+  const charts = [{ ...share, ranges: [], labels: { a: 'Airport' }, lines: [{ field: 'sold', title: 'Sold' }] }]
+  const sold = ['b', 'a', 'a', 'a', 'c'].map((shop) => ({ at: '2026-01-01', shop, sold: shop === 'c' ? 0 : 1 }))
+  const queries = new Set<string>()
+  const { page, complaints } = await replaced(t.teardown, { columns, tiles, charts }, [everyKind], (url) => {
+    if (url.pathname.endsWith('/shops')) return sold
+    queries.add([...url.searchParams.keys()].join(' '))
+    const daysAgo = (Date.now() - Date.parse(url.searchParams.get('from') ?? '')) / 86_400_000
+    return [{ sum: daysAgo > 8 ? 1024 : 1536, asset: 'shells' }]
+  })
+  const tile = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) })
+  for (const name of ['Visits', 'Orders', 'Returns']) await tile(name).getByText('+50%').waitFor()
+  const text = async (name: string) => (await tile(name).innerText()).replace(/\s+/g, ' ')
+  t.equal(await text('Orders'), 'Orders Paid ones 1,536 +50% 1,024 before')
+  t.equal(await text('Disk'), 'Disk 1.5 KiB')
+  t.equal(await text('Shells'), 'Shells 1,536 shells')
+  const tone = (name: string) => tile(name).locator('[data-tone]').getAttribute('data-tone')
+  t.same(await Promise.all(['Orders', 'Returns', 'Visits'].map(tone)), ['good', 'bad', 'quiet'])
+  t.same([...queries].sort(), ['state', 'state from to'])
+  const target = (name: string) => tile(name).getByRole('link').getAttribute('href')
+  t.match(await target('Orders'), /\/parcels\.all\?state=open&from=[^&]+&to=[^&]+$/)
+  t.match(await target('Disk'), /\/parcels\.all$/)
+  const parts = page.getByRole('region', { name: 'Shops' }).getByRole('listitem')
+  t.same(
+    (await parts.allInnerTexts()).map((part) => part.replace(/\s+/g, ' ')),
+    ['Airport 3 75 %', 'b 1 25 %'],
+  )
   t.same(complaints, [])
 })
