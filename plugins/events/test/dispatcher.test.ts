@@ -1,11 +1,12 @@
 import { createDatabase } from '@plinth/database/testing'
 import { manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
+import { Registry } from 'prom-client'
 import t from 'tap'
-import { Backlog } from '../src/backlog.ts'
+import { Backlog, deliveryMetrics } from '../src/backlog.ts'
 import type { Deliverer, Outcome } from '../src/deliverer.ts'
 import { Dispatcher } from '../src/dispatcher.ts'
-import { OutboxAdmin } from '../src/outbox-admin.ts'
+import { eventLabels, OutboxAdmin } from '../src/outbox-admin.ts'
 import type { DueEvents, OutboxStore } from '../src/outbox-store.ts'
 import { startEvents } from './fixtures/product.ts'
 
@@ -123,6 +124,26 @@ t.test(
   },
 )
 
+t.test('metrics name only known events, and are returned without the backlog if the database fails', async (t) => {
+  const registry = new Registry()
+  let isBroken = true
+  const open = async () => {
+    if (isBroken) throw new Error('no database')
+    return new Map([['failed', 2]])
+  }
+  const count = deliveryMetrics(registry, { open } as unknown as Backlog, (type) => type === 'shop.paid')
+  count('shop.paid', 'delivered')
+  count('stranger.came', 'failed')
+  const lines = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('platform_'))
+  const deliveries = [
+    'platform_events_deliveries_total{type="shop.paid",outcome="delivered"} 1',
+    'platform_events_deliveries_total{type="other",outcome="failed"} 1',
+  ]
+  t.same(await lines(), deliveries)
+  isBroken = false
+  t.same(await lines(), [...deliveries, 'platform_events_outbox_events{status="failed"} 2'])
+})
+
 t.test('one call replays at most a thousand events, and counts stop at ten thousand', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
@@ -138,6 +159,18 @@ t.test('one call replays at most a thousand events, and counts stop at ten thous
   const store = {} as OutboxStore
   const admin = new OutboxAdmin({ db, store, backlog, replayed: () => reported.push('replayed') })
   t.match(await admin.backlog(), { counts: { failed: 10_000, pending: 0 }, counted: 'capped' })
+  const labels = eventLabels(db)
+  const caller = { locale: 'en' } as Parameters<typeof labels.byIds>[1]
+  t.same(await labels.byIds(['7', 'none', '8'], caller), [
+    { id: 7, name: 'test.1' },
+    { id: 8, name: 'test.0' },
+  ])
+  const found = await labels.search('test.1', caller)
+  t.same(found.slice(0, 2), [
+    { id: 10_499, name: 'test.1' },
+    { id: 10_497, name: 'test.1' },
+  ])
+  t.ok(found.length < 100, 'only the newest events are suggested')
   t.same(await admin.replayAll({ type: 'test.1' }), { affected: 1_000, isMore: true })
   t.ok(reported.length > 0)
   t.match(await admin.backlog(), { counts: { failed: 9_500, pending: 1_000 }, counted: 'exact' })
