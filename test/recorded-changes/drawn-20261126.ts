@@ -90,7 +90,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     only: ['returned points go back through all sources that lent points to each other (sqlite)'],
   },
   {
-    file: 'plugins/web3-settlement/src/planning/plan.ts',
+    file: 'plugins/web3-settlement/src/planning/plan-input.ts',
     fragment: `    order,
     chain,
     hash,

@@ -2,7 +2,8 @@ import type { PaymentOrder, PaymentTransaction } from '@plinth/money/payments'
 import type { Chain } from '@plinth/web3'
 import type { ClaimedOrder } from './claim-reader.ts'
 import type { Parts } from './parts.ts'
-import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
+import { planSettlement, type SettlementPlan } from './planning/plan.ts'
+import type { ConsumedTransfer, PlanInput } from './planning/plan-input.ts'
 import type { TransferSelector } from './planning/transfers.ts'
 
 /** Type of the payments that this plugin records (document 3 of the specification, "Web3 settlement records"). */

@@ -1,6 +1,7 @@
 export * from './contract.ts'
 export { type ChainFactCheck, chainFactChecks, maxLogs } from './planning/checked-facts.ts'
 export * from './planning/plan.ts'
+export type { ChainInput, ConsumedTransfer, OrderInput, PlanInput } from './planning/plan-input.ts'
 export {
   type BlockingReason,
   blockingReasons,
