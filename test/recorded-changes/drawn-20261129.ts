@@ -117,8 +117,8 @@ export const drawn20261129: readonly RecordedChange[] = [
     only: ['A11 operators see, run, pause and resume tasks (sqlite)'],
   },
   {
-    file: 'kernel/src/verify/product-trial.ts',
-    fragment: 'const own = await this.#ownTables(running)',
+    file: 'kernel/src/verify/trial-checks.ts',
+    fragment: 'const own = await this.ownTables(running)',
     replacement: 'const own = new Set<string>()',
     effect: 'The verification does not see that a task writes after it was stopped.',
     breaks: [],

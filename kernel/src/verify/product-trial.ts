@@ -1,42 +1,27 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pino } from 'pino'
-import { createManifest } from '../cli/manifest.ts'
 import { removeData } from '../cli/remove-command.ts'
-import { type BoundScheduledTask, pluginData } from '../contracts/kernel.ts'
-import { errorReason } from '../errors/coded-error.ts'
 import { toErrorLine } from '../logging/error-line.ts'
 import type { Plugin, Role } from '../plugin.ts'
 import { defineProduct, type Product, prepareProduct } from '../product.ts'
 import { type RunningProduct, startProduct } from '../running-product.ts'
-import {
-  addedRows,
-  changedTables,
-  type DatabaseSnapshot,
-  dropAllTables,
-  snapshotOf,
-  tablesIn,
-} from './database-snapshot.ts'
+import { changedTables, dropAllTables, snapshotOf, tablesIn } from './database-snapshot.ts'
 import { undeclaredHostProblem, verifyError } from './errors.ts'
-import { createKitRuns } from './kits.ts'
 import { runConformanceKits } from './plugin-package.ts'
 import {
-  addedListeners,
-  changedSharedValues,
   listenerCounts,
   maxBlockedMs,
-  measureLeastLoopLag,
   measureLoopLag,
   measureUsedMemory,
-  type OpenResourceRecorder,
   snapshotSharedValues,
 } from './process-watch.ts'
-import { callRoutes, countRejectedRequests, createTestUsers, signIn } from './route-calls.ts'
-import type { SecretWatch } from './secret-watch.ts'
-import { countRows, type SeededTable, seedRows, unknownChangeSets } from './seeded-rows.ts'
-import { problemsOf, type Report, type VerifyJob, withLevel } from './verify-report.ts'
+import { countRejectedRequests, createTestUsers } from './route-calls.ts'
+import { type SeededTable, seedRows } from './seeded-rows.ts'
+import { TrialChecks, type TrialOptions } from './trial-checks.ts'
+import { problemsOf, type VerifyJob } from './verify-report.ts'
 
 /** Limits for a plugin, in milliseconds and bytes. */
-const limits = { setupMs: 2000, growthBytes: 5_000_000, taskMs: 10_000 }
+const limits = { setupMs: 2000, growthBytes: 5_000_000 }
 
 /** Configuration of the product. Its deadlines are short, because a plugin should not need more time. */
 const values = {
@@ -45,19 +30,6 @@ const values = {
   'platform.kernel.setup-deadline': '20s',
   'platform.kernel.drain-deadline': '5s',
   'platform.kernel.stop-deadline': '5s',
-}
-
-interface TrialOptions {
-  readonly job: VerifyJob
-  readonly plugin: Plugin
-  /** The other plugins of the product. */
-  readonly base: readonly Plugin[]
-  readonly secrets: SecretWatch
-  readonly opened: OpenResourceRecorder
-  readonly report: Report
-  /** Imports a module of a package that the plugin lists as a dependency. */
-  readonly load: (name: string) => Promise<object>
-  readonly set: Readonly<Record<string, string>>
 }
 
 /**
@@ -79,6 +51,7 @@ export class TrialAborted extends Error {}
  */
 export class PluginTrial {
   readonly #options: TrialOptions
+  readonly #checks: TrialChecks
   /** True after the database was found to be empty, so that this trial may delete its tables. */
   #ownsDatabase = false
   /** A logger that does not mask secrets. Otherwise a secret that the plugin logs would not be found. */
@@ -89,6 +62,7 @@ export class PluginTrial {
 
   constructor(options: TrialOptions) {
     this.#options = options
+    this.#checks = new TrialChecks(options)
   }
 
   /**
@@ -99,7 +73,7 @@ export class PluginTrial {
   async run(): Promise<string> {
     const { job, plugin, base } = this.#options
     this.#checkPlan()
-    for (const problem of runConformanceKits(job.folder, plugin)) this.#problem(problem)
+    for (const problem of runConformanceKits(job.folder, plugin)) this.#checks.problem(problem)
     await this.#requireEmptyDatabase()
     const [before, again] = [
       await this.#round('the product without the plugin', base, async (running) => {
@@ -111,23 +85,23 @@ export class PluginTrial {
     const shared = { values: snapshotSharedValues(), listeners: listenerCounts() }
     const changing = new Set(changedTables(before.result, again.result))
 
-    const first = await this.#withPlugin('start and stop', (running) => this.#checkTables(running, again.result))
-    await this.#checkProcess(shared)
+    const first = await this.#withPlugin('start and stop', (running) => this.#checks.checkTables(running, again.result))
+    await this.#checks.checkProcess(shared)
     await this.#round('disable', base, async () => {})
     const second = await this.#withPlugin('enable', snapshotOf)
     this.#checkTimes(first, second)
     await this.#remove()
     const removed = await this.#round('the product after the removal', base, snapshotOf)
-    this.#checkLeft(again.result, second.result, removed.result, changing)
+    this.#checks.checkLeft(again.result, second.result, removed.result, changing)
 
     const calls = await this.#installAgain(async (running) => {
-      const requests = await this.#callRoutes(running)
-      const tasks = await this.#runTasks(running)
-      this.#searchTables(await snapshotOf(running))
-      const rules = await this.#runKits(running, tasks)
+      const requests = await this.#checks.callRoutes(running)
+      const tasks = await this.#checks.runTasks(running)
+      this.#checks.searchTables(await snapshotOf(running))
+      const rules = await this.#checks.runKits(running, tasks)
       return { requests, tasks: tasks.all, rules }
     })
-    await this.#checkProcess(shared)
+    await this.#checks.checkProcess(shared)
     const growth = job.size === 'empty' ? await this.#checkMemory() : 0
     await this.emptyDatabase()
     const measured = [
@@ -163,13 +137,9 @@ export class PluginTrial {
       this.#startOptions(plugins, ['web', 'worker']),
     )
     for (const problem of [...problems, ...warnings.filter((warning) => warning.plugin === plugin.id)]) {
-      this.#problem({ ...problem, message: `${problem.place}: ${problem.message}` })
+      this.#checks.problem({ ...problem, message: `${problem.place}: ${problem.message}` })
     }
     if (problems.length > 0) throw new TrialAborted()
-  }
-
-  #problem(problem: Parameters<typeof withLevel>[0]): void {
-    this.#options.report({ kind: 'problem', problem: withLevel(problem) })
   }
 
   /** Starts a product, uses it and stops it. If the start or the stop fails, the trial ends. */
@@ -196,7 +166,8 @@ export class PluginTrial {
       return { result, lagMs, timeline: running.timeline }
     } catch (error) {
       if (error instanceof TrialAborted) throw error
-      for (const problem of problemsOf(error)) this.#problem({ ...problem, message: `${step}: ${problem.message}` })
+      for (const problem of problemsOf(error))
+        this.#checks.problem({ ...problem, message: `${step}: ${problem.message}` })
       throw new TrialAborted()
     }
   }
@@ -206,7 +177,7 @@ export class PluginTrial {
     const { result, lagMs, timeline } = await this.#round(step, [...base, plugin], async (running) => {
       const used = await use(running)
       const count = await countRejectedRequests(running, plugin.id)
-      if (count > 0) this.#problem(undeclaredHostProblem('a host that @plinth/outgoing-http rejected', plugin))
+      if (count > 0) this.#checks.problem(undeclaredHostProblem('a host that @plinth/outgoing-http rejected', plugin))
       return used
     })
     const times = timeline.filter((entry) => entry.plugin === plugin.id && ['setup', 'ready'].includes(entry.phase))
@@ -218,7 +189,7 @@ export class PluginTrial {
     const table = await this.#inCommand('the database', base, async (running) => (await tablesIn(running))[0])
     this.#ownsDatabase = table === undefined
     if (table === undefined) return
-    this.#problem(verifyError('PLINTH_VERIFY_DATABASE_NOT_EMPTY', { table }))
+    this.#checks.problem(verifyError('PLINTH_VERIFY_DATABASE_NOT_EMPTY', { table }))
     throw new TrialAborted()
   }
 
@@ -235,75 +206,20 @@ export class PluginTrial {
     return (await this.#round(step, plugins, use, ['cli'])).result
   }
 
-  /** Compares the tables with those that the plugin declares, and searches them for secrets. */
-  async #checkTables(running: RunningProduct, before: DatabaseSnapshot): Promise<void> {
-    const { plugin, report } = this.#options
-    const manifest = createManifest(running.plugins, running).plugins[plugin.id]
-    if (manifest !== undefined) report({ kind: 'manifest', entries: manifest.entries })
-    const tables = await this.#ownTables(running)
-    const after = await snapshotOf(running)
-    for (const table of after.keys()) {
-      if (!before.has(table) && !tables.has(table))
-        this.#problem(verifyError('PLINTH_VERIFY_TABLE_UNDECLARED', { table }))
-    }
-    this.#searchTables(after)
-  }
-
-  #searchTables(snapshot: DatabaseSnapshot): void {
-    for (const [table, rows] of snapshot) {
-      for (const key of this.#options.secrets.in([...rows].join('\n'))) {
-        this.#problem(verifyError('PLINTH_VERIFY_SECRET_STORED', { table, key }))
-      }
-    }
-  }
-
-  async #checkProcess({
-    values,
-    listeners,
-  }: {
-    values: ReturnType<typeof snapshotSharedValues>
-    listeners: ReadonlyMap<string, number>
-  }) {
-    for (const name of changedSharedValues(values, snapshotSharedValues())) {
-      this.#problem(verifyError('PLINTH_VERIFY_GLOBAL_CHANGED', { name }))
-    }
-    for (const event of addedListeners(listeners)) this.#problem(verifyError('PLINTH_VERIFY_LISTENER_LEFT', { event }))
-    for (const opened of await this.#options.opened.stillOpen())
-      this.#problem(verifyError('PLINTH_VERIFY_LEFT_OPEN', opened))
-  }
-
   /** Checks the duration of the fastest start, because a busy machine may slow down the others. */
   #checkTimes(...starts: readonly { readonly setupMs: number; readonly lagMs: number }[]): void {
     const ms = Math.round(Math.min(...starts.map(({ setupMs }) => setupMs)))
     const lagMs = Math.min(...starts.map(({ lagMs }) => lagMs))
-    if (lagMs > maxBlockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: 'The start', ms: lagMs }))
+    if (lagMs > maxBlockedMs)
+      this.#checks.problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: 'The start', ms: lagMs }))
     if (ms <= limits.setupMs) return
-    this.#problem(verifyError('PLINTH_VERIFY_SLOW_SETUP', { ms, phase: 'setup', limit: limits.setupMs }))
+    this.#checks.problem(verifyError('PLINTH_VERIFY_SLOW_SETUP', { ms, phase: 'setup', limit: limits.setupMs }))
     throw new TrialAborted()
   }
 
   async #remove(): Promise<void> {
     const { plugin, base } = this.#options
     await this.#inCommand('remove', [...base, plugin], (running) => removeData(running, plugin))
-  }
-
-  /**
-   * Reports rows and tables that appeared while the plugin was installed and still exist after its removal. Tables in
-   * `changing` are ignored, because the removal itself changes them, for example audits.
-   */
-  #checkLeft(
-    before: DatabaseSnapshot,
-    during: DatabaseSnapshot,
-    after: DatabaseSnapshot,
-    changing: ReadonlySet<string>,
-  ): void {
-    for (const table of after.keys()) {
-      const rows = addedRows(before, during, table).filter((row) => after.get(table)?.has(row)).length
-      if (!before.has(table)) this.#problem(verifyError('PLINTH_VERIFY_DATA_LEFT', { table, rows: 'the table itself' }))
-      else if (rows > 0 && !changing.has(table)) {
-        this.#problem(verifyError('PLINTH_VERIFY_DATA_LEFT', { table, rows: `${rows} row(s)` }))
-      }
-    }
   }
 
   async #installAgain<T>(use: (running: RunningProduct) => Promise<T>): Promise<T> {
@@ -317,70 +233,12 @@ export class PluginTrial {
       await running.stop('verified')
     } catch (error) {
       const [problem] = problemsOf(error)
-      this.#problem(verifyError('PLINTH_VERIFY_MIGRATION_REPEAT', { reason: `${problem?.code}: ${problem?.message}` }))
+      this.#checks.problem(
+        verifyError('PLINTH_VERIFY_MIGRATION_REPEAT', { reason: `${problem?.code}: ${problem?.message}` }),
+      )
       throw new TrialAborted()
     }
     return (await this.#withPlugin('install again', use)).result
-  }
-
-  /** Calls all routes of the plugin. Returns how many routes responded with each code, such as `2 (200), 1 (404)`. */
-  async #callRoutes(running: RunningProduct): Promise<string> {
-    const { plugin, secrets, job } = this.#options
-    const token = job.size === 'filled' ? await signIn(running) : undefined
-    const calls = await callRoutes(running, plugin.id, token)
-    for (const { route, lagMs, status, text } of calls) {
-      if (lagMs > maxBlockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: route, ms: lagMs }))
-      if (status >= 500) this.#problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
-      for (const key of secrets.in(text)) this.#problem(verifyError('PLINTH_VERIFY_SECRET_SENT', { route, key }))
-    }
-    const byStatus = [...Map.groupBy(calls, ({ status }) => status)].sort(([one], [other]) => one - other)
-    return byStatus.map(([status, { length }]) => `${length} (${status})`).join(', ') || '0'
-  }
-
-  /** Runs each scheduled task of the plugin. Returns the number of tasks, and the tasks that succeeded. */
-  async #runTasks(running: RunningProduct) {
-    const tasks = running.scheduledTasks.filter(({ plugin }) => plugin === this.#options.plugin.id)
-    const succeeded: BoundScheduledTask[] = []
-    for (const one of tasks) {
-      const { name: task, run } = one
-      const work = () => run(AbortSignal.timeout(limits.taskMs))
-      const { result, lagMs } = await measureLeastLoopLag(() =>
-        work().catch((error: unknown) => ({ reason: errorReason(error) })),
-      )
-      if (result === undefined) succeeded.push(one)
-      else this.#problem(verifyError('PLINTH_VERIFY_TASK_FAILED', { task, reason: result.reason }))
-      if (lagMs > maxBlockedMs) {
-        this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: `The scheduled task "${task}"`, ms: lagMs }))
-      }
-    }
-    return { all: tasks.length, succeeded }
-  }
-
-  /** Runs the conformance kits that need no harness from the author of the plugin. Returns the number of cases. */
-  async #runKits(running: RunningProduct, { succeeded }: { readonly succeeded: readonly BoundScheduledTask[] }) {
-    const { plugin, job, load, secrets } = this.#options
-    const own = await this.#ownTables(running)
-    const snapshot = async () =>
-      [...(await snapshotOf(running))]
-        .filter(([table]) => own.has(table))
-        .map(([table, rows]) => [table, [...rows].sort()])
-    const world = { running, plugin, tasks: succeeded, snapshot, secrets: secrets.values, size: job.size, load }
-    let count = 0
-    for (const { what, kit, cases } of await createKitRuns(world)) {
-      for (const { name, run } of cases) {
-        count++
-        const error: unknown = await run().catch((error: unknown) => error)
-        const reason = `${name}: ${errorReason(error)}`
-        if (error !== undefined) this.#problem(verifyError('PLINTH_VERIFY_CONTRACT', { what, kit, reason }))
-      }
-    }
-    return count
-  }
-
-  async #ownTables(running: RunningProduct): Promise<ReadonlySet<string>> {
-    const parts = [...running.contributions(pluginData).values()]
-    const data = (await Promise.all(parts.map((part) => part.find(this.#options.plugin)))).flat()
-    return new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))
   }
 
   /** Runs one phase of an upgrade test and returns a summary. @throws TrialAborted */
@@ -391,10 +249,10 @@ export class PluginTrial {
       await this.#requireEmptyDatabase()
       await this.#withPlugin(`start of version ${version}`, async () => {})
       const tables = await this.#inCommand('rows of the previous version', [...base, plugin], async (running) =>
-        seedRows(running, await this.#ownTables(running)),
+        seedRows(running, await this.#checks.ownTables(running)),
       )
       const { result: failed } = await this.#withPlugin(`routes of version ${version}`, (running) =>
-        this.#failing(running),
+        this.#checks.failing(running),
       )
       writeFileSync(state, JSON.stringify({ tables, failed } satisfies UpgradeState))
       return `${tables.reduce((sum, { rows }) => sum + rows, 0)} row(s) in ${tables.length} table(s)`
@@ -403,12 +261,12 @@ export class PluginTrial {
     const isUpgrade = phase === 'upgrade'
     const code = isUpgrade ? 'PLINTH_VERIFY_UPGRADE_FAILED' : 'PLINTH_VERIFY_DOWNGRADE'
     const failed = await this.#startOn(code, version, async (running) => {
-      if (isUpgrade) await this.#checkUpgraded(running, version, before.tables)
-      return this.#failing(running)
+      if (isUpgrade) await this.#checks.checkUpgraded(running, version, before.tables)
+      return this.#checks.failing(running)
     })
     // A route that already failed in the previous version is not reported, because the invented rows may be invalid.
     for (const route of failed.filter((one) => !before.failed.includes(one)))
-      this.#problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
+      this.#checks.problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
     if (!isUpgrade) await this.emptyDatabase()
     return `${before.tables.length} table(s) with rows of version ${version}`
   }
@@ -428,7 +286,7 @@ export class PluginTrial {
       const reason = problemsOf(error)
         .map(({ code, message }) => `${code}: ${message}`)
         .join(' ')
-      this.#problem(verifyError(code, { version, reason }))
+      this.#checks.problem(verifyError(code, { version, reason }))
       throw new TrialAborted()
     }
     try {
@@ -436,24 +294,6 @@ export class PluginTrial {
     } finally {
       await running.stop('verified')
     }
-  }
-
-  /** Returns the GET routes of the plugin that fail. */
-  async #failing(running: RunningProduct): Promise<readonly string[]> {
-    const calls = await callRoutes(running, this.#options.plugin.id, undefined, ['GET'])
-    return calls.filter(({ status }) => status >= 500).map(({ route }) => route)
-  }
-
-  /** Reports rows of the previous version that are gone, and its change sets that the new version lacks. */
-  async #checkUpgraded(running: RunningProduct, version: string, seeded: readonly SeededTable[]): Promise<void> {
-    const counts = await countRows(running, seeded)
-    for (const [index, { table, rows }] of seeded.entries()) {
-      const lost = rows - (counts[index] ?? 0)
-      if (lost > 0)
-        this.#problem(verifyError('PLINTH_VERIFY_UPGRADE_LOST', { version, table, rows: `${lost} of ${rows} row(s)` }))
-    }
-    for (const id of await unknownChangeSets(running, this.#options.plugin.id))
-      this.#problem(verifyError('PLINTH_VERIFY_CHANGE_SET_GONE', { version, id }))
   }
 
   /** Returns the smallest memory growth of several starts in bytes, because caches grow only during the first start. */
@@ -465,7 +305,7 @@ export class PluginTrial {
     }
     const growth = Math.min(...used.slice(1).map((bytes, index) => bytes - (used[index] ?? 0)))
     if (growth > limits.growthBytes) {
-      this.#problem(verifyError('PLINTH_VERIFY_MEMORY_GROWTH', { megabytes: Math.round(growth / 1e6) }))
+      this.#checks.problem(verifyError('PLINTH_VERIFY_MEMORY_GROWTH', { megabytes: Math.round(growth / 1e6) }))
     }
     return Math.max(0, growth)
   }
