@@ -418,7 +418,7 @@ export const drawn20261129: readonly RecordedChange[] = [
     noticedBy: ['test/entities.test.ts'],
   },
   {
-    file: 'plugins/install/src/admin/admin-routes.ts',
+    file: 'plugins/install/src/admin/admin-views.ts',
     fragment: `  operator: Type.String(),
   sourceIp: Type.String(),`,
     replacement: '  sourceIp: Type.String(),',

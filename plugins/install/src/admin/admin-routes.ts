@@ -1,8 +1,6 @@
 import {
-  auditedChange,
   auditedChanges,
   bulkRateLimit,
-  count,
   type HttpReply,
   idParams,
   listPage,
@@ -10,13 +8,10 @@ import {
   listResponse,
   mapListRows,
   newestFirst,
-  nullable,
   rangeQuery,
   routesWith,
-  spoken,
   Type,
 } from '@plinth/http'
-import { type LocalizedText, localize, ownProperty } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { permissionCodes } from '../declarations.ts'
@@ -24,7 +19,7 @@ import { callerOf } from '../entry/caller.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
 import type { InstallAuditTrail } from '../records/audit-trail.ts'
 import { auditedInstallation } from '../records/audit-words.ts'
-import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
+import { sessionStatuses } from '../records/entities.ts'
 import { clampRecordLimit, type StepRecordLog } from '../records/journal.ts'
 import { type Sessions, sessionOrder } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
@@ -32,6 +27,19 @@ import { businessError } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import { sessionUnknown } from '../wizard/wizard-routes.ts'
 import type { AdminService } from './admin-service.ts'
+import {
+  auditDetailView,
+  auditView,
+  diagnosticsView,
+  outcome,
+  resetBody,
+  resetView,
+  sessionDetail,
+  sessionView,
+  stateBody,
+  viewOfAudit,
+  viewOfSession,
+} from './admin-views.ts'
 
 type AdminRouteDependencies = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
   readonly admin: AdminService
@@ -57,82 +65,7 @@ const act = {
   access: { permission: permissionCodes.manage, scope: 'none' },
 } as const
 const storeReasons = ['system-config.storage-unavailable']
-const outcome = Type.Enum(['passed', 'warning', 'failed'])
 
-const sessionView = Type.Object({
-  id: Type.String(),
-  status: Type.Enum([...sessionStatuses]),
-  startedAt: Type.String({ format: 'date-time' }),
-  endedAt: Type.String({ description: 'End of the run in ISO 8601. Empty while it runs.' }),
-  durationMs: nullable(count, { description: 'Null while it runs.' }),
-  retriedSessionId: Type.String({ description: 'Id of the run that this run repeats. Empty if it repeats none.' }),
-  failedStep: Type.String(),
-  message: Type.String(),
-  clientIp: Type.String(),
-})
-const sessionDetail = Type.Object({ session: sessionView, records: Type.Array(view.recordView) })
-const auditView = Type.Object({
-  id: Type.Integer(),
-  action: Type.String(),
-  actionName: Type.String({ description: 'Name of the operation in the language of the request.' }),
-  status: outcome,
-  sessionId: Type.String(),
-  operator: Type.String(),
-  sourceIp: Type.String(),
-  userAgent: Type.String(),
-  traceId: Type.String(),
-  summary: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
-  occurredAt: Type.String({ format: 'date-time' }),
-})
-const auditDetailView = Type.Object({
-  ...auditView.properties,
-  changes: Type.Array(auditedChange, { description: 'Facts of the summary with their titles.' }),
-})
-const diagnosticsView = Type.Object({
-  product: Type.Object({ name: Type.String(), version: Type.String(), node: Type.String() }),
-  status: view.statusView,
-  steps: Type.Array(view.stepView),
-  preflight: Type.Object({ passed: Type.Boolean(), checks: Type.Array(view.checkView) }),
-  sessions: Type.Array(sessionView),
-  executionLogs: Type.Array(view.recordView),
-})
-/**
- * The confirmation phrase is optional in the schema. A missing phrase is handled like a wrong phrase: the response
- * reports that nothing changed.
- */
-const stateBody = Type.Object({
-  confirmation: Type.Optional(Type.String({ maxLength: 256 })),
-  reason: Type.Optional(Type.String({ maxLength: 10_000, description: 'The first 200 characters are kept.' })),
-})
-const resetBody = Type.Object({
-  ...stateBody.properties,
-  dryRun: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description: 'True: return the effects without making changes. The confirmation phrase is then not required.',
-    }),
-  ),
-})
-const resetView = Type.Object({
-  reset: Type.Boolean(),
-  alreadyUninstalled: Type.Boolean(),
-  message: Type.String(),
-  entry: Type.Optional(
-    Type.Object(
-      {
-        installAllowed: Type.Boolean({ description: 'False if the configuration locks the installer for everyone.' }),
-        tokenRequired: Type.Boolean(),
-        networks: Type.Array(Type.String(), {
-          description: 'Networks from which the installer can be used. If empty, it can be used from everywhere.',
-        }),
-        productClosed: Type.Boolean({
-          description: 'True if only the installer responds until the installation is complete.',
-        }),
-      },
-      { description: 'State of the installer after the reset. Absent if the reset is rejected.' },
-    ),
-  ),
-})
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
 function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteDependencies, name: string, content: object) {
@@ -319,16 +252,3 @@ const changeRoutes = [
 
 /** Routes to manage the installation. They require a signed-in operator, but no install token. */
 export const adminRoutes = [...overviewRoutes, ...recordRoutes, ...changeRoutes]
-
-function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {
-  const durationMs = endedAt == null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime())
-  return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '', durationMs }
-}
-
-const actionNames: Readonly<Record<string, LocalizedText>> = auditedInstallation.actions
-
-function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow, locale: string) {
-  const name = ownProperty(actionNames, row.action)
-  const actionName = name === undefined ? spoken(row.action) : localize(name, locale)
-  return { ...row, actionName, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
-}
