@@ -8,10 +8,11 @@ import {
   expectNoSecret,
   expectThat,
 } from '@plinth/kernel/conformance'
-import { type OutgoingRequest, parseJsonOrUndefined } from '@plinth/outgoing-http'
+import { parseJsonOrUndefined } from '@plinth/outgoing-http'
 import type { WebhookHint } from '../contract.ts'
 import { secretPartsOfUrl } from '../masking.ts'
 import { asPlainText } from '../texts.ts'
+import { echoed, inspectable, long, noise, textOf, textsIn } from './bodies.ts'
 import { type ProviderHarness, startProvider, type WebhookProviderSetting, type WebhookSample } from './harness.ts'
 
 export type { WebhookProviderSetting, WebhookSample } from './harness.ts'
@@ -37,21 +38,6 @@ export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
    */
   readonly judgedBy?: 'status' | 'body'
 }
-
-const long = '发布 🎉 e\u0301 '.repeat(40_000)
-/** Responses that do not come from the service, but from a proxy or a login page. */
-const noise: readonly WebhookSample[] = [
-  { body: '<html><body>Sign in</body></html>' },
-  { body: '{"code":0,"errco' },
-  { body: 'null' },
-  { body: '[]' },
-  { body: '{}' },
-  { body: '"text"' },
-  { body: '{"code":null,"errcode":null,"ok":null,"success":null,"error":null,"data":null}' },
-]
-
-const textOf = (requests: readonly OutgoingRequest[]) =>
-  requests.map(({ url, headers, body }) => JSON.stringify([String(url), headers, String(body)]))
 
 /**
  * Test cases for the contract of `WebhookProvider`. No request leaves the process.
@@ -325,18 +311,4 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
     ],
   }
   return createCases(() => startProvider(options), cases)
-}
-
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
-}
-
-const inspectable = (value: unknown) => JSON.stringify(value)
-
-function echoed(body: unknown, echo: string): unknown {
-  if (typeof body === 'string') return `${body} ${echo}`
-  if (Array.isArray(body)) return body.map((item) => echoed(item, echo))
-  if (typeof body !== 'object' || body === null) return body
-  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, echoed(value, echo)]))
 }
