@@ -41,7 +41,7 @@ const pages = {
   overview: '',
   'send log': 'notification.send-log',
   'send log, failed': 'notification.send-log?status=failed',
-  'a sent message': 'notification.send/1000000',
+  'a sent message': `notification.send/${values.rows}`,
   'config centre': 'system-config.centre',
   'config centre, one key':
     'system-config.centre?q=platform.bench-14.part-0.value-14&key=platform.bench-14.part-0.value-14',
