@@ -3,7 +3,8 @@ import { mock } from 'node:test'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { readLabelName } from '../web/admin/api/labels.ts'
-import { type Attention, countOf, isStoredFile, valuesFromRow } from '../web/admin/api/page-types.ts'
+import type { Attention } from '../web/admin/api/page-types.ts'
+import { countOf, isStoredFile, valuesFromRow } from '../web/admin/api/row-values.ts'
 import { loadBrowserModule } from './fixtures/browser-module.ts'
 
 Object.assign(globalThis, { document: { baseURI: 'https://shop.example/ctx/admin/' } })

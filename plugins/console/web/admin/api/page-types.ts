@@ -85,9 +85,6 @@ export interface StoredFile {
   readonly url: string
 }
 
-export const isStoredFile = (value: unknown): value is StoredFile =>
-  ['id', 'name', 'url'].every((member) => typeof valueAt(value, member) === 'string')
-
 export type Parameter = { readonly field: string } | { readonly value: Value }
 
 /** Choices of a field, which an operation returns. */
@@ -106,11 +103,11 @@ export interface Choices extends Operation {
   readonly size?: number
 }
 
-type Source =
+export type Source =
   | { readonly field: string }
   | { readonly list: readonly string[] }
   | { readonly value: Value | readonly (string | number)[] }
-type Sources = Readonly<Record<string, Source>>
+export type Sources = Readonly<Record<string, Source>>
 
 /** A read-only operation whose response is shown before a write. */
 interface Preview extends Operation {
@@ -367,52 +364,3 @@ export interface Attention extends Callable {
   readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
   readonly place?: 'overview' | 'navigation'
 }
-
-/** Returns the count from the response of its operation. */
-export function countOf({ count, where = {}, filled }: Attention, answer: unknown): number {
-  const found = count === undefined ? rowsOf(answer as Rows | readonly Row[]).items : valueAt(answer, count)
-  if (!Array.isArray(found)) return Number(found ?? 0)
-  return found
-    .filter((item) => Object.entries(where).every(([name, value]) => valueAt(item, name) === value))
-    .filter((item) => filled === undefined || isFilled(valueAt(item, filled))).length
-}
-
-const isFilled = (value: unknown) =>
-  value !== undefined && value !== null && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
-
-/** A row of a list, or the data of a page that shows a single object. */
-export type Row = Readonly<Record<string, unknown>>
-
-export interface Rows {
-  readonly items: readonly Row[]
-  readonly total: number | null
-  readonly counted?: 'exact' | 'capped' | 'none'
-  readonly next?: string | null
-}
-
-/** Returns the rows of a list response. The response may be a plain array. */
-export const rowsOf = (answer: Rows | readonly Row[]): Rows =>
-  'items' in answer ? answer : { items: answer, total: answer.length, next: null }
-
-/** Returns the value at a dotted name such as `user.name`. */
-export function valueAt(row: unknown, name: string): unknown {
-  let value = row
-  for (const part of name.split('.')) {
-    if (typeof value !== 'object' || value === null) return undefined
-    value = (value as Row)[part]
-  }
-  return value
-}
-
-/** Returns the parameters of a call from a row and from the declaration. */
-export const valuesFromRow = (sources: Sources | undefined, row: Row): Record<string, Value> =>
-  Object.fromEntries(Object.entries(sources ?? {}).map(([name, source]) => [name, taken(source, row) as Value]))
-
-function taken(source: Source, row: Row): unknown {
-  if ('field' in source) return valueAt(row, source.field)
-  return 'list' in source ? source.list.map((name) => valueAt(row, name)) : source.value
-}
-
-/** Returns the display name of a value; `undefined` without one. Values such as `toString` have no inherited name. */
-export const labelOf = ({ labels = {} }: Pick<Column, 'labels'>, value: unknown): string | undefined =>
-  Object.hasOwn(labels, String(value)) ? labels[String(value)] : undefined

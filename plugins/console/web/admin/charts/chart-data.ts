@@ -1,13 +1,5 @@
-import {
-  type AmountUnit,
-  type Chart,
-  labelOf,
-  type Row,
-  type Rows,
-  rowsOf,
-  type Tone,
-  valueAt,
-} from '../api/page-types.ts'
+import type { AmountUnit, Chart, Tone } from '../api/page-types.ts'
+import { labelOf, type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
 import { unitOf } from '../pages/amounts.ts'
 
 /** Maximum number of lines in one plot. Only the lines with the largest sums are drawn. */

@@ -1,4 +1,5 @@
-import { type Row, type Rows, rowsOf, type Tile, valueAt } from '../api/page-types.ts'
+import type { Tile } from '../api/page-types.ts'
+import { type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
 
 /** The sum of one unit. */
 export interface TileSum {

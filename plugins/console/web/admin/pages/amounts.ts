@@ -1,4 +1,5 @@
-import { type AmountUnit, type Column, type Row, valueAt, type Write } from '../api/page-types.ts'
+import type { AmountUnit, Column, Write } from '../api/page-types.ts'
+import { type Row, valueAt } from '../api/row-values.ts'
 
 /* Amounts are integers in minor units of any size. Forms pass them as text and never convert them to numbers. */
 

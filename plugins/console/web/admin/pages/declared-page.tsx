@@ -7,15 +7,8 @@ import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import { onePage } from '../api/operations.ts'
-import {
-  type Column,
-  type DetailPage,
-  type ListPage,
-  type Page,
-  type Row,
-  valueAt,
-  valuesFromRow,
-} from '../api/page-types.ts'
+import type { Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
+import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { useSite } from '../shell/site-context.ts'

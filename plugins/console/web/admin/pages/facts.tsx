@@ -1,4 +1,5 @@
-import type { Column, Row } from '../api/page-types.ts'
+import type { Column } from '../api/page-types.ts'
+import type { Row } from '../api/row-values.ts'
 import { Cell } from './cell.tsx'
 import classes from './facts.module.css'
 

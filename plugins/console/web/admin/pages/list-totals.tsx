@@ -1,5 +1,6 @@
 import { useLanguage } from '../../app/app.tsx'
-import type { Column, Row } from '../api/page-types.ts'
+import type { Column } from '../api/page-types.ts'
+import type { Row } from '../api/row-values.ts'
 import { useSite } from '../shell/site-context.ts'
 import classes from './list-totals.module.css'
 import { plainText, useFormats } from './shown-value.ts'

@@ -3,7 +3,8 @@ import { IconDots } from '@tabler/icons-react'
 import { useLanguage } from '../../app/app.tsx'
 import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import { type Action, type Row, valueAt, valuesFromRow } from '../api/page-types.ts'
+import type { Action } from '../api/page-types.ts'
+import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
 
 /** True if the state of the row allows the action. */
 export const isActionAvailable = ({ when = {} }: Action, row: Row): boolean =>

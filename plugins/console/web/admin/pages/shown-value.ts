@@ -1,5 +1,6 @@
 import { useLanguage } from '../../app/app.tsx'
-import { type AmountUnit, type Column, labelOf, type Row, valueAt } from '../api/page-types.ts'
+import type { AmountUnit, Column } from '../api/page-types.ts'
+import { labelOf, type Row, valueAt } from '../api/row-values.ts'
 import { useZone } from '../shell/zone.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
 

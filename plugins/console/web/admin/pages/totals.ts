@@ -1,4 +1,5 @@
-import { type AmountUnit, type Column, type Row, valueAt } from '../api/page-types.ts'
+import type { AmountUnit, Column } from '../api/page-types.ts'
+import { type Row, valueAt } from '../api/row-values.ts'
 import { unitOfColumn } from './amounts.ts'
 
 /** Sum of a column over rows with one unit. `unit` and `code` are those of an amount. */

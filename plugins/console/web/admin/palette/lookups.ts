@@ -1,6 +1,7 @@
 import type { Label } from '../api/labels.ts'
 import { type Callable, labels, type Value } from '../api/operations.ts'
-import { type Column, type Json, type Operation, type Row, type Rows, rowsOf } from '../api/page-types.ts'
+import type { Column, Json, Operation } from '../api/page-types.ts'
+import { type Row, type Rows, rowsOf } from '../api/row-values.ts'
 
 interface Asker {
   call<T>(

@@ -1,5 +1,6 @@
 import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
-import { type Field, isStoredFile, type Json } from '../../api/page-types.ts'
+import type { Field, Json } from '../../api/page-types.ts'
+import { isStoredFile } from '../../api/row-values.ts'
 
 /* Content of the controls of a form, and the values that they send. */
 

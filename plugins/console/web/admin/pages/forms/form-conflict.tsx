@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useLanguage } from '../../../app/app.tsx'
-import { type Field, labelOf } from '../../api/page-types.ts'
+import type { Field } from '../../api/page-types.ts'
+import { labelOf } from '../../api/row-values.ts'
 import { plainText } from '../shown-value.ts'
 import type { Typed } from './field-values.ts'
 import classes from './form-conflict.module.css'

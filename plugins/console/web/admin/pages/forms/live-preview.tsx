@@ -4,14 +4,8 @@ import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
-import {
-  type LivePreview as Declared,
-  type Field,
-  type PreviewVariable,
-  type Row,
-  valueAt,
-  valuesFromRow,
-} from '../../api/page-types.ts'
+import type { LivePreview as Declared, Field, PreviewVariable } from '../../api/page-types.ts'
+import { type Row, valueAt, valuesFromRow } from '../../api/row-values.ts'
 import { Cell } from '../cell.tsx'
 import { sentOf, type Typed } from './field-values.ts'
 import { findFieldByPath, nested } from './form-state.ts'

@@ -1,4 +1,5 @@
-import type { FrameOperation, Row } from '../../api/page-types.ts'
+import type { FrameOperation } from '../../api/page-types.ts'
+import type { Row } from '../../api/row-values.ts'
 import { checkedRequest, FrameFailure, type FrameRequest } from './frame-request.ts'
 
 /** Limits for each frame. A frame that exceeds a limit of messages is stopped. */

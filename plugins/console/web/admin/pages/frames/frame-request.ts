@@ -1,5 +1,6 @@
 import type { Value } from '../../api/operations.ts'
-import type { FrameOperation, Row } from '../../api/page-types.ts'
+import type { FrameOperation } from '../../api/page-types.ts'
+import type { Row } from '../../api/row-values.ts'
 
 /** Request of a frame, with only declared members. */
 export interface FrameRequest {
