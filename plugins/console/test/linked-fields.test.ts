@@ -2,9 +2,10 @@
 import type { PageDeclaration, PageForm } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import t from 'tap'
+import type { PageViewer } from '../src/admin/column-and-field-views.ts'
 import type { Operation } from '../src/admin/operations.ts'
 import { findPageProblems } from '../src/admin/page-faults.ts'
-import { type PageViewer, pageView } from '../src/admin/page-views.ts'
+import { pageView } from '../src/admin/page-views.ts'
 import type { Choices, Field } from '../web/admin/api/page-types.ts'
 import { changedFollowers, knownChoices, withChange, withDefaults } from '../web/admin/pages/forms/linked-fields.ts'
 

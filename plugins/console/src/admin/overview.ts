@@ -8,9 +8,9 @@ import {
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
+import { titleOf } from './column-and-field-views.ts'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { missingTitleMessage } from './page-faults.ts'
-import { titleOf } from './page-views.ts'
 import { figureProblems, linkProblems, placeProblems, sourceProblems } from './tiles.ts'
 
 /** The operation that returns the counts of a measured chart. */

@@ -1,7 +1,7 @@
 import type { FramePageDeclaration, FrameWrite, PageColumn } from '@plinth/admin'
 import { localize } from '@plinth/kernel'
+import { callOf, columnViews, type PageViewer } from '../column-and-field-views.ts'
 import { membersOf, type Operation, withoutNull } from '../operations.ts'
-import { callOf, columnViews, type PageViewer } from '../page-views.ts'
 import { requestOf } from './frame-faults.ts'
 
 /** Describes a page in a frame: the address of its document, and the operations that it may call. */
