@@ -8,7 +8,7 @@ import { site } from '@plinth/site'
 import { needsAttention, pages } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
 import { consoleError, messages } from '../declarations.ts'
-import { adminRoutes, viewMetrics } from './admin-routes.ts'
+import { adminRoutes } from './admin-routes.ts'
 import { assertAmountUnits } from './amount-units.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { viewDatabase, viewHealth } from './health-facts.ts'
@@ -18,6 +18,7 @@ import { ListExport } from './list-export.ts'
 import { MetricHistory } from './metric-history.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
+import { productStateRoutes, viewMetrics } from './product-state-routes.ts'
 import { standardLabels } from './standard-labels.ts'
 
 /** Plugin of the back office. It serves the pages that plugins declare to users who may see them. */
@@ -71,15 +72,18 @@ export default definePlugin({
       units: contributions(amountUnits),
       book,
       exports: new ListExport({ http, book }),
-      history: joined,
       streams,
       site,
+      page: builtPages.page('admin'),
+    })
+    http.addRoutes(productStateRoutes, {
+      book,
+      history: joined,
       kernel,
       http,
       health: services.health,
       redact,
       db,
-      page: builtPages.page('admin'),
     })
     if (roles.has('cli')) {
       contribute(healthCheck, 'console.pages', async () => ({
