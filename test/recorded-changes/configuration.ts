@@ -125,7 +125,7 @@ export const configuration: readonly RecordedChange[] = [
     only: ['a change reads only the affected rows, however many are stored (sqlite)'],
   },
   {
-    file: 'kernel/src/configuration/config-values.ts',
+    file: 'kernel/src/configuration/config-problems.ts',
     fragment: "if (row?.source !== 'database') return []",
     replacement: 'if (row !== undefined) return []',
     effect: 'A start does not report that a stored value overrides a variable.',

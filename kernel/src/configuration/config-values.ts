@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type CatalogueEntry, type JsonValue, localize, readValue } from '@plinth/config-schema'
+import { type CatalogueEntry, type JsonValue, readValue } from '@plinth/config-schema'
 import {
   type CheckedEntryCache,
   type ConfigEntry,
@@ -17,10 +17,12 @@ import {
   type SourceProblem,
 } from '@plinth/config-schema/reading'
 import { errorReason } from '../errors/coded-error.ts'
-import { type KernelErrorCode, kernelError, type Problem, problem } from '../errors/kernel-errors.ts'
+import { kernelError, type Problem, problem } from '../errors/kernel-errors.ts'
 import { deepFreeze } from '../read-only.ts'
+import { describeStoredSuspects, insecureWarning, overriddenWarnings, problemOf } from './config-problems.ts'
 import type { ApplyPreview, ApplyReport, ConfigExplanation, VerifyResult } from './explanation.ts'
 import {
+  changeByRow,
   changedKeys,
   createKeyState,
   explainKey,
@@ -29,23 +31,12 @@ import {
   findWithheldSecrets,
   fingerprintDestination,
   hasDestination,
-  isSameValue,
   type KeyState,
   type KeyStateChange,
   type Listener,
   setEffectiveValue,
-  sourcePrecedence,
   type Verifier,
 } from './slot.ts'
-
-const findingCodes: Readonly<Record<SourceProblem['rule'], KernelErrorCode>> = {
-  unreadable: 'PLINTH_CONFIG_SOURCE',
-  unknown: 'PLINTH_CONFIG_UNKNOWN_KEY',
-  deprecated: 'PLINTH_CONFIG_DEPRECATED',
-  invalid: 'PLINTH_CONFIG_INVALID_VALUE',
-}
-const problemOf = ({ rule, place, details, plugin }: SourceProblem) =>
-  problem(findingCodes[rule], place, details, plugin)
 
 interface ConfigRules {
   readonly isProduction?: boolean
@@ -155,15 +146,7 @@ export class ConfigValues {
    * empty text if there are none.
    */
   storedOf(plugins: readonly string[], reason: string): string {
-    const stored = this.list().filter((one) => plugins.includes(one.plugin) && one.effective.source === 'database')
-    const closest = [
-      ({ key }: ConfigExplanation) => reason.includes(key),
-      ({ plugin }: ConfigExplanation) => plugin === plugins[0],
-    ]
-    const suspects = closest.map((fits) => stored.filter(fits)).find(({ length }) => length > 0) ?? stored
-    const rows = suspects.map(({ effective }) => effective.place).join('; ')
-    const keys = suspects.map(({ key }) => key).join(' ')
-    return rows && ` It runs on the ${rows}. To go on without: \`plinth config reset ${keys}\`, which works now.`
+    return describeStoredSuspects(this.list(), plugins, reason)
   }
 
   /** Descriptions and rules of all keys. */
@@ -186,10 +169,7 @@ export class ConfigValues {
    * Returns a warning for each key whose effective value is unsafe in production. Returns none outside of production.
    */
   insecure(): readonly Problem[] {
-    return [...this.#slots.key.values()].filter(this.#isInsecure).map(({ key, plugin, declaration }) => {
-      const details = { key, reason: localize(declaration.insecure?.reason ?? '', 'en') }
-      return problem('PLINTH_CONFIG_INSECURE', key, details, plugin)
-    })
+    return [...this.#slots.key.values()].filter(this.#isInsecure).map(insecureWarning)
   }
 
   /**
@@ -197,16 +177,7 @@ export class ConfigValues {
    * value overrides it. The warnings do not contain values.
    */
   overridden(): readonly Problem[] {
-    return this.#order.flatMap((slot) => {
-      const { key, plugin, layers } = slot
-      const row = this.#inForce(slot)
-      if (row?.source !== 'database') return []
-      return layers
-        .filter(({ source }) => source === 'environment' || source === 'dotenv')
-        .map(({ place }) =>
-          problem('PLINTH_CONFIG_OVERRIDDEN', place, { variable: place, key, row: row.place }, plugin),
-        )
-    })
+    return this.#order.flatMap((slot) => overriddenWarnings(slot, this.#inForce(slot)))
   }
 
   readonly #isInsecure = ({ key, declaration: { insecure } }: KeyState): boolean => {
@@ -390,24 +361,8 @@ export class ConfigValues {
     layerOf: FindValue,
     current = this.#inForce(slot),
   ): KeyStateChange {
-    const isUnchanged = slot.layers.find(({ source }) => source === 'database') === row
     const waits = slot.declaration.reload === 'restart' && this.#sealed.has(slot.plugin)
-    // Most rows have not changed. Their result is reused unless it depends on other keys.
-    const { lastChange: last } = slot
-    if (isUnchanged && last?.layers === slot.layers && last.current === current && last.waits === waits) {
-      if (!hasDestination(slot)) return last.change
-    }
-    const others = slot.layers.filter(({ source }) => source !== 'database')
-    const withRow =
-      row === undefined ? others : [...others, row].sort((a, b) => sourcePrecedence(a) - sourcePrecedence(b))
-    const layers = isUnchanged ? slot.layers : withRow
-    const next = findEffectiveValue(slot, layers, layerOf)
-    const effect = isSameValue(next, current) ? 'none' : waits ? 'restart' : 'live'
-    const isStronger = (layer: ConfigValue | undefined) =>
-      layer !== undefined && row !== undefined && sourcePrecedence(layer) > sourcePrecedence(row)
-    const change = { slot, layers, next, effect, isShadowed: isStronger(next) } as const
-    slot.lastChange = { layers, current, waits, change }
-    return change
+    return changeByRow(slot, row, layerOf, { current, waits })
   }
 
   /**

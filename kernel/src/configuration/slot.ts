@@ -81,12 +81,12 @@ export interface KeyStateChange {
   readonly isShadowed: boolean
 }
 
-export const sourcePrecedence = ({ source }: ConfigValue) => sourceOrder.indexOf(source)
+const sourcePrecedence = ({ source }: ConfigValue) => sourceOrder.indexOf(source)
 /**
  * Returns true if two values are equal. A secret with another destination is a different value, because objects that
  * were created for the old destination must be replaced.
  */
-export const isSameValue = (a: ConfigValue | undefined, b: ConfigValue | undefined) =>
+const isSameValue = (a: ConfigValue | undefined, b: ConfigValue | undefined) =>
   JSON.stringify([a?.written, a?.destination]) === JSON.stringify([b?.written, b?.destination])
 
 /** Creates the slot of a key. Its first value is the default. */
@@ -127,6 +127,37 @@ export function findWithheldSecrets(
 export function setEffectiveValue(slot: KeyState, layer: ConfigValue | undefined): void {
   slot.effective = layer
   slot.value = deepFreeze(readValue(slot.declaration, layer?.written))
+}
+
+/**
+ * Returns the change that a database row causes.
+ *
+ * @param current the value that applied before the rows were read
+ * @param waits true if a new value waits for a restart
+ */
+export function changeByRow(
+  slot: KeyState,
+  row: ConfigValue | undefined,
+  layerOf: FindValue,
+  { current, waits }: { readonly current: ConfigValue | undefined; readonly waits: boolean },
+): KeyStateChange {
+  const isUnchanged = slot.layers.find(({ source }) => source === 'database') === row
+  // Most rows have not changed. Their result is reused unless it depends on other keys.
+  const { lastChange: last } = slot
+  if (isUnchanged && last?.layers === slot.layers && last.current === current && last.waits === waits) {
+    if (!hasDestination(slot)) return last.change
+  }
+  const others = slot.layers.filter(({ source }) => source !== 'database')
+  const withRow =
+    row === undefined ? others : [...others, row].sort((a, b) => sourcePrecedence(a) - sourcePrecedence(b))
+  const layers = isUnchanged ? slot.layers : withRow
+  const next = findEffectiveValue(slot, layers, layerOf)
+  const effect = isSameValue(next, current) ? 'none' : waits ? 'restart' : 'live'
+  const isStronger = (layer: ConfigValue | undefined) =>
+    layer !== undefined && row !== undefined && sourcePrecedence(layer) > sourcePrecedence(row)
+  const change = { slot, layers, next, effect, isShadowed: isStronger(next) } as const
+  slot.lastChange = { layers, current, waits, change }
+  return change
 }
 
 export function changedKeys(changes: readonly KeyStateChange[]) {
