@@ -1,5 +1,6 @@
 import { auditedChange, count, nullable, spoken, Type } from '@plinth/http'
 import { type LocalizedText, localize, ownProperty } from '@plinth/kernel'
+import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { auditedInstallation } from '../records/audit-words.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
@@ -79,14 +80,14 @@ export const resetView = Type.Object({
     ),
   ),
 })
-export function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {
+export function viewOfSession({ startedAt, endedAt, ...row }: SessionRow): Static<typeof sessionView> {
   const durationMs = endedAt == null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime())
   return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '', durationMs }
 }
 
 const actionNames: Readonly<Record<string, LocalizedText>> = auditedInstallation.actions
 
-export function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow, locale: string) {
+export function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow, locale: string): Static<typeof auditView> {
   const name = ownProperty(actionNames, row.action)
   const actionName = name === undefined ? spoken(row.action) : localize(name, locale)
   return { ...row, actionName, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
