@@ -50,7 +50,7 @@ export const labelsIn = (columns: readonly PageColumn[]): Labels =>
 const helpView = (helps: HelpTexts, name: string, reader: PageViewer) =>
   given(helpOf(helps, name), 'description', (text) => translate(text, reader))
 
-/** Where columns come from: the schema of a row, and the help texts of its plugin. */
+/** Sources of the titles and descriptions of columns. */
 interface ColumnSource {
   readonly item: Schema | undefined
   readonly helps: HelpTexts

@@ -9,25 +9,31 @@ interface FailureNoticeProps {
   readonly message: string
   /** Id of the request in the server log; may be empty. */
   readonly traceId: string
-  onRetry(): void
+  /** Details, shown after the message. */
+  readonly children?: ReactNode
+  /** Without it there is no retry button, because the surrounding form has its own. */
+  onRetry?(): void
 }
 
 /** Shows a failed request: the error, its id in the log, and a retry button. */
-export function FailureNotice({ message, traceId, onRetry }: FailureNoticeProps) {
+export function FailureNotice({ message, traceId, children, onRetry }: FailureNoticeProps) {
   const { translate } = useLanguage()
   return (
     <Notice tone="bad" title={translate('app.failure.title')}>
       <p>{message === '' ? translate('app.failure.unreachable') : message}</p>
+      {children}
       {traceId !== '' && <p className={classes.trace}>{translate('app.failure.trace', { traceId })}</p>}
-      <Button
-        className={classes.retry}
-        variant="default"
-        size="sm"
-        leftSection={<IconRefresh size={16} aria-hidden />}
-        onClick={onRetry}
-      >
-        {translate('app.failure.retry')}
-      </Button>
+      {onRetry !== undefined && (
+        <Button
+          className={classes.retry}
+          variant="default"
+          size="sm"
+          leftSection={<IconRefresh size={16} aria-hidden />}
+          onClick={onRetry}
+        >
+          {translate('app.failure.retry')}
+        </Button>
+      )}
     </Notice>
   )
 }

@@ -34,7 +34,7 @@ const bytesPer: Readonly<Record<string, number>> = {
 /** Parses a size such as `1024`, `64kB` or `10MiB` to bytes; `undefined` for any other text. */
 export function parseByteSize(text: string): number | undefined {
   const [, amount, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(text) ?? []
-  const factor = bytesPer[unit]
+  const factor = Object.hasOwn(bytesPer, unit) ? bytesPer[unit] : undefined
   if (amount === undefined || factor === undefined) return undefined
   const total = Number(amount) * factor
   return Number.isSafeInteger(total) ? total : undefined

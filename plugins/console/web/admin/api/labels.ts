@@ -41,7 +41,7 @@ export async function readLabelName(api: Asker, kind: string, id: string, langua
 function begun(api: Asker, kind: string, key: string): Batch {
   const ids = new Set<string>()
   const requested = new Promise((resolve) => setTimeout(resolve)).then(async () => {
-    open.delete(key)
+    if (open.get(key)?.ids === ids) open.delete(key)
     const { items } = await api.call<{ items: readonly Label[] }>(labels, { query: { kind, ids: [...ids] }, signal })
     return new Map(items.map((label) => [String(label.id), label.name]))
   })

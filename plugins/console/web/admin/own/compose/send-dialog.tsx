@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
-import { Notice } from '../../../app/notice.tsx'
+import { FailureNotice } from '../../../app/notice.tsx'
 import { CallFailure, type PendingKeys } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Form } from '../../api/page-types.ts'
@@ -116,12 +116,7 @@ export function SendDialog({
               </div>
             ))}
           </dl>
-          {failure !== undefined && (
-            <Notice tone="bad" title={translate('app.failure.title')}>
-              <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
-              {failure.traceId !== '' && <p>{translate('app.failure.trace', { traceId: failure.traceId })}</p>}
-            </Notice>
-          )}
+          {failure !== undefined && <FailureNotice message={failure.message} traceId={failure.traceId} />}
           <div className={dialog.buttons}>
             <Button variant="default" onClick={onClose}>
               {translate('compose.confirm.back')}

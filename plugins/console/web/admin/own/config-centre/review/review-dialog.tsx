@@ -2,7 +2,7 @@ import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { useLanguage } from '../../../../app/app.tsx'
-import { Notice } from '../../../../app/notice.tsx'
+import { FailureNotice, Notice } from '../../../../app/notice.tsx'
 import { CallFailure } from '../../../api/call.ts'
 import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
@@ -227,19 +227,16 @@ export function Frame({
 
 /** Shows the error message of the server. The end of a session is handled elsewhere, by the shell. */
 export function Failure({ error }: { readonly error: Error | null }) {
-  const { translate } = useLanguage()
   if (error === null || (error instanceof CallFailure && error.kind === 'signed-out')) return null
   if (!(error instanceof CallFailure)) throw error
   const { message, traceId, faults } = error
   return (
-    <Notice tone="bad" title={translate('app.failure.title')}>
-      <p>{message === '' ? translate('app.failure.unreachable') : message}</p>
+    <FailureNotice message={message} traceId={traceId}>
       <ul>
         {faults.map((problem) => (
           <li key={problem.field}>{problem.message}</li>
         ))}
       </ul>
-      {traceId !== '' && <p>{translate('app.failure.trace', { traceId })}</p>}
-    </Notice>
+    </FailureNotice>
   )
 }
