@@ -641,6 +641,26 @@ t.test('K-018 a signal during the start undoes it', async (t) => {
   t.notMatch(output, '"started"')
 })
 
+t.test('K-018 a signal during the start for a command undoes it and exits with 130', async (t) => {
+  const directory = t.testdir(
+    product(`const lamp = definePlugin({
+  id: 'lamp', version: '1.0.0', kernel: '^1.0.0', commands: [{ name: 'shine', summary: 'shine', run: ({ log }) => log.warn('it shines') }],
+  async setup({ clock, log, signal }) {
+    log.warn('the lamp warms up')
+    await clock.sleep(60_000, signal)
+  },
+})
+export default defineProduct({ name: 'x', plugins: [lamp] })`),
+  )
+  const { child, ended, said } = spawned(['shine'], {}, join(directory, 'plinth.config.ts'))
+  await said('the lamp warms up')
+  child.kill('SIGTERM')
+  const { code, output } = await ended()
+  t.equal(code, 130)
+  t.match(output, 'PLINTH_START_CANCELLED: The start was cancelled: SIGTERM received.')
+  t.notMatch(output, 'it shines')
+})
+
 t.test(
   'K-009 K-018 a failed start or stop exits with 1 and names the plugin, and the process ends by itself',
   async (t) => {

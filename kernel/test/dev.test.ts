@@ -37,13 +37,17 @@ export default defineProduct({ name: 'watched', plugins: [web] })
 
 async function startDev(t: Test, words: readonly string[] = []) {
   const port = await freePort()
-  const directory = t.testdir({
-    'package.json': '{ "type": "module" }',
-    'plinth.config.ts': productSource,
-    plugin: { 'word.ts': "export const word = 'first'\n" },
-    '.env': '',
-    below: {},
+  const workspace = t.testdir({
+    product: {
+      'package.json': '{ "type": "module" }',
+      'plinth.config.ts': productSource,
+      plugin: { 'word.ts': "export { word } from '../../shared/word.ts'\n" },
+      '.env': '',
+      below: {},
+    },
+    shared: { 'package.json': '{ "type": "module" }', 'word.ts': "export const word = 'first'\n" },
   })
+  const directory = join(workspace, 'product')
   const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
   const all = [program, 'dev', '--set', `platform.http.port=${port}`, ...words]
   // Starts in a directory below the product file, because `plinth` searches the file in parent directories.
@@ -57,9 +61,11 @@ async function startDev(t: Test, words: readonly string[] = []) {
   return { dev, directory, write, ask, responds, port }
 }
 
-t.test('plinth dev restarts after a saved change of a plugin or of .env, on loopback', async (t) => {
+t.test('plinth dev restarts after a saved change of a plugin, a linked package or .env, on loopback', async (t) => {
   const { dev, write, responds, directory } = await startDev(t)
   await responds('first nobody 127.0.0.1')
+  write('../shared/word.ts', "export const word = 'shared'\n")
+  await responds('shared nobody')
   write('plugin/word.ts', "export const word = 'second'\n")
   await responds('second nobody')
   await dev.until(

@@ -96,7 +96,8 @@ export const drawn20261130: readonly RecordedChange[] = [
     effect:
       'If the config centre refuses to store a new key of a plugin, the operator reads that the key is invalid, not the reason.',
     breaks: [],
-    noticedBy: ['plugins/open-platform/test/secrets.test.ts'],
+    noticedBy: ['plugins/system-config/test/secrets.test.ts'],
+    only: ['if the config centre cannot store a new plugin key'],
   },
   {
     file: 'plugins/inbox/src/items/inbox-routes.ts',
@@ -276,6 +277,7 @@ export const drawn20261130: readonly RecordedChange[] = [
     effect: 'A signal during the start of the product for a command does not cancel the start.',
     breaks: [],
     noticedBy: ['kernel/test/cli.test.ts'],
+    only: ['K-018 a signal during the start for a command'],
   },
   {
     file: 'plugins/iam/src/accounts/own-routes.ts',
@@ -329,6 +331,7 @@ export const drawn20261130: readonly RecordedChange[] = [
     effect: 'A language tag with an underscore and another region or script, such as `zh_TW`, matches no language.',
     breaks: [],
     noticedBy: ['plugins/i18n/test/i18n.test.ts'],
+    only: ['K-017 texts fall back'],
   },
   {
     file: 'plugins/web3-settlement/src/audit/audit-views.ts',
@@ -446,6 +449,7 @@ export const drawn20261130: readonly RecordedChange[] = [
     effect: 'The login guards run in the reverse order of their names.',
     breaks: [],
     noticedBy: ['plugins/iam/test/accounts.test.ts'],
+    only: ['R-073 a login guard rejects before any hash'],
   },
   {
     file: 'plugins/console/web/admin/own/config-centre/review/review-dialog.tsx',
@@ -507,6 +511,7 @@ export const drawn20261130: readonly RecordedChange[] = [
     effect: 'plinth dev does not learn which packages the product loads, so it does not watch them.',
     breaks: [],
     noticedBy: ['kernel/test/dev.test.ts'],
+    only: ['plinth dev restarts after a saved change'],
   },
   {
     file: 'plugins/console/src/admin/overview.ts',

@@ -74,7 +74,9 @@ t.test(
     }
 
     t.equal(translator.resolve('zh-CN', 'messages.shop.out-of-stock'), '已售罄')
-    t.equal(translator.resolve('zh-Hans', '{messages.shop.out-of-stock}'), '已售罄')
+    for (const tag of ['zh-Hans', 'zh_TW', 'ZH_hant_HK']) {
+      t.equal(translator.resolve(tag, '{messages.shop.out-of-stock}'), '已售罄', tag)
+    }
     for (const original of [
       'Plain text',
       '{messages.shop.absent}',

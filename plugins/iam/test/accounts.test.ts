@@ -13,7 +13,7 @@ const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | nu
 
 /**
  * Returns a plugin that rejects names that begin with `0x` and are not bound to a wallet, and rejects every login with
- * the user name `limited`.
+ * the user name `limited`. Two guards reject this login, each with its own error.
  */
 function guardingPlugin(): Plugin {
   return definePlugin({
@@ -26,6 +26,12 @@ function guardingPlugin(): Plugin {
         async assertUsernameAllowed(userId, username, identities) {
           if (!username.startsWith('0x') || (await identities.isBound(userId, 'evm', username))) return
           throw new BusinessError('403', 'Not bound.', { reason: 'test.not-bound' })
+        },
+      })
+      // Contributed first, but called second, because guards are called in the order of their names.
+      contribute(loginGuard, 'opening-hours', {
+        beforeAttempt({ identifier }) {
+          if (identifier === 'limited') throw new BusinessError('403', 'Closed.', { reason: 'test.closed' })
         },
       })
       contribute(loginGuard, 'limit', {

@@ -443,7 +443,9 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       { version: 2, previousConfig: versions[1].config },
       { version: 1, previousConfig: null },
     ])
-    t.match((await admin.call('GET', `${admins}/rules/${versions[0].id}`)).data, versions[0], 'one of them by its id')
+    for (const version of versions) {
+      t.match((await admin.call('GET', `${admins}/rules/${version.id}`)).data, version, 'each version by its id')
+    }
     t.equal(outcome(await admin.call('GET', `${admins}/rules/7`)), '404 member-points.rule-unknown')
     const off = await admin.call('POST', `${admins}/rules`, { ...rule, enabled: false })
     t.match(off.data, { version: 3, enabled: false })

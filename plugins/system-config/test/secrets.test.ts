@@ -5,8 +5,8 @@ import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, type JsonValue, key, redact } from '@plinth/kernel'
 import { maxValueLength } from '@plinth/kernel/host'
-import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
-import { type ConfigChange, configCentre } from '@plinth/system-config'
+import { assertMembers, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { type ConfigChange, configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
 import { ConfigRow, HistoryRow, InstanceRow } from '../src/entities.ts'
@@ -348,6 +348,30 @@ onSqlite(t, 'the key file is private to its owner; a wider mode causes one warni
   const running = await startForTest(productOn(db), { clock: manualClock(), logger })
   t.teardown(() => running.stop('test ended'))
   t.equal(lines.filter((line) => line.includes('chmod 600')).length, 1)
+})
+
+onSqlite(t, 'if the config centre cannot store a new plugin key, its error contains the reason', async (t, db) => {
+  const name = 'platform.vault.key'
+  const text = { en: 'Key', 'zh-CN': '密钥' }
+  const vault = definePlugin({
+    id: 'test.vault',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    config: { [name]: declarePluginKey({ title: text, description: text }) },
+  })
+  const start = async (masterKey: string) => {
+    const environment = { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: masterKey }
+    const { running, centre } = await startOn(t, db, { plugins: [vault], environment })
+    const stored = () => String(running.runtimeOf('test.vault')?.config.get(name))
+    return new PluginEncryptionKey({ plugin: 'test.vault', name, centre, stored })
+  }
+  const unusable = await start('short')
+  await rejectsWith(t, unusable.get(), { message: /Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/ })
+  t.equal(await unusable.find(), undefined)
+  const usable = await start(randomBytes(32).toString('base64'))
+  const created = await usable.get()
+  t.equal(created.length, 32)
+  t.same(await usable.get(), created)
 })
 
 t.test('an encrypted value is bound to its key: a changed, swapped or foreign value is not decrypted', async (t) => {
