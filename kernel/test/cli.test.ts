@@ -642,8 +642,8 @@ t.test('K-018 a signal during the start undoes it', async (t) => {
 })
 
 t.test('K-018 a signal during the start for a command undoes it and exits with 130', async (t) => {
-  const directory = t.testdir(
-    product(`const lamp = definePlugin({
+  const directory = t.testdir({
+    ...product(`const lamp = definePlugin({
   id: 'lamp', version: '1.0.0', kernel: '^1.0.0', commands: [{ name: 'shine', summary: 'shine', run: ({ log }) => log.warn('it shines') }],
   async setup({ clock, log, signal }) {
     log.warn('the lamp warms up')
@@ -651,14 +651,19 @@ t.test('K-018 a signal during the start for a command undoes it and exits with 1
   },
 })
 export default defineProduct({ name: 'x', plugins: [lamp] })`),
-  )
-  const { child, ended, said } = spawned(['shine'], {}, join(directory, 'plinth.config.ts'))
-  await said('the lamp warms up')
-  child.kill('SIGTERM')
-  const { code, output } = await ended()
-  t.equal(code, 130)
-  t.match(output, 'PLINTH_START_CANCELLED: The start was cancelled: SIGTERM received.')
-  t.notMatch(output, 'it shines')
+    'plinth.lock.json': '{ "lockVersion": 1, "plugins": {} }',
+  })
+  const commands = ['shine', 'plugins lock', 'plugins diff', 'plugins remove lamp --yes', 'upgrade --dry-run']
+  for (const command of commands) {
+    const { child, ended, said } = spawned(command.split(' '), {}, join(directory, 'plinth.config.ts'))
+    await said('the lamp warms up')
+    child.kill('SIGTERM')
+    const { code, output, stdout } = await ended()
+    t.equal(code, 130, command)
+    t.match(output, 'PLINTH_START_CANCELLED: The start was cancelled: SIGTERM received.')
+    t.equal(stdout, '', 'the command does nothing')
+    t.notMatch(output, 'it shines')
+  }
 })
 
 t.test(

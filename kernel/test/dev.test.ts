@@ -35,23 +35,32 @@ const web = definePlugin({
 export default defineProduct({ name: 'watched', plugins: [web] })
 `
 
-async function startDev(t: Test, words: readonly string[] = []) {
+interface DevOptions {
+  /** Place of the port. Default: the command line. */
+  readonly portIn?: 'environment' | 'file'
+  /** Source of the module with the word. */
+  readonly word?: string
+}
+
+async function startDev(t: Test, words: readonly string[] = [], { portIn, word }: DevOptions = {}) {
   const port = await freePort()
   const workspace = t.testdir({
     product: {
       'package.json': '{ "type": "module" }',
       'plinth.config.ts': productSource,
-      plugin: { 'word.ts': "export { word } from '../../shared/word.ts'\n" },
+      plugin: { 'word.ts': word ?? "export { word } from '../../shared/word.ts'\n" },
       '.env': '',
+      'other.env': `PLATFORM_HTTP_PORT=${port}\n`,
       below: {},
     },
     shared: { 'package.json': '{ "type": "module" }', 'word.ts': "export const word = 'first'\n" },
   })
   const directory = join(workspace, 'product')
   const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
-  const all = [program, 'dev', '--set', `platform.http.port=${port}`, ...words]
+  const set = portIn === undefined ? ['--set', `platform.http.port=${port}`] : []
+  const env = programEnvironment(portIn === 'environment' ? { PLATFORM_HTTP_PORT: String(port) } : {})
   // Starts in a directory below the product file, because `plinth` searches the file in parent directories.
-  const child = spawn(process.execPath, all, { cwd: join(directory, 'below'), env: programEnvironment() })
+  const child = spawn(process.execPath, [program, 'dev', ...set, ...words], { cwd: join(directory, 'below'), env })
   const dev = watchProcess(t, child)
   const ask = async (headers: Record<string, string> = {}) => {
     const response = await fetch(`http://127.0.0.1:${port}/`, { headers }).catch(() => undefined)
@@ -110,6 +119,32 @@ t.test(
     write('.env', '')
     await responds('mended')
     t.strictSame(await dev.end('SIGINT'), [0, null])
+  },
+)
+
+t.test(
+  'plinth dev shows a problem of the first start on the port of the environment or of a settings file',
+  async (t) => {
+    const word = 'export const word =\n'
+    await t.test('environment', async (t) => {
+      const { dev, write, responds } = await startDev(t, ['--host', '0.0.0.0'], { portIn: 'environment', word })
+      await responds('PLINTH_PRODUCT_IMPORT')
+      write('plugin/word.ts', "export const word = 'mended'\n")
+      await responds('mended nobody 0.0.0.0')
+      t.strictSame(await dev.end('SIGTERM'), [0, null])
+    })
+    await t.test('settings file, which is watched', async (t) => {
+      const { dev, write, responds, port } = await startDev(t, ['--settings-file', '../other.env'], {
+        portIn: 'file',
+        word,
+      })
+      await responds('PLINTH_PRODUCT_IMPORT')
+      write('plugin/word.ts', "export const word = 'mended'\n")
+      await responds('mended nobody 127.0.0.1')
+      write('other.env', `PLATFORM_HTTP_PORT=${port}\nPLATFORM_HTTP_NAME=somebody\n`)
+      await responds('mended somebody')
+      t.strictSame(await dev.end('SIGTERM'), [0, null])
+    })
   },
 )
 

@@ -307,6 +307,58 @@ onEachDatabase(
 
 onEachDatabase(
   t,
+  'plinth migrate --status lists change sets of other versions and of removed plugins, and the process that migrates',
+  async (t, db) => {
+    const create = defineChangeSet({
+      id: '0001-create-gate',
+      up: ({ schema, type }) => [schema.createTable('gate').addColumn('id', type.id)],
+    })
+    const fill = (data: ChangeSet['data']) => defineChangeSet({ id: '0002-fill-gate', ...(data && { data }) })
+    const drop = defineChangeSet({
+      id: '0003-drop-gate',
+      breaking: 'No version has used the table.',
+      up: ({ schema }) => [schema.dropTable('gate')],
+    })
+    const gate = (...migrations: ChangeSet[]) =>
+      definePlugin({ id: 'gate', version: '1.0.0', kernel: '^1.0.0', migrations })
+    const command = async (options: CommandInvocation['options'], ...plugins: Plugin[]) => {
+      const running = await startForTest(productOn(db, ...plugins), { roles: ['cli'] })
+      try {
+        return await migrateCommand(running, options)
+      } finally {
+        await running.stop('again')
+      }
+    }
+    const status = { status: true }
+    const [begun, permit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow = fill(async () => {
+      begun.resolve()
+      await permit.promise
+    })
+    const migration = command({}, gate(create, slow))
+    await begun.promise
+    const during = await command(status, gate(create)).finally(() => permit.resolve())
+    t.match(during.text, new RegExp(`^Process ${process.pid} on .+ is migrating\\.$`, 'm'))
+    t.equal((await migration).exitCode, 0)
+
+    const ends = async (text: RegExp, ...plugins: Plugin[]) =>
+      t.match(await command(status, ...plugins), { exitCode: 0, text }, text.source)
+    await ends(
+      /^Changes of rows [^\n]*:\n {2}gate\/0002-fill-gate\n\d/m,
+      gate(
+        create,
+        fill(async () => {}),
+      ),
+    )
+    await ends(/^Applied by another version[^\n]*:\n {2}gate\/0002-fill-gate\n\d/m, gate(create))
+    await ends(/^Applied, of plugins that are not loaded:\n {2}gate\/0001-create-gate\n {2}gate\/0002-fill-gate\n\d/m)
+    const dry = await command({ dryRun: true }, gate(create, slow, drop))
+    t.match(dry.text, /^-- gate\/0003-drop-gate\n-- breaking: No version has used the table\.\ndrop table/)
+  },
+)
+
+onEachDatabase(
+  t,
   'a failed change set reports how the next run continues and the error of the database',
   async (t, db) => {
     const twice = defineChangeSet({
