@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,10 +76,14 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
   t.match(await plinth('config export', [], { file }), { text: /2 values .* 0 secrets left out/ })
   const document = JSON.parse(readFileSync(file, 'utf8'))
   t.same(document.values, { 'platform.sample.limit': 20, 'platform.sample.mode': 'fast' })
-  document.values['platform.sample.limit'] = 30
+  document.values = { 'platform.sample.limit': 30 }
   writeFileSync(file, JSON.stringify(document))
-  t.match(await plinth('config import', [file], { dryRun: true }), { code: 0, text: /20 -> 30/ })
-  t.match(await plinth('config import', [file]), { text: /^Version 3/ })
+  t.match(await plinth('config import', [file], { dryRun: true }), { code: 0, text: /^.*: 20 -> 30; .*$/ })
+  const removal = /^platform\.sample\.mode: "fast" -> \(none\)/m
+  t.match(await plinth('config import', [file], { dryRun: true, replace: true }), { code: 0, text: removal })
+  const imported = await plinth('config import', [file], { replace: true, reason: 'from the other host' })
+  t.match(imported, { text: /^Version 3/ })
+  t.match(imported, { text: removal })
   writeFileSync(file, JSON.stringify({ ...document, values: { 'platform.none': 1 } }))
   t.match(await plinth('config import', [file], { dryRun: true }), { code: 1, text: /refused: platform.none/ })
   t.match(await refused('config import', [join(db.directory, 'none.json')]), { message: /ENOENT/ })
@@ -86,21 +91,23 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
   t.match(await refused('config import', [file]), { message: /format is not/ })
 
   t.match(await plinth('config rollback', ['1'], { dryRun: true }), { text: /30 -> 20/ })
-  t.match(await plinth('config rollback', ['1']), { text: /^Version 4/ })
+  t.match(await plinth('config rollback', ['1'], { reason: 'too many' }), { text: /^Version 4/ })
   t.match(await refused('config rollback', ['x']), { message: /version .*does not exist/ })
-  const reset = await plinth('config reset', ['platform.sample.limit', 'platform.sample.window'])
+  const names = ['platform.sample.limit', 'platform.sample.window']
+  t.match(await plinth('config reset', names, { dryRun: true }), { code: 0, text: /limit: 20 -> \(none\)/ })
+  const reset = await plinth('config reset', names, { reason: 'the default is enough' })
   t.match(reset, { text: /platform\.sample\.window: .* was so already/ })
   const { value } = await plinth('config history')
   t.match(value, [
-    { version: 5, origin: 'save', actor: /^cli:/ },
-    { version: 4, origin: 'rollback' },
-    { version: 4, origin: 'rollback' },
-    { version: 3, origin: 'import' },
+    { version: 5, origin: 'save', actor: /^cli:/, reason: /^the default is enough$/ },
+    { version: 4, origin: 'rollback', reason: /^too many$/ },
+    { version: 3, origin: 'import', reason: /^from the other host$/ },
+    { version: 3, origin: 'import', reason: /^from the other host$/ },
     { version: 2, origin: 'save' },
     { version: 1, origin: 'save', reason: /^launch$/ },
   ])
   t.match(await plinth('config history', [], { key: 'platform.sample.mode', limit: '1' }), {
-    text: /^4 {2}.*"fast" -> \(none\)/,
+    text: /^3 {2}.* {2}cli:.* {2}import {2}platform\.sample\.mode: "fast" -> \(none\) {2}"from the other host"$/,
   })
   t.match(await refused('config history', [], { limit: '0' }), { message: /--limit/ })
   t.match(await plinth('secrets rotate'), { code: 0, value: { reencrypted: 0 } })
@@ -133,4 +140,10 @@ t.test('the program lists the commands in groups, and reads a secret from standa
   const rotated = await plinth(['secrets', 'rotate', '--json'])
   t.same({ ...rotated, out: JSON.parse(rotated.out).reencrypted }, { code: 0, err: '', out: 2 })
   t.notOk(readFileSync(join(data, 'test.sqlite'), 'latin1').includes('planted-secret'))
+
+  const set = ['config', 'set', 'platform.sample.secret']
+  t.match(await plinth(set, 'wrong-secret\n'), { code: 1, err: /the service refuses/ })
+  t.match(await plinth([...set, '--no-verify'], 'wrong-secret\n'), { code: 0, out: /^Version 2/ })
+  writeFileSync(join(data, 'master.key'), `${randomBytes(32).toString('base64')}\n`)
+  t.match(await plinth(['secrets', 'rotate']), { code: 1 }, 'no key can decrypt the stored secret')
 })
