@@ -501,12 +501,19 @@ onSqlite(t, 'a change without effect on permissions keeps all tokens cached', as
   for (const [method, path, body] of idle) await call(method, path, { token, ...(body ? { body } : {}) })
   t.equal(await epoch(), start)
   t.equal((await call('GET', `${roles}/${role.id}`, { token })).data.version, 1)
+  const described = { ...content, description: 'Sells tickets' }
+  for (const [index, fields] of [described, { ...described, name: 'Cashier' }].entries()) {
+    await call('PUT', `${roles}/${role.id}`, { token, body: { ...fields, version: index + 1 } })
+    const { data } = await call('GET', `${roles}/${role.id}`, { token })
+    t.match(data, { name: fields.name, description: fields.description, version: index + 2 }, 'one changed text')
+  }
+  t.equal(await epoch(), start)
   const changes = [
     [`${users}/${mia.id}`, { orgId: 8 }],
     [`${users}/${mia.id}`, { roleIds: [] }],
     [`${users}/${mia.id}`, { enabled: false }],
-    [`${roles}/${role.id}`, { ...content, permissions: [], version: 1 }],
-    [`${roles}/${role.id}`, { ...content, permissions: [], dataScope: 'self', version: 2 }],
+    [`${roles}/${role.id}`, { ...content, permissions: [], version: 3 }],
+    [`${roles}/${role.id}`, { ...content, permissions: [], dataScope: 'self', version: 4 }],
     [`${users}/${me.id}`, { username: 'root' }],
   ] as const
   for (const [index, [path, body]] of changes.entries()) {

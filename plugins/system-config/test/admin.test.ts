@@ -246,6 +246,7 @@ t.test('C-020 save: dry run, all errors at once, conflict, history with the call
     data: {
       reason: /^system-config\.conflict$/,
       currentVersion: 1,
+      updatedBy: /^carol$/,
       updatedAt: /Z$/,
       conflicts: [{ key: limit, expectedVersion: 0, currentVersion: 1 }],
     },
@@ -362,9 +363,11 @@ t.test('verify, export, import with its difference, and no secret in any respons
       { key: limit, before: 20, outcome: 'applied' },
     ],
   })
+  const [last] = (await keep('GET', 'history')).data.items
+  const newest = { currentVersion: dry.version, updatedBy: 'carol', updatedAt: last.changedAt }
   t.hasStrict(await keep('POST', 'import', { document, expectedVersion: dry.version - 1 }), {
     code: '409',
-    data: { reason: 'system-config.version-changed' },
+    data: { reason: 'system-config.version-changed', ...newest },
   })
   t.hasStrict(await keep('POST', 'import', { document, mode: 'replace', expectedVersion: dry.version }), {
     code: '200',
