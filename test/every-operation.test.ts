@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { callApps, callCodes } from './every-operation/apps.ts'
 import {
   callConfiguration,
@@ -40,7 +40,11 @@ const exceptions: Readonly<Record<string, string>> = {
     'It needs a failed installation: plugins/install/test/execute.test.ts.',
 }
 
-const { paths }: { paths: Readonly<Record<string, object>> } = JSON.parse(
+interface Operation {
+  readonly parameters?: readonly { readonly name: string; readonly schema: { readonly 'x-range'?: string } }[]
+}
+
+const { paths }: { paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../docs/openapi.json'), 'utf8'),
 )
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -55,6 +59,28 @@ async function narrowed({ admin }: Scene): Promise<string> {
   // @ts-expect-error a failure has no subject
   void envelope.data?.subject
   return String(envelope.data?.reason)
+}
+
+/** Paths of lists with a time range and without path parameters. */
+const rangedLists = Object.entries(paths).flatMap(([path, { get }]) => {
+  const isRanged = get?.parameters?.some(({ name, schema }) => name === 'from' && schema['x-range'] !== undefined)
+  return isRanged === true && !path.includes('{') ? [path] : []
+})
+
+/** Asserts that no row of any list is before the first or after the last time that ids can have. */
+async function assertRangesApply(t: Test, { admin, user }: Scene): Promise<void> {
+  const withoutRows: string[] = []
+  for (const path of rangedLists) {
+    const client = path.endsWith('/inbox') ? user : admin
+    const rows = async (query: object) => {
+      const { items } = await assertSuccess(client.GET(path as '/api/v1/admin/iam/audits', { params: { query } }))
+      return items.length
+    }
+    if ((await rows({ from: '1970-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' })) === 0) withoutRows.push(path)
+    t.equal(await rows({ from: '2100-01-01T00:00:00Z' }), 0, `${path} from 2100`)
+    t.equal(await rows({ to: '1970-01-01T00:00:00Z' }), 0, `${path} until 1970`)
+  }
+  t.strictSame(withoutRows, ['/api/v1/admin/web3/payment-settlement-audit-logs/compensation-candidates'])
 }
 
 t.test('the generated client calls every operation of the quickstart', { timeout: 600_000 }, async (t) => {
@@ -81,6 +107,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   ]
   for (const call of calls) await t.resolves(call(scene), call.name)
   t.equal(await narrowed(scene), 'template.unknown')
+  await t.test('every list applies its time range', (t) => assertRangesApply(t, scene))
   await t.rejects(assertSuccess(scene.user.GET('/api/v1/admin/iam/users')), /403/, 'a failure is no success')
 
   const settings = { 'platform.install.installed': 'false', 'platform.install.token': installToken }

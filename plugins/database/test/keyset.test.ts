@@ -360,6 +360,9 @@ onEachDatabase(t, 'rows of a time range include the start and exclude the end', 
   t.same(await ranks({ ...created, to: begin + day }), [0])
   t.same(await ranks({ ...created, from: begin + day, to: begin + 2 * day }), [1])
   t.same(await ranks({ property: 'createdAt', from: begin + 3 * day }), [3], 'without an id')
+  const late = Date.UTC(2100, 0, 1)
+  t.same(await ranks({ ...created, from: late }), [], 'after the last possible id')
+  t.same(await ranks({ ...created, from: 0, to: late }), [3, 2, 1, 0])
   t.same(await ranks({ property: 'id', from: firstIdAt(begin + 2 * day) }), [3, 2], 'a number')
   const page = await findPage(
     db.fork(),

@@ -67,6 +67,12 @@ onEachDatabase(t, 'rows are counted and added up by id and by time, for each gro
   t.strictSame(await sumsOverTime(db, { table: 'sale', time: { id: 'id' }, span, where, sums }), [
     { at: at('2026-03-01T16:15:00Z'), by: '', sums: { sold: 1n, soldAmount: 5n } },
   ])
+  const late = { from: at('2100-01-01T00:00:00Z'), to: at('2100-01-02T00:00:00Z') }
+  t.strictSame(
+    await sumsOverTime(db, { table: 'sale', time: { id: 'id' }, span: late, sums }),
+    [],
+    'later than all ids',
+  )
   const all = { from: 0, to: at('2027-01-01T00:00:00Z') }
   const groups = await sumsOverTime(db, { table: 'sale', time: { ms: 'sold_at' }, span: all, by: 'currency', sums })
   t.strictSame(groups.find(({ by }) => by === '')?.sums, { sold: 1n, soldAmount: 7n }, 'null is the empty group')

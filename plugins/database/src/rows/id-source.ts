@@ -25,11 +25,13 @@ export const idUnitsPerMs = nodes * counters
 const reservation = 600_000
 
 /**
- * Returns the smallest id for a time. Smaller ids are older, except for differences between clocks.
+ * Returns the smallest id for a time. Smaller ids are older, except for differences between clocks. For times after the
+ * last possible id, returns the largest integer that all databases and JavaScript store exactly.
  *
  * @param ms milliseconds since the epoch
  */
-export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - epoch) * idUnitsPerMs
+export const firstIdAt = (ms: number): number =>
+  Math.min(Math.max(0, Math.floor(ms) - epoch) * idUnitsPerMs, Number.MAX_SAFE_INTEGER)
 
 /** Returns the time at which an id was created, in milliseconds since the epoch. */
 export const timeOfId = (id: number): number => Math.floor(id / idUnitsPerMs) + epoch
