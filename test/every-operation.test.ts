@@ -1,10 +1,10 @@
 /**
  * Tests every operation of the quickstart with the generated client. Each operation must return its documented success
- * at least once.
+ * at least once, and each list must apply its filters and its time range.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { callApps, callCodes } from './every-operation/apps.ts'
 import {
   callConfiguration,
@@ -15,6 +15,7 @@ import {
 } from './every-operation/back-office.ts'
 import { assertSuccess, Successes } from './every-operation/clients.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
+import { assertListQueriesApply, type Operation } from './every-operation/list-queries.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
 import { callUserOperations } from './every-operation/people.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
@@ -40,10 +41,6 @@ const exceptions: Readonly<Record<string, string>> = {
     'It needs a failed installation: plugins/install/test/execute.test.ts.',
 }
 
-interface Operation {
-  readonly parameters?: readonly { readonly name: string; readonly schema: { readonly 'x-range'?: string } }[]
-}
-
 const { paths }: { paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../docs/openapi.json'), 'utf8'),
 )
@@ -59,28 +56,6 @@ async function narrowed({ admin }: Scene): Promise<string> {
   // @ts-expect-error a failure has no subject
   void envelope.data?.subject
   return String(envelope.data?.reason)
-}
-
-/** Paths of lists with a time range and without path parameters. */
-const rangedLists = Object.entries(paths).flatMap(([path, { get }]) => {
-  const isRanged = get?.parameters?.some(({ name, schema }) => name === 'from' && schema['x-range'] !== undefined)
-  return isRanged === true && !path.includes('{') ? [path] : []
-})
-
-/** Asserts that no row of any list is before the first or after the last time that ids can have. */
-async function assertRangesApply(t: Test, { admin, user }: Scene): Promise<void> {
-  const withoutRows: string[] = []
-  for (const path of rangedLists) {
-    const client = path.endsWith('/inbox') ? user : admin
-    const rows = async (query: object) => {
-      const { items } = await assertSuccess(client.GET(path as '/api/v1/admin/iam/audits', { params: { query } }))
-      return items.length
-    }
-    if ((await rows({ from: '1970-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' })) === 0) withoutRows.push(path)
-    t.equal(await rows({ from: '2100-01-01T00:00:00Z' }), 0, `${path} from 2100`)
-    t.equal(await rows({ to: '1970-01-01T00:00:00Z' }), 0, `${path} until 1970`)
-  }
-  t.strictSame(withoutRows, ['/api/v1/admin/web3/payment-settlement-audit-logs/compensation-candidates'])
 }
 
 t.test('the generated client calls every operation of the quickstart', { timeout: 600_000 }, async (t) => {
@@ -107,7 +82,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   ]
   for (const call of calls) await t.resolves(call(scene), call.name)
   t.equal(await narrowed(scene), 'template.unknown')
-  await t.test('every list applies its time range', (t) => assertRangesApply(t, scene))
+  await t.test('every list applies its filters and its time range', (t) => assertListQueriesApply(t, scene, paths))
   await t.rejects(assertSuccess(scene.user.GET('/api/v1/admin/iam/users')), /403/, 'a failure is no success')
 
   const settings = { 'platform.install.installed': 'false', 'platform.install.token': installToken }
