@@ -8,7 +8,7 @@ import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct, key } from '@plinth/kernel'
 import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
+import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import t from 'tap'
@@ -85,7 +85,7 @@ t.test('C-036 a deprecated operation and key are shown everywhere, their replace
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
   const listed = await server.inject({ url: '/api/v1/admin/system-config/keys?query=%40deprecated', headers })
   const items = listed.json().data.groups.flatMap(({ items }: { items: readonly object[] }) => items)
-  t.hasStrict(items, [
+  assertMembers(t, items, [
     { key: 'platform.acme.size', deprecated: { since: '1.4.0', replacement: replacement.key, reason: 'Renamed.' } },
   ])
   t.equal(items.length, 1)

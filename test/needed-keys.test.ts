@@ -2,7 +2,7 @@
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
 import memory from '@plinth/rate-limit-stores/memory'
@@ -47,26 +47,34 @@ for (const name of ['shared-window', 'shared-bucket', 'local-token-bucket']) {
   const enabled = `platform.rate-limit.stores.${name}.enabled`
   t.test(`${name} is not disabled while it is the default store`, async (t) => {
     const { running, centre, restart } = await start(t)
-    const rejected = async (work: Promise<unknown>, field: string, why: string) => {
+    const rejected = async (work: Promise<unknown>, why: string, ...fields: string[]) => {
       const error: unknown = await work.catch((reason: unknown) => reason)
-      t.match(error, { data: { errors: [{ field, rule: 'needed' }] } }, why)
+      assertMembers(t, error, { data: { errors: fields.map((field) => ({ field, rule: 'needed' })) } }, why)
     }
     const both = [set(defaultStore, name), set(enabled, false)]
     const { faults } = await centre.preview(both)
-    t.match(faults, [
-      { field: enabled, rule: 'needed', message: `${enabled} must stay true while ${defaultStore} is "${name}"` },
-      { field: defaultStore, rule: 'needed', message: `must not be "${name}" while ${enabled} is false` },
+    assertMembers(t, faults, [
+      {
+        field: enabled,
+        rule: 'needed',
+        message: `${enabled} must stay true while ${defaultStore} is "${name}"; change that key first`,
+      },
+      {
+        field: defaultStore,
+        rule: 'needed',
+        message: `${defaultStore} must not be "${name}" while ${enabled} is false; the product would not start`,
+      },
     ])
-    await rejected(centre.save(both, by), enabled, 'both at once')
+    await rejected(centre.save(both, by), 'both at once', enabled, defaultStore)
     t.equal(centre.version, 0, 'nothing is stored')
 
     await centre.save([set(defaultStore, name)], by)
-    t.match((await centre.preview([set(enabled, false)])).faults, [{ field: enabled, rule: 'needed' }])
-    await rejected(centre.save([set(enabled, false)], by), enabled, 'it is in use')
+    assertMembers(t, (await centre.preview([set(enabled, false)])).faults, [{ field: enabled, rule: 'needed' }])
+    await rejected(centre.save([set(enabled, false)], by), 'it is in use', enabled)
     await centre.save([set(defaultStore, 'memory'), set(enabled, false)], by)
     t.match(running.config.explain(enabled), { pendingRestart: true }, 'in one change with another default it goes')
-    await rejected(centre.save([set(defaultStore, name)], by), defaultStore, 'what waits for the restart counts')
-    await rejected(centre.rollback(1, { ...by, keys: [defaultStore] }), defaultStore, 'nor by way of the history')
+    await rejected(centre.save([set(defaultStore, name)], by), 'what waits for the restart counts', defaultStore)
+    await rejected(centre.rollback(1, { ...by, keys: [defaultStore] }), 'nor by way of the history', defaultStore)
     await running.stop('restart')
     const again = await restart()
     t.equal(again.running.state, 'ready')
@@ -80,10 +88,11 @@ t.test('a value in a file counts like a stored one', async (t) => {
   const enabled = 'platform.rate-limit.stores.shared-window.enabled'
   const { centre } = await start(t, { [defaultStore]: 'shared-window' })
   const error: unknown = await centre.save([set(enabled, false)], by).catch((reason: unknown) => reason)
-  t.match(error, { data: { errors: [{ rule: 'needed', message: /must stay true/ }] } })
+  assertMembers(t, error, { data: { errors: [{ rule: 'needed', message: /must stay true/ }] } })
   await centre.save([set(defaultStore, 'memory')], by)
   await centre.save([set(enabled, false)], by)
-  t.match(
+  assertMembers(
+    t,
     (await centre.preview([reset(defaultStore)])).faults,
     [{ field: defaultStore, rule: 'needed' }],
     'a reset too',

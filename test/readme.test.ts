@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
+import { assertMembers, freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { blocksIn, commandsOf } from './fixtures/document-blocks.ts'
 import { checkPagerChannel } from './fixtures/readme-channel.ts'
@@ -112,7 +112,7 @@ const checks: Readonly<Record<string, Checks>> = {
         .replace('<the password>', password)
       const { code, data } = JSON.parse(await bash(typed, quickstart))
       t.equal(code, '200')
-      t.match(data, [
+      assertMembers(t, data, [
         { channel: 'log', success: true },
         { channel: 'memory', success: true },
       ])

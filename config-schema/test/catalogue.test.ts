@@ -1,4 +1,5 @@
 import { parseEnv } from 'node:util'
+import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -287,7 +288,7 @@ t.test(
       ],
       'with a wrong default it is still a key',
     )
-    t.match(faults, [
+    assertMembers(t, faults, [
       { plugin: 'first', key: 'platform.c', rule: 'default', message: /^default must be at least 1/ },
       { plugin: 'second', key: 'platform.a.b', rule: 'duplicate-key', message: 'belongs to plugin "first"' },
       { rule: 'duplicate-variable', message: 'shares the environment variable PLATFORM_A_B with key "platform.a.b"' },

@@ -92,7 +92,7 @@ t.test('K-008 the database supplies only values that operators edit or owners st
       ['platform.shop.state', 'database'],
     ],
   )
-  t.match(reading.findings, [
+  assertMembers(t, reading.findings, [
     { rule: 'invalid', plugin: 'shop', details: { reason: /must not come from the database/ } },
   ])
   t.strictSame(reading.orphaned, [{ name: 'platform.gone.size', source: 'database', place: 'row platform.gone.size' }])

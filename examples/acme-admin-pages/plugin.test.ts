@@ -61,7 +61,7 @@ t.test('a list, a detail page, a form and an action in the back office need fewe
   const page = async (id: string) => (await call('GET', `/api/v1/admin/console/pages/${id}`)).data
 
   const list = await page('acme.depots')
-  t.match(list, {
+  assertMembers(t, list, {
     title: 'Depots',
     columns: [{ title: 'Name' }, { title: 'City' }, { title: 'State', labels: { closed: 'Closed' } }],
     create: { method: 'POST', fields: [{ name: 'name', required: true, schema: { maxLength: 80 } }, { name: 'city' }] },

@@ -9,7 +9,7 @@ import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import inboxPlugin from '@plinth/inbox'
 import { defineProduct } from '@plinth/kernel'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin from '@plinth/notification'
 import databaseChannel from '@plinth/notification-channels/database'
 import logChannel from '@plinth/notification-channels/log'
@@ -73,7 +73,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply reaches the inbox of the author onc
   const topic = await talk.post(await talk.createBoard('Garden'), ann, 'Tomatoes in November')
 
   const replyId = await talk.reply(topic, bob, 'Under glass they do.')
-  t.match(await ann.inbox(), [
+  assertMembers(t, await ann.inbox(), [
     {
       displaySubject: 'New reply to Tomatoes in November',
       displayContent: 'Your topic Tomatoes in November has a new reply: Under glass they do.',
@@ -105,7 +105,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply reaches the inbox of the author onc
     'liking twice is liking once',
   )
   await talk.closeReport(report, 'accepted', ann)
-  t.match(await bob.inbox(), [
+  assertMembers(t, await bob.inbox(), [
     { event: 'forum.report.status-changed', targetType: 'report', targetRoute: `/forum/reports/${report}` },
     { event: 'forum.reply.liked', targetRoute: `/forum/topics/${topic}` },
   ])

@@ -6,7 +6,7 @@ import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import notesPlugin from './plugin.ts'
 
@@ -40,7 +40,7 @@ onEachDatabase(t, 'notes are added, announced, listed and removed, and old notes
   t.hasStrict(await call('POST', path, { body: '' }), { code: '400' })
   const { data } = await call('POST', path, { body: 'Tomatoes in November' })
   await running.service(events).idle()
-  t.match((await call('GET', path)).data, {
+  assertMembers(t, (await call('GET', path)).data, {
     items: [{ id: data.id, body: 'Tomatoes in November', announced: true }],
     total: 1,
   })
@@ -55,6 +55,6 @@ onEachDatabase(t, 'notes are added, announced, listed and removed, and old notes
   clock.shiftWallClock(600_001)
   const [purge] = running.service(declaredTasks).scheduledTasks.filter(({ plugin }) => plugin === 'example.notes')
   await purge?.run(new AbortController().signal)
-  t.match((await call('GET', path)).data, { items: [], total: 0 })
+  assertMembers(t, (await call('GET', path)).data, { items: [], total: 0 })
   t.hasStrict((await server.inject(path)).json(), { code: '401' }, 'nobody without an account')
 })

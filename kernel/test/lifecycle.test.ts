@@ -19,7 +19,7 @@ import {
   RunningProduct,
   StopFailedError,
 } from '@plinth/kernel/host'
-import { manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
@@ -375,7 +375,8 @@ t.test(
     await clock.advance(12_000)
     const running = await started
     t.teardown(() => running.stop('test ended'))
-    t.match(
+    assertMembers(
+      t,
       lines.filter(({ msg }) => msg.startsWith('still')),
       [
         { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 5000 },
@@ -443,7 +444,7 @@ t.test('K-018 a plugin that throws while it stops does not prevent other resourc
       '  faulty in stop: already closed\n' +
       '  faulty in stop: no route',
   )
-  t.match(error.errors, ['not even an error', { message: 'already closed' }, { message: 'no route' }])
+  assertMembers(t, error.errors, ['not even an error', { message: 'already closed' }, { message: 'no route' }])
   t.strictSame(log, ['drain first', 'drain faulty', 'drain last', 'stop last', 'stop faulty', 'stop first'])
   await rejectsWith(t, running.stopped, { code: 'PLINTH_STOP_FAILED' })
   await rejectsWith(t, running.stop('once more'), { code: 'PLINTH_STOP_FAILED' })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import { key, type Logger, PlinthError, redact, toErrorLine } from '@plinth/kernel'
 import type { StopFailedError } from '@plinth/kernel/host'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
@@ -78,7 +78,8 @@ t.test('K-009 the reason why a late resource could not be released is logged wit
   await rejectsWith(t, startForTest(productOf([late]), { set, logger }), { code: 'PLINTH_DEADLINE_PASSED' })
   gate.resolve()
   await opened.promise
-  t.match(
+  assertMembers(
+    t,
     lines.map((line) => JSON.parse(line)),
     [
       {
@@ -100,17 +101,17 @@ t.test('K-008 the log level changes while the product runs, also for plugins', a
     },
   })
   const running = await startForTest(productOf([talker]), { logger })
-  t.match(lines.splice(0), [{ msg: 'started', plugins: 1 }])
+  assertMembers(t, lines.splice(0), [{ msg: 'started', plugins: 1 }])
   own?.debug('not yet')
   const row = { name: 'platform.log.level', by: 'key', written: 'debug', place: 'row 1' } as const
   await running.config.apply([row])
   own?.debug('now')
   running.log.debug('here too')
-  t.match(lines.splice(0), [{ msg: 'now', plugin: 'talker' }, { msg: 'here too' }])
+  assertMembers(t, lines.splice(0), [{ msg: 'now', plugin: 'talker' }, { msg: 'here too' }])
   await running.config.apply([])
   own?.debug('no more')
   await running.stop('test ended')
-  t.match(lines, [{ msg: 'stopping', reason: 'test ended' }])
+  assertMembers(t, lines, [{ msg: 'stopping', reason: 'test ended' }])
   t.equal(lines.length, 1)
 })
 
@@ -118,7 +119,7 @@ t.test('K-008 warnings of the configuration are logged at start with code and pl
   const lines: object[] = []
   const logger: Logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const running = await startForTest(productOf([]), { logger, environment: { PLATFORM_OF_OTHERS: '1' } })
-  t.match(lines, [
+  assertMembers(t, lines, [
     { code: /^PLINTH_CONFIG_UNKNOWN_KEY$/, place: 'environment variable PLATFORM_OF_OTHERS', msg: /is not a key/ },
   ])
   await running.stop('test ended')
@@ -178,7 +179,7 @@ t.test('K-009 the log line of an error has a limited size and contains no data t
   const request = { headers: { authorization: 'caller-token' } }
   const inner = Object.assign(new TypeError('inner'), { code: 'E_INNER', request, sql: 'insert caller-token' })
   const line = toErrorLine(new AggregateError([inner, request, 'text'], 'outer', { cause: inner }))
-  t.match(line, {
+  assertMembers(t, line, {
     type: 'AggregateError',
     message: 'outer',
     stack: /logger\.test/,

@@ -23,7 +23,7 @@ import {
   StartRejectedError,
   startProduct,
 } from '@plinth/kernel/host'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
@@ -265,7 +265,7 @@ t.test(
       ],
     ] as const
     for (const [index, [code, id, place, message]] of expected.entries()) {
-      t.match(found[index], [code, id, place, message], `${code} of ${id}`)
+      assertMembers(t, found[index], [code, id, place, message], `${code} of ${id}`)
     }
     t.equal(found.length, expected.length, 'nothing else is reported')
     for (const { code, fix, message } of rejection.problems) {
@@ -451,16 +451,15 @@ t.test('C-002 K-019 a plugin loads only in its roles, and a dependency across ro
 
   const dependant = createSamplePlugin('dependant', { requires: { site: service('site') } })
   const { problems } = plan([site, dependant], ['worker', 'cli'])
-  t.match(problems, [
+  assertMembers(t, problems, [
     {
       code: /^PLINTH_PLAN_SERVICE_NOT_IN_ROLE$/,
       plugin: 'dependant',
       place: 'requires.site',
-      message: 'but its provider "site" is not loaded in the process roles worker, cli.',
-      fix: 'Limit the roles of "dependant" to those of "site"',
+      message: 'Requires service "site", but its provider "site" is not loaded in the process roles worker, cli.',
+      fix: 'Limit the roles of "dependant" to those of "site", or make the requirement optional().',
     },
   ])
-  t.equal(problems.length, 1)
   const { config } = prepareProduct(productOf(list), { roles: ['web'], envFile: false })
   t.ok(config.explain('platform.sweep.limit'), 'keys of plugins in other roles are known')
   t.ok(config.catalogue.some((entry) => entry.key === 'platform.sweep.limit' && entry.plugin === 'sweeper'))
@@ -531,13 +530,13 @@ t.test(
       plugin: 'shop',
       message:
         'The value is the plugin "http" itself, not a reference to one of its services or extension points (http, http.metrics, http.guard).',
-      fix: 'Import the reference by its name, for example import { http } from "@plinth/http". The default import is the plugin',
+      fix: 'Import the reference by its name, for example import { http } from "@plinth/http". The default import is the plugin, for the product file.',
     }
     const { problems } = prepareProduct(
       productOf([http, createSamplePlugin('shop', { requires: wrong, contributes: [http as never] })]),
       { envFile: false },
     )
-    t.match(problems, [
+    assertMembers(t, problems, [
       { ...offer, place: 'requires.http' },
       { ...offer, place: 'requires.maybe' },
       {
@@ -547,7 +546,6 @@ t.test(
       },
       { ...offer, place: 'contributes[0]' },
     ])
-    t.equal(problems.length, 4)
 
     const misspelt = {
       require: 'requires',
@@ -558,14 +556,18 @@ t.test(
       migration: 'migrations',
     }
     for (const [member, meant] of Object.entries(misspelt)) {
-      t.match(prepareProduct(productOf([createSamplePlugin('shop', { [member]: [] })]), { envFile: false }).problems, [
-        {
-          code: /^PLINTH_PLAN_UNKNOWN_MEMBER$/,
-          plugin: 'shop',
-          place: member,
-          message: `The plugin declaration has the unknown property "${member}". Did you mean "${meant}"?`,
-        },
-      ])
+      assertMembers(
+        t,
+        prepareProduct(productOf([createSamplePlugin('shop', { [member]: [] })]), { envFile: false }).problems,
+        [
+          {
+            code: /^PLINTH_PLAN_UNKNOWN_MEMBER$/,
+            plugin: 'shop',
+            place: member,
+            message: `The plugin declaration has the unknown property "${member}". Did you mean "${meant}"?`,
+          },
+        ],
+      )
     }
     const every: Required<PluginDeclaration> = {
       id: 'every',

@@ -1,6 +1,6 @@
 import { type JsonValue, type KeyDeclaration, key } from '@plinth/kernel'
 import { type ConfigEntry, prepareProduct } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
+import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
@@ -50,13 +50,16 @@ t.test('a stored secret applies only with the destination that it was entered fo
   const { values, read, store } = prepare()
   await store({ [host]: 'a.example', [password]: 'secret-a' })
   t.equal(read(password), 'secret-a')
-  t.match(values.explain(password), { effective: { source: 'database' }, sources: [{}, { withheld: undefined }] })
+  assertMembers(t, values.explain(password), {
+    effective: { source: 'database' },
+    sources: [{}, { withheld: undefined }],
+  })
 
   const report = await store({ [host]: 'b.example', [password]: 'secret-a' }, true)
   t.equal(read(password), '', 'another host does not get it')
   t.same(report.withheld, [{ key: password, source: 'database', place: `row of ${password}`, destination: [host] }])
   t.same(report.changed, [host, password])
-  t.match(values.explain(password), { effective: { source: 'default' }, sources: [{}, { withheld: [host] }] })
+  assertMembers(t, values.explain(password), { effective: { source: 'default' }, sources: [{}, { withheld: [host] }] })
 
   await store({ [host]: 'a.example', [user]: 'else', [password]: 'secret-a' }, true)
   t.equal(read(password), '', 'another account neither')
@@ -78,7 +81,7 @@ for (const [source, given, config] of [
     t.equal(read(password), 'of the process')
     const report = await store({ [host]: 'b.example' })
     t.equal(read(password), '')
-    t.match(report.withheld, [{ key: password, source, destination: [host] }])
+    assertMembers(t, report.withheld, [{ key: password, source, destination: [host] }])
     await store({ [user]: 'else' })
     t.equal(read(password), '')
     await store({ [host]: 'b.example', [password]: 'secret-b' })
@@ -105,7 +108,7 @@ t.test('a destination from the command line withholds a stored secret, but no se
     { name: host, by: 'key', written: 'a.example', place: 'row' },
     { ...row, ...(binding && { destination: binding }) },
   ])
-  t.match(report.withheld, [{ key: password, source: 'database', destination: [host] }])
+  assertMembers(t, report.withheld, [{ key: password, source: 'database', destination: [host] }])
   t.equal(read(password), 'of the process', 'the weaker secret applies')
 })
 

@@ -1,5 +1,6 @@
 /** Tests every list of the back office: time range, page size, columns and time zone. */
 import { adminPages, type ListPageDeclaration } from '@plinth/admin'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { itemOf, memberAt, type Operation, operationsOf } from '../../plugins/console/src/admin/operations.ts'
 import {
@@ -199,7 +200,7 @@ t.test(
       await failed.waitFor()
       t.equal((await purge()).paused, false)
       await page.unrouteAll()
-      t.match(complaints.splice(0), [/the server responded with a status of 503/])
+      assertMembers(t, complaints.splice(0), [/the server responded with a status of 503/])
       await failed.getByRole('button', { name: 'Try again' }).click()
       await paused.waitFor()
       t.equal((await purge()).paused, true)

@@ -221,7 +221,7 @@ onEachDatabase(
       { outTradeNo: first.orderNo, status: 'refunded', amount: 9_000 },
     ])
 
-    t.match(await ann('GET', 'member-points/users/me/check-ins?month=2026-11'), {
+    assertMembers(t, await ann('GET', 'member-points/users/me/check-ins?month=2026-11'), {
       data: {
         month: '2026-11',
         today: '2026-12-01',

@@ -265,8 +265,9 @@ t.test('C-031 C-032 C-047 everything that callers of the frozen API of version 1
 t.test('C-047 before a release plinth doctor compiles every schema of the product', async (t) => {
   const { code, stdout } = await runProgram(['doctor', '--json', ...(await onQuickstart(t))])
   t.equal(code, 0, stdout)
-  t.match(JSON.parse(stdout).findings, [{ check: 'Node.js' }])
-  const schemas = JSON.parse(stdout).findings.find(({ check }: { check: string }) => check === 'health of http.schemas')
+  const { findings } = JSON.parse(stdout)
+  t.equal(findings[0].check, 'Node.js')
+  const schemas = findings.find(({ check }: { check: string }) => check === 'health of http.schemas')
   t.hasStrict(schemas, { outcome: 'ok' })
 })
 

@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of asynchronous tasks. */
 import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
@@ -160,7 +160,7 @@ t.test('the task of a dead instance is taken over', async (t) => {
     return [(await web.tasks.get(id)).status, ...probe.runs.map(({ attempt }) => attempt)]
   }
   const [lease] = await assertKeyEffect(t, 'platform.async-task.lease', { changed: '10s', observe: observe(15) })
-  t.match(lease, { before: ['running'], after: ['running', 3] })
+  assertMembers(t, lease, { before: ['running'], after: ['running', 3] })
   const [attempts] = await assertKeyEffect(t, 'platform.async-task.max-attempts', { changed: 2, observe: observe(31) })
-  t.match(attempts, { before: ['running', 3], after: ['failed'] })
+  assertMembers(t, attempts, { before: ['running', 3], after: ['failed'] })
 })

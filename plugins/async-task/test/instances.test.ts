@@ -132,7 +132,7 @@ onEachEngine(
     await clock.advance(seenAt + leaseSeconds * 1000 - clock.monotonic())
     await one.passed()
     await probe.begun(1)
-    t.match(probe.runs, [{ attempt: 2 }])
+    assertMembers(t, probe.runs, [{ attempt: 2 }])
     probe.release()
     t.match(await web.reaches(retried.id, 'succeeded'), { attempts: 2 })
     await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')

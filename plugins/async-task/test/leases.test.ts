@@ -2,7 +2,7 @@
 
 import type { TaskContext } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { leaseSeconds, runUntilBeat } from '../../coordination/test/fixtures/instances.ts'
 import { onEachEngine, owner } from './fixtures/engines.ts'
@@ -40,7 +40,7 @@ onEachEngine('an instance that loses a task gets an aborted signal and records n
   ends[0]?.resolve()
   await one.passed()
   t.hasStrict(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
-  t.match(await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
+  assertMembers(t, await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
 
   const second = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   await until(() => contexts.length === 2, 'the next begins')
@@ -83,7 +83,7 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   first.release()
   await stopped
   await advanceUntil(clock, () => second.runs.length === 1, 'the other one begins')
-  t.match(second.runs, [{ attempt: 1 }], 'what was given back does not count as an attempt')
+  assertMembers(t, second.runs, [{ attempt: 1 }], 'what was given back does not count as an attempt')
   second.release()
   await two.reaches(kept.id, 'succeeded')
   t.hasStrict(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')

@@ -59,7 +59,7 @@ onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async 
   const { id } = queued
   await until(async () => (await tasks.get(id)).progress === 40, 'progress is shown')
   t.hasStrict(await tasks.get(id), { status: 'running', attempts: 1, note: { en: 'counting', 'zh-CN': '统计中' } })
-  t.match(seen, [{ taskId: id, ownerId: 7, locale: 'zh-CN', attempt: 1 }])
+  assertMembers(t, seen, [{ taskId: id, ownerId: 7, locale: 'zh-CN', attempt: 1 }])
 
   steps[0].resolve()
   await passed()
@@ -160,7 +160,7 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
     t.equal(artifact, null)
     failures.push(failure)
   }
-  t.match(failures, [
+  assertMembers(t, failures, [
     {
       reason: /^async-task\.failed$/,
       message: 'The task failed.',
@@ -181,7 +181,7 @@ onSqlite(t, 'an error of a handler fails the task; the owner sees only business 
   await bus.idle()
   // Events without a key may be delivered in any order.
   reported.sort((one, other) => one.taskId - other.taskId)
-  t.match(reported, [
+  assertMembers(t, reported, [
     { type: 'shop.report', ownerId: 7, reason: /^async-task\.failed$/, attempts: 1, error: /^no access with (?!hush)/ },
     { reason: /^shop\.rule-gone$/ },
     { error: 'Without a reason' },
@@ -270,7 +270,7 @@ onSqlite(t, 'a file has a name, and a task has one file', async (t, db) => {
   const { id } = await tasks.submit(reportTaskType, { rows: 1 }, owner)
   const { artifact } = await reaches(id, 'succeeded')
   t.match(artifact, { name: '../../a b/报告', path: `async-task/${id}/1`, size: 1 })
-  t.match(problems, [...Array(3).fill(/not a valid file name/), ...Array(2).fill(/already has a file/)])
+  assertMembers(t, problems, [...Array(3).fill(/not a valid file name/), ...Array(2).fill(/already has a file/)])
 })
 
 onEachDatabase(
@@ -520,7 +520,7 @@ onEachDatabase(
       [12, ids.toReversed().slice(5, 10)],
       'listed with the newest first',
     )
-    t.match(await tasks.list({ ownerId: 8 }), { items: [], total: null, next: null })
+    assertMembers(t, await tasks.list({ ownerId: 8 }), { items: [], total: null, next: null })
   },
 )
 

@@ -1,3 +1,4 @@
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import type { Chart } from '../web/admin/api/page-types.ts'
 import { chartData } from '../web/admin/charts/chart-data.ts'
@@ -28,7 +29,7 @@ t.test(
     ])
     t.strictSame(data.moments, [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 1, 0, 1)])
     t.equal(data.isDaily, false)
-    t.match(data.lines, [
+    assertMembers(t, data.lines, [
       { title: 'Sold', tone: 'good', values: [4, 5], sum: 9, last: 5 },
       { title: 'Lost', values: [0, 1], sum: 1, last: 1 },
     ])
@@ -44,7 +45,7 @@ t.test('each label value has its own line with its name; a time without a value 
   const one = { ...chart, by: 'shop', labels: { a: 'Airport' }, lines: [{ field: 'lost', title: 'Lost' }] }
   const data = chartData(one, rows)
   t.equal(data.isDaily, true)
-  t.match(data.lines, [
+  assertMembers(t, data.lines, [
     { title: 'Airport', turn: 0, values: [null, 1] },
     { title: 'b', turn: 1, values: [2, null] },
   ])

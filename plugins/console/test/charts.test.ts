@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
-import { manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { pagePathsOf } from '../src/page-source.ts'
@@ -76,14 +76,17 @@ t.test('charts of the overview are in their order and show the counters of this 
     items.map(({ id }: { id: string }) => id),
     ['http.requests', 'http.failures', 'lending.desk'],
   )
-  t.match(items[2], {
+  assertMembers(t, items[2], {
     title: 'At the desk',
     method: 'GET',
     path: '/api/v1/admin/console/charts/lending.desk/points',
     ranges: [{ id: 'hour', query: { span: 'hour' } }, { id: 'day' }],
     lines: [{ field: 'counts.served', title: 'Served', tone: 'good' }],
   })
-  t.match((await call('charts', 'zh-CN')).data.items[0], { title: '请求', ranges: [{ title: '最近一小时' }, {}] })
+  assertMembers(t, (await call('charts', 'zh-CN')).data.items[0], {
+    title: '请求',
+    ranges: [{ title: '最近一小时' }, {}],
+  })
 
   served(3)
   await clock.advance(stepMs)
@@ -108,7 +111,7 @@ t.test('a user who may not read the numbers sees no chart', async (t) => {
   t.strictSame((await nobody('charts')).data.items, [])
   t.hasStrict(await nobody('charts/http.requests/points'), { code: '403' })
   t.hasStrict((await server.inject('/api/v1/admin/console/charts')).json(), { code: '401' })
-  t.match((await root('pages/lending.days')).data.charts, [
+  assertMembers(t, (await root('pages/lending.days')).data.charts, [
     { id: 'lending.by-day', path: '/api/v1/admin/lending/days', at: 'day', by: 'branch', labels: { north: 'North' } },
     { id: 'lending.desk-of-page', ranges: [{ id: 'hour' }, { id: 'day' }] },
   ])
@@ -161,7 +164,7 @@ t.test('charts on the page of a third party, each with its own time ranges', { s
   const { page, complaints } = await openSignedIn(t.teardown, `${office.url}lending.days`)
   const chart = page.getByRole('region', { name: 'Loans by branch' })
   await chart.locator('canvas').waitFor()
-  t.match(await chart.locator('li').allInnerTexts(), ['North 11', 'south 1'])
+  assertMembers(t, await chart.locator('li').allInnerTexts(), ['North 11', 'south 1'])
   await chart.getByText('Show numbers as a table').click()
   await chart.locator('tbody tr').first().waitFor()
   t.strictSame(await chart.locator('tr').allInnerTexts(), ['Time\tNorth\tsouth', 'Mar 3\t4\t–', 'Mar 1\t7\t1'])

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import systemConfig, { configCentre } from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'
@@ -93,13 +93,13 @@ t.test('K-008 two keys are changed in one draft, with difference and reason', { 
   t.equal(await page.getByRole('region', { name: 'Draft' }).count(), 0)
   t.match(await centre?.get(key('limit')), { explanation: { effective: { value: 25, source: 'database' } } })
   const history = await centre?.history({ key: key('limit') }, { size: 1, offset: 0, count: 'none' })
-  t.match(history?.items, [{ after: 25, actor: 'root', reason: 'more traffic 流量' }])
+  assertMembers(t, history?.items, [{ after: 25, actor: 'root', reason: 'more traffic 流量' }])
   await row(page, 'limit')
     .getByRole('button', { name: /Details of/ })
     .click()
   await page.waitForURL(/key=platform\.demo\.limit/)
   const chain = await row(page, 'limit').locator('tbody tr').allInnerTexts()
-  t.match(chain, [/Stored here[\s\S]*in effect[\s\S]*25/, /Default[\s\S]*10/])
+  assertMembers(t, chain, [/Stored here[\s\S]*in effect[\s\S]*25/, /Default[\s\S]*10/])
   t.strictSame(await findAccessibilityProblems(page), [])
   t.strictSame(complaints, [])
   t.strictSame(elsewhere, [])
@@ -230,7 +230,7 @@ t.test(
     await dialog.getByRole('button', { name: 'Save 1 change' }).click()
     await dialog.getByText('Applied on 1 of 1 instances').waitFor()
     t.match(await centre?.get(key('size')), { explanation: { effective: { value: '20MiB' } } })
-    t.match(await centre?.get(key('tags')), { explanation: { effective: { value: ['theirs'] } } })
+    assertMembers(t, await centre?.get(key('tags')), { explanation: { effective: { value: ['theirs'] } } })
     t.strictSame([...complaints, ...other.complaints], [])
   },
 )
@@ -389,7 +389,7 @@ t.test('K-008 search, filters, groups, keyboard and palette', { skip, timeout: 6
   await groups.getByRole('button', { name: /^Show of controls\s*demo/ }).click()
   await page.waitForURL(/group=demo/)
   await showsOnly(page, 'platform.demo.')
-  t.match(await page.locator('main section[aria-labelledby^=group-] > h2').allInnerTexts(), [
+  assertMembers(t, await page.locator('main section[aria-labelledby^=group-] > h2').allInnerTexts(), [
     /^Show of controls\s*demo$/,
   ])
   await page.keyboard.press('Control+K')
@@ -427,7 +427,11 @@ t.test(
     const chunks: Buffer[] = []
     for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer)
     const document = JSON.parse(Buffer.concat(chunks).toString())
-    t.match(document, { format: 'plinth-config/1', values: { [key('limit')]: 25 }, omittedSecrets: [key('secret')] })
+    assertMembers(t, document, {
+      format: 'plinth-config/1',
+      values: { [key('limit')]: 25 },
+      omittedSecrets: [key('secret')],
+    })
     await page.getByRole('button', { name: 'Import' }).click()
     const file = (values: object, name = 'values.json') => ({
       name,

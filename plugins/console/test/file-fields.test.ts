@@ -1,6 +1,7 @@
 /** Tests the declaration of files: columns of a response, and fields that accept an upload. */
 import type { PageDeclaration } from '@plinth/admin'
 import { nullable, type Schema, Type } from '@plinth/http'
+import { assertMembers } from '@plinth/kernel/testing'
 import { fileView, uploadedFile, uploadOperation } from '@plinth/storage'
 import t from 'tap'
 import type { Operation } from '../src/admin/operations.ts'
@@ -66,7 +67,7 @@ t.test('a file field says which files it accepts, and whether the user may uploa
     const view = pageView(page('photo') as never, withUploads, viewer)
     return (view as unknown as { create: { fields: readonly unknown[] } }).create.fields[0]
   }
-  t.match(fieldFor(true), { nullable: true, upload: { allowed: true, types: ['image/png'], maxBytes: 1000 } })
+  assertMembers(t, fieldFor(true), { nullable: true, upload: { allowed: true, types: ['image/png'], maxBytes: 1000 } })
   t.match(fieldFor(false), { upload: { allowed: false, permission: `shop:${uploadOperation}` } })
   t.end()
 })

@@ -1,6 +1,7 @@
 /** Tests the declaration of pages in frames: their problems, and what the browser receives. */
 import { adminFrame, type FramePageDeclaration } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { frameDocument } from '../src/admin/frames/frame-document.ts'
 import { frameView } from '../src/admin/frames/frame-view.ts'
@@ -100,9 +101,9 @@ t.test('the browser receives the operations of a frame, with all members of a wr
   t.strictSame(Object.keys(view.operations), ['getItems', 'getItem', 'putItem'])
   const { putItem, getItem } = view.operations as Record<string, Record<string, unknown>>
   t.notOk(Object.hasOwn(getItem ?? {}, 'label'), 'a read asks nothing')
-  t.hasStrict(putItem, { label: 'Write 中文', confirm: 'Sure? 中文', reason: 'required', params: ['id'] })
+  assertMembers(t, putItem, { label: 'Write 中文', confirm: 'Sure? 中文', reason: 'required', params: ['id'] })
   t.strictSame(putItem?.['members'], ['name', 'tags', 'isNew'])
-  t.match(putItem?.['columns'], [
+  assertMembers(t, putItem?.['columns'], [
     { field: 'name', as: 'status', title: 'Name' },
     { field: 'tags', as: 'json', title: 'Tags' },
     { field: 'isNew', as: 'flag', title: 'Is new' },

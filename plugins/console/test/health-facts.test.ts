@@ -1,5 +1,6 @@
 import { createDatabase } from '@plinth/database/testing'
 import { definePlugin, healthCheck, key } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startLiveOffice } from './fixtures/live-office.ts'
 
@@ -38,7 +39,7 @@ t.test('operators see which health checks fail and why, without secrets, and tha
   ])
   isLow = true
   const warned = (await checks()) as readonly { readonly reason: string }[]
-  t.match(warned, [
+  assertMembers(t, warned, [
     { name: 'lamp', outcome: /^warning$/, reason: /^Little oil for \*+\. Fill it\.$/ },
     { name: 'database', outcome: /^passed$/ },
   ])

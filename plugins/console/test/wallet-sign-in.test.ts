@@ -2,7 +2,7 @@
 
 import idempotency from '@plinth/idempotency'
 import { omitUndefined } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import rateLimit from '@plinth/rate-limit'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
@@ -176,7 +176,7 @@ t.test(
     await page.setViewportSize({ width: 390, height: 844 })
     t.equal(await findHorizontalOverflow(page), 0)
     await saveScreenshot(page, 'nothing-granted')
-    t.match(await page.context().cookies(), [
+    assertMembers(t, await page.context().cookies(), [
       { name: 'plinth-session', httpOnly: true, sameSite: 'Strict', path: '/api' },
     ])
     t.strictSame(await page.evaluate('({ ...localStorage, ...sessionStorage })'), {})

@@ -1,5 +1,5 @@
 import { type InstanceMessages, WakeUpSignal } from '@plinth/coordination'
-import { manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 
@@ -50,11 +50,11 @@ t.test(
       await clock.advance(100)
     }
     t.equal(lines.length, 1)
-    t.match(lines, [{ channel: 'test', reason: 'no Redis' }])
+    assertMembers(t, lines, [{ channel: 'test', reason: 'no Redis' }])
     world.isDown = false
     first.send()
     await clock.advance(100)
-    t.match(lines, [{}, { failures: 5 }])
+    assertMembers(t, lines, [{}, { failures: 5 }])
     await first.stop()
     first.send()
     await clock.advance(100)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import databasePlugin, { type Database, database } from '@plinth/database'
 import { onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { defineProduct, healthCheck } from '@plinth/kernel'
-import { startForTest, until } from '@plinth/kernel/testing'
+import { assertMembers, startForTest, until } from '@plinth/kernel/testing'
 import Sqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { checkpointPages, WalCheckpoints } from '../src/connections/wal-checkpoints.ts'
@@ -63,8 +63,8 @@ t.test('if the thread cannot run, commits copy the log back, and the operator is
   const checkpoints = new WalCheckpoints(task, log, (message) => received.push(message))
   checkpoints.wrote()
   await checkpoints.done()
-  t.match(received, [/nothing\.sqlite .* unable to open database file/])
-  t.match(limits, [16_000, checkpointPages])
+  assertMembers(t, received, [/nothing\.sqlite .* unable to open database file/])
+  assertMembers(t, limits, [16_000, checkpointPages])
   checkpoints.wrote()
   await checkpoints.done()
   await checkpoints.close()
@@ -87,7 +87,9 @@ onSqlite(
     for (let round = 0; round < 10; round++) await write(db, 8)
     t.ok(size() > 64 * megabyte)
     await until(async () => (await warnings()).length > 0, 'a warning of the health check')
-    t.match(await warnings(), [/^The write-ahead log of .*test\.sqlite is longer than 64 MB and cannot be cut\. /])
+    assertMembers(t, await warnings(), [
+      /^The write-ahead log of .*test\.sqlite is longer than 64 MB and cannot be cut\. /,
+    ])
     reader.prepare('rollback').run([])
     await until(() => size() <= 64 * megabyte, 'the log is cut although nothing is written')
     await until(async () => (await warnings()).length === 0, 'no warning of the health check')

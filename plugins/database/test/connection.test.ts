@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
 import { dialectsUnderTest, runOnServer, runOnServerAs, skipServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
+import { assertMembers, freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { type ConnectionSettings, connectionErrorOf } from '../src/connections/connection-failure.ts'
@@ -84,7 +84,7 @@ t.test(
     t.ok(existsSync(join(root, 'data', 'plinth.sqlite')))
     await running.stop('again')
     const again = await startForTest(product)
-    t.match(await again.service(database).migrationStatus(), { pending: [], applied: { length: 2 } })
+    assertMembers(t, await again.service(database).migrationStatus(), { pending: [], applied: { length: 2 } })
     await again.stop('test ended')
   },
 )
@@ -189,7 +189,7 @@ const rejections = async (t: Test, db: TestDatabase) => {
     message:
       db.dialect === 'mariadb' ? /is not allowed to create tables/ : /is not allowed to read, .* schema_changelog/,
   })
-  t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
+  assertMembers(t, await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }
 onEachDatabase(t, 'a wrong name, user or transport is reported clearly', rejections, serverDialects)
 

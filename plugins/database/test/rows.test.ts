@@ -12,6 +12,7 @@ import {
   sqlValue,
   updateRows,
 } from '@plinth/database'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { onEachDatabase, startOn } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
@@ -120,7 +121,7 @@ onEachDatabase(t, 'C-014 rows of an entity', async (t, db) => {
     )
     await updateRows(service, Sample, { id }, { attributes: { tags: [] }, endedAt: createdAt, enabled: true })
     const row = await read('two')
-    t.hasStrict(row, { balance: 3, note: 'first', attributes: { tags: [] }, endedAt: createdAt, enabled: true })
+    assertMembers(t, row, { balance: 3, note: 'first', attributes: { tags: [] }, endedAt: createdAt, enabled: true })
     t.throws(() => updateRows(service, Sample, { id }, { note: undefined as never }), TypeError)
     t.throws(() => updateRows(service, Sample, { id: undefined as never }, { note: 'all' }), TypeError)
     const doubled = sqlValue<number>({ sql: 'balance * ?', parameters: [2] })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
@@ -150,7 +151,7 @@ t.test('HEAD, conditional requests and ranges describe the content that GET send
   t.equal(docs.headers['content-encoding'], 'gzip')
   const headers = { 'accept-encoding': 'gzip', 'if-none-match': String(docs.headers.etag) }
   const again = await server.inject({ url: '/docs/openapi.json', headers })
-  t.hasStrict([again.statusCode, again.headers.etag, again.rawPayload.length], [304, docs.headers.etag, 0])
+  assertMembers(t, [again.statusCode, again.headers.etag, again.rawPayload.length], [304, docs.headers.etag, 0])
 })
 
 t.test('an error on a compressed route is readable', async (t) => {

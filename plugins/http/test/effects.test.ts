@@ -4,7 +4,15 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { definePlugin, healthCheck, key } from '@plinth/kernel'
-import { assertKeyEffect, freePort, type KeyValues, type ManualClock, manualClock, until } from '@plinth/kernel/testing'
+import {
+  assertKeyEffect,
+  assertMembers,
+  freePort,
+  type KeyValues,
+  type ManualClock,
+  manualClock,
+  until,
+} from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -414,5 +422,5 @@ t.test('the address of the server is logged once', async (t) => {
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const { server } = await startHttp(t, undefined, { logger, set: { 'platform.http.host': '0.0.0.0' } })
   const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /listening/i.test(msg))
-  t.match(news, [{ msg: 'listening', url: server.url }])
+  assertMembers(t, news, [{ msg: 'listening', url: server.url }])
 })

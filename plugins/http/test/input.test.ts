@@ -519,7 +519,7 @@ t.test('a list is read by its cursor, and reports how it counted', async (t) => 
   t.match((await list('count=capped')).data, { total: 40, counted: 'capped' })
   t.match((await list('count=none')).data, { total: null, counted: 'none' })
   t.match((await list(`count=exact&cursor=${first.next}`)).data, { total: 45, counted: 'exact' })
-  t.match((await list('size=200&page=500')).data, { items: [] }, 'the last page that is not too deep')
+  assertMembers(t, (await list('size=200&page=500')).data, { items: [] }, 'the last page that is not too deep')
 
   const past = async (name: string) => (await list(`name=${name}`, 'positions')).data.next
   windows.length = 0
@@ -548,7 +548,9 @@ t.test('a list is read by its cursor, and reports how it counted', async (t) => 
     t.notMatch(message, /breaks the rule|\{\{/, 'in words')
   }
   t.same(windows, [], 'none of them reached the source')
-  t.match((await list(`cursor=${await past('foreign')}`)).data, { errors: [{ field: 'cursor', rule: 'cursor' }] })
+  assertMembers(t, (await list(`cursor=${await past('foreign')}`)).data, {
+    errors: [{ field: 'cursor', rule: 'cursor' }],
+  })
   t.equal((await list(`cursor=${await past('broken')}`)).code, '500', 'a fault of the source stays its own')
 
   t.match(JSON.stringify(await server.openapi()), '"x-null-with":["cursor","count"]')
@@ -595,7 +597,7 @@ t.test('a list validates the parameters of its time range', async (t) => {
     ['to=2026-02-30', 'to', 'format'],
     [`from=${to}&to=${from}`, 'to', 'afterFrom'],
   ] as const)
-    t.hasStrict(await list(query), { code: '400', data: { errors: [{ field, rule }] } }, query)
+    assertMembers(t, await list(query), { code: '400', data: { errors: [{ field, rule }] } }, query)
   t.equal(ranges.length, 5, 'none of them reached the source')
   const { parameters = [] } = (await server.openapi()).paths['/api/v1/shop/visits']?.['get'] ?? {}
   t.match(

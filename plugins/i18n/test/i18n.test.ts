@@ -1,5 +1,5 @@
 import { definePlugin, defineProduct, type MessageCatalogues } from '@plinth/kernel'
-import { applyLiveValues, assertKeyEffect, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import i18nPlugin, { i18n } from '../src/index.ts'
@@ -119,7 +119,7 @@ t.test('the site default is a live key', async (t) => {
       return [...locales, translator.translate('fr', 'messages.shop.out-of-stock')]
     },
   })
-  t.match(texts, { before: ['en', 'en', 'Sold out'], after: ['zh-CN', 'en', '已售罄'] })
+  assertMembers(t, texts, { before: ['en', 'en', 'Sold out'], after: ['zh-CN', 'en', '已售罄'] })
   await rejectsWith(t, translatorFor(t, { 'platform.i18n.default-locale': 'fr' }), { code: 'PLINTH_START_REFUSED' })
 })
 

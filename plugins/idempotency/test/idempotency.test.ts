@@ -4,7 +4,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { http, Type } from '@plinth/http'
 import { idempotent } from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
-import { assertKeyEffect, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import type { SharedStore } from '@plinth/shared-store'
 import { configCentre, PluginEncryption } from '@plinth/system-config'
 import fc from 'fast-check'
@@ -214,7 +214,7 @@ t.test('after the retention a call is executed again', async (t) => {
       return found
     },
   })
-  t.match(numbers, { before: [1, 1, 1], after: [1, 1, 2] })
+  assertMembers(t, numbers, { before: [1, 1, 1], after: [1, 1, 2] })
 })
 
 t.test('a call in progress is protected by its lease, and stored responses are encrypted with the key', async (t) => {
@@ -359,7 +359,7 @@ t.test(
     })
     const { openapi } = await startShop(t, config, newShop())
     const { paths } = await openapi()
-    t.match(paths['/api/v1/shop/orders']?.['post'], {
+    assertMembers(t, paths['/api/v1/shop/orders']?.['post'], {
       parameters: [{ name: 'Idempotency-Key', in: 'header', required: false, schema: { maxLength: 255 } }],
       responses: { 200: { headers: { 'Idempotency-Replayed': {} } } },
     })

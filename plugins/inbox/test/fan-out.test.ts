@@ -4,7 +4,7 @@ import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/test
 import { type InboxMessage, inbox } from '@plinth/inbox'
 import { notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { applyLiveValues, assertKeyEffect, type KeyValues, rejectsWith } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 
@@ -45,7 +45,7 @@ onEachDatabase(t, 'the channel in the notification service', async (t, at) => {
     const send = (subject: string) => facade.sendTo('database', { subject, recipients }, { idempotencyKey: 'order:1' })
     const [first, second] = [await send('first'), await send('second')]
     t.equal(first.messageId, second.messageId)
-    t.match(await ada.inbox(), { total: 1, items: [{ subject: 'first' }] })
+    assertMembers(t, await ada.inbox(), { total: 1, items: [{ subject: 'first' }] })
   })
   await t.test('a message that no inbox can store is rejected with its field, and nothing is written', async (t) => {
     const before = await rows('notification_inbox_content')
@@ -83,7 +83,9 @@ onEachDatabase(t, 'the channel in the notification service', async (t, at) => {
       isSecond: true,
       config: { 'platform.notification.channels.database.enabled': false },
     })
-    t.match(await off.facade.send({ subject: 'off', recipients }, { channels: ['database'] }), [{ skipped: true }])
+    assertMembers(t, await off.facade.send({ subject: 'off', recipients }, { channels: ['database'] }), [
+      { skipped: true },
+    ])
   })
   await t.test('secret variables are not stored beside the text that contains them', async (t) => {
     const draft = {
@@ -127,7 +129,12 @@ onEachDatabase(t, 'a message to many users', async (t, at) => {
       skipped: 0,
     })
     await settled()
-    t.match(events(), [{ userIds: [9_001, 9_002], content: { subject: 'Subject' } }], 'the first content stands')
+    assertMembers(
+      t,
+      events(),
+      [{ userIds: [9_001, 9_002], content: { subject: 'Subject' } }],
+      'the first content stands',
+    )
     const ended = AbortSignal.abort(new Error('enough'))
     const message: InboxMessage = { messageId: 'never', subject: '', content: '', userIds }
     await rejectsWith(t, running.service(inbox).add(message, { signal: ended }), { message: 'enough' })
@@ -199,7 +206,7 @@ onEachDatabase(t, 'lists are range scans of an index, with keyword and cursor', 
     )
     t.same(await subjects('keyword=notice 59'), ['Notice 59'])
     t.same(await subjects('keyword=apples&module=mall'), ['Notice 30', 'Notice 0'])
-    t.match(await ada.inbox('keyword=quinces'), { items: [], total: 0, next: null })
+    assertMembers(t, await ada.inbox('keyword=quinces'), { items: [], total: 0, next: null })
     const walked: string[] = []
     let cursor = ''
     do {
@@ -329,7 +336,7 @@ onSqlite(t, 'items are added and stored as configured', async (t, at) => {
       return (await facade.send(draft, { channels: ['database'] })).map(({ success }) => success)
     },
   })
-  t.match(results, { before: [true], after: [false] })
+  assertMembers(t, results, { before: [true], after: [false] })
 
   let users = 0
   /** Returns the items that remain after 11 days. */
@@ -348,9 +355,9 @@ onSqlite(t, 'items are added and stored as configured', async (t, at) => {
     return rows.map(({ unread }) => (Number(unread) === 1 ? 'unread' : 'read'))
   }
   const [read] = await assertKeyEffect(t, 'platform.notification.inbox.retention', { changed: '10d', observe })
-  t.match(read, { before: ['read', 'unread'], after: ['unread'] })
+  assertMembers(t, read, { before: ['read', 'unread'], after: ['unread'] })
   const [unread] = await assertKeyEffect(t, 'platform.notification.inbox.unread-retention', { changed: '10d', observe })
-  t.match(unread, { before: ['read', 'unread'], after: [] })
+  assertMembers(t, unread, { before: ['read', 'unread'], after: [] })
 })
 
 onSqlite(t, 'the inbox and the preferences of a user are deleted with the user', async (t, at) => {

@@ -73,7 +73,12 @@ onSqlite(
     const { admin, look } = await installed(t, db)
     const rejected = async (body: object, why: RegExp) => {
       const { code, data } = await admin('POST', 'state/reset', body)
-      t.match([code, data], ['200', { reset: false, alreadyUninstalled: false, message: why }], JSON.stringify(body))
+      assertMembers(
+        t,
+        [code, data],
+        ['200', { reset: false, alreadyUninstalled: false, message: why }],
+        JSON.stringify(body),
+      )
       t.match((await look('status')).data, { installed: true, installAllowed: false })
     }
     await rejected({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
@@ -126,7 +131,7 @@ onSqlite(t, 'I-083 a dry run of a reset shows who could install, and changes not
   const [entry] = (await admin('GET', 'audit-logs?action=state-reset')).data.items
   t.hasStrict(entry, { status: 'passed', operator: 'founder', summary: { finding: 'would-reset' } })
   const done = (await admin('POST', 'state/reset', { confirmation: 'RESET-INSTALL', dryRun: false })).data
-  t.match([done.reset, done.entry], [true, open], 'what was foreseen')
+  assertMembers(t, [done.reset, done.entry], [true, open], 'what was foreseen')
   t.match(await dry(), { reset: true, alreadyUninstalled: true, message: /not installed/ })
   await running.stop('it starts with other settings')
 
@@ -229,7 +234,8 @@ onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 only the administrator step', async (
   t.match(data, { authorized: true, ready: true, created: true, username: 'founder' })
   t.notMatch(response.body, secrets.administrator, 'I-153')
   t.notOk(Object.keys(response.headers).includes('set-cookie'), 'I-153')
-  t.match(
+  assertMembers(
+    t,
     await users.findByRole('super-admin'),
     [{ id: data.userId, username: 'founder', email: 'founder@example.com' }],
     'I-150',
@@ -273,7 +279,7 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
   })
   const file = JSON.parse(exported.body)
   t.notOk('code' in file, 'no envelope')
-  t.match(file, { status: { installed: true }, sessions: [{ id: sessionId }] })
+  assertMembers(t, file, { status: { installed: true }, sessions: [{ id: sessionId }] })
   t.notMatch(exported.body, secrets.administrator)
 
   const { durationMs } = data.sessions[0]
@@ -284,7 +290,7 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
     payload: { confirmation: 'no' },
     headers: { ...headers, 'x-reason': encodeURIComponent('搬家') },
   })
-  t.match((await admin('GET', 'audit-logs?action=state-reset')).data.items, [{ summary: { reason: '搬家' } }])
+  assertMembers(t, (await admin('GET', 'audit-logs?action=state-reset')).data.items, [{ summary: { reason: '搬家' } }])
 
   const session = await server.inject({ url: `/api/v1/admin/install/sessions/${sessionId}/export?limit=2`, headers })
   t.match(session.headers['content-disposition'], `install-session-${sessionId}`)
@@ -293,15 +299,16 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
   t.equal((await server.inject({ url: '/api/v1/admin/install/sessions/unknown/export', headers })).json().code, '404')
 
   const page = async (query: string) => (await admin('GET', `sessions?${query}`)).data
-  t.match(
+  assertMembers(
+    t,
     await page('status=passed&page=1&size=1'),
     { total: 1, page: 1, size: 1, items: [{ id: sessionId }] },
     'I-167',
   )
-  t.match(await page('status=failed'), { total: 0, items: [] })
+  assertMembers(t, await page('status=failed'), { total: 0, items: [] })
   t.match(await page(`keyword=${sessionId.slice(0, 13).toUpperCase()}`), { total: 1 })
   t.match(await page('keyword=%25'), { total: 0 }, 'no wild cards')
-  t.match(await page('page=2&size=1'), { total: 1, items: [] })
+  assertMembers(t, await page('page=2&size=1'), { total: 1, items: [] })
   t.equal((await admin('GET', 'sessions?status=whatever')).code, '400')
 })
 
@@ -344,14 +351,14 @@ onSqlite(t, 'I-055 I-158 I-161 records of single steps, and their limit', async 
   await install('preflight')
   await install('config/validate', { body: form })
   const { data } = await look('execution-logs')
-  t.match(data, {
+  assertMembers(t, data, {
     authorized: true,
     records: [
       { sessionId: '', stepCode: 'environment-preflight', status: /warning|passed/ },
       { sessionId: '', stepCode: 'config-validation' },
     ],
   })
-  t.match((await look('sessions/none')).data, { authorized: true, sessionId: 'none', records: [] }, 'I-161')
+  assertMembers(t, (await look('sessions/none')).data, { authorized: true, sessionId: 'none', records: [] }, 'I-161')
   const now = new Date('2026-01-02T00:00:00Z')
   for (let index = 1; index <= 520; index++) {
     await database.execute(
@@ -372,7 +379,7 @@ onSqlite(t, 'I-055 I-158 I-161 records of single steps, and their limit', async 
     'I-158',
   )
   t.equal((await look('execution-logs?limit=abc')).code, '400')
-  t.match((await look('sessions/many?limit=2')).data.records, [{ message: '519' }, { message: '520' }])
+  assertMembers(t, (await look('sessions/many?limit=2')).data.records, [{ message: '519' }, { message: '520' }])
 })
 
 onSqlite(
@@ -399,7 +406,7 @@ onSqlite(
     const admin = await administrator()
     const { data: page } = await admin('GET', 'audit-logs?action=lock')
     t.equal(page.total, 1)
-    t.match(page.items, [
+    assertMembers(t, page.items, [
       { action: 'lock', status: /^passed$/, traceId: 'trace-lock', summary: { message: data.message } },
     ])
   },
@@ -479,7 +486,7 @@ onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, d
 
   const page = async (query: string) => (await admin('GET', `audit-logs?${query}`)).data
   t.match(await page('action=execute'), { total: 2 }, 'I-169')
-  t.match(await page('action=execute&status=failed'), { total: 1, items: [{ sessionId: failed.sessionId }] })
+  assertMembers(t, await page('action=execute&status=failed'), { total: 1, items: [{ sessionId: failed.sessionId }] })
   t.match(await page('keyword=TRACE-42&page=2&size=4'), { page: 2, size: 4, items: { length: 4 } })
   t.match(await page('keyword=forum'), { total: 1 }, 'in the summary as well')
   t.match((await look('status')).data, { installed: true })

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
 import { SettingsTrial } from '@plinth/kernel/host'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
@@ -98,7 +98,7 @@ t.test('an installed product is closed and redirects as configured', async (t) =
     changed: ['pc', 'app'],
     observe: seen(async ({ look }) => (await look('entries')).data.entries, isInstalled),
   })
-  t.match(entries, { before: ['docs'], after: ['app', 'pc', 'docs'] })
+  assertMembers(t, entries, { before: ['docs'], after: ['app', 'pc', 'docs'] })
 })
 
 t.test('a caller may install as configured', async (t) => {
@@ -146,12 +146,12 @@ t.test('the installation writes the configured files', async (t) => {
   }
   const [settings, own, log, ownLog] = files
   const [config] = await assertKeyEffect(t, 'platform.install.config-file', { changed: 'shop.env', observe })
-  t.match(config, { before: [settings, log], after: [own, log] })
+  assertMembers(t, config, { before: [settings, log], after: [own, log] })
   const [logs] = await assertKeyEffect(t, 'platform.install.execution-log-file', {
     changed: 'data/own/run.log',
     observe,
   })
-  t.match(logs, { before: [settings, log], after: [settings, ownLog] })
+  assertMembers(t, logs, { before: [settings, log], after: [settings, ownLog] })
 })
 
 t.test('the next start tries a new connection as long as configured', { skip: skipRedis }, async (t) => {

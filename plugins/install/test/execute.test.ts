@@ -5,6 +5,7 @@ import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { type Events, events } from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { prepareProduct } from '@plinth/kernel/host'
+import { assertMembers } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import sharedStorePlugin from '@plinth/shared-store'
 import acmeUploads from '@plinth-example/acme-install-task'
@@ -110,7 +111,7 @@ onEachDatabase(
     const [row] = await database.query<{ installed: unknown; session_id: string }>(
       'select installed, session_id from install_state where id = 1',
     )
-    t.match([Number(row?.installed), row?.session_id], [1, data.sessionId], 'I-072 the compatibility record')
+    assertMembers(t, [Number(row?.installed), row?.session_id], [1, data.sessionId], 'I-072 the compatibility record')
     t.ok(existsSync(join(root, 'data/storage/install/installed.json')), 'the marker')
 
     const admin = await administrator()
@@ -205,7 +206,7 @@ onEachDatabase(
 
     await clock.advance(5_000)
     await running.service(events).idle()
-    t.match(received, [
+    assertMembers(t, received, [
       {
         type: 'install.execution.failed',
         payload: {
@@ -258,7 +259,12 @@ onSqlite(t, 'I-052 I-053 I-067 I-068 I-069 optional and completed tasks', async 
   }
   t.match(steps[8], { required: false, retryable: false }, 'I-069')
   const chinese = (await look('steps', { headers: { 'accept-language': 'zh' } })).data.steps
-  t.match([chinese[0].name, chinese[0].description, chinese[8].name], ['安全检查', /有权/, '探测 shop-demo'], 'I-053')
+  assertMembers(
+    t,
+    [chinese[0].name, chinese[0].description, chinese[8].name],
+    ['安全检查', /有权/, '探测 shop-demo'],
+    'I-053',
+  )
 
   const { data } = await execute({ headers: { 'accept-language': 'zh-CN' } })
   t.match(data, { passed: true, locked: true, message: '产品安装完成。' })
@@ -278,10 +284,20 @@ t.test('I-061 I-062 I-063 I-064 I-065 I-071 order, dependencies, cycles, codes',
     taskPlugin('shop-a', { dependencies: ['shop-b'] }),
     taskPlugin('shop-b', { dependencies: ['shop-a'] }),
   ]
-  t.match(planOf(...circle), [/PLINTH_PLAN_DEPENDENCY_CYCLE Install tasks.*shop-a -> shop-b -> shop-a/], 'I-065')
+  assertMembers(
+    t,
+    planOf(...circle),
+    [/PLINTH_PLAN_DEPENDENCY_CYCLE Install tasks.*shop-a -> shop-b -> shop-a/],
+    'I-065',
+  )
   const twin = { plugin: definePlugin({ ...taskPlugin('shop-a').plugin, id: 'probe.twin' }) }
-  t.match(planOf(taskPlugin('shop-a'), twin), [/PLINTH_PLAN_DUPLICATE_DECLARATION.*install task "shop-a"/], 'I-071')
-  t.match(planOf(taskPlugin('base-identity')), [/PLINTH_PLAN_DUPLICATE_DECLARATION/], 'I-071')
+  assertMembers(
+    t,
+    planOf(taskPlugin('shop-a'), twin),
+    [/PLINTH_PLAN_DUPLICATE_DECLARATION.*install task "shop-a"/],
+    'I-071',
+  )
+  assertMembers(t, planOf(taskPlugin('base-identity')), [/PLINTH_PLAN_DUPLICATE_DECLARATION/], 'I-071')
 })
 
 onSqlite(t, 'I-062 I-063 I-064 tasks run by order, dependencies first', async (t, db) => {
@@ -383,7 +399,7 @@ onEachDatabase(t, 'I-130 a database without tables is migrated during the run', 
   const config = { 'platform.database.migrate-at-start': false }
   const { look, execute, centre, administrator } = await startInstall(t, db, { config })
   const before = (await look('execution-logs')).data
-  t.match(before, { authorized: true, records: [] })
+  assertMembers(t, before, { authorized: true, records: [] })
   const { data } = await execute()
   t.match(data, { passed: true, locked: true })
   t.same(codesOf(data.records), builtIn)
@@ -431,7 +447,7 @@ onSqlite(t, 'I-206 a failure before the first migration is announced', async (t,
   const { data } = await execute({ body: { ...form, site: { ...form.site, name: '' } } })
   t.match(data, { passed: false, locked: false })
   await reported
-  t.match(received, [
+  assertMembers(t, received, [
     {
       type: 'install.execution.failed',
       payload: {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { connectionUrl } from '../src/form/form-schema.ts'
@@ -190,7 +191,7 @@ t.test('I-035 I-037 I-041 I-109 I-110 I-111 I-113 I-114 I-115 I-116 every field 
     const { data } = await install('config/validate', { body: changed(form, change) })
     const about = `${field} ${finding} ${JSON.stringify(change)}`
     const found = data.checks.filter((check: { field: string }) => check.field === field)
-    t.match(found, [{ status, finding, message: /./ }], about)
+    assertMembers(t, found, [{ status, finding, message: /./ }], about)
     t.equal(data.passed, status !== 'failed', `I-041 ${about}`)
   }
   const off = changed(form, { cache: { enabled: false, host: 'a b', port: -1 } })
@@ -339,7 +340,8 @@ t.test(
     const { install, form, root } = await start(t, { environment: { PLATFORM_CACHE_HOST: 'redis.internal' } })
     const cache = { enabled: true, host: 'redis.example.com', password: secrets.cache }
     const overridden = await install('config/plan', { body: changed(form, { cache }) })
-    t.match(
+    assertMembers(
+      t,
       overridden.data.checks.filter(({ status }: { status: string }) => status === 'failed'),
       [{ field: 'cache.host', finding: 'overridden', message: /PLATFORM_CACHE_HOST/ }],
     )
@@ -354,7 +356,8 @@ t.test(
     const example = join(root, '.env.example')
     writeFileSync(example, readFileSync(example, 'utf8').replace('# PLATFORM_DATABASE_PASSWORD=\n', ''))
     const unlisted = await install('config/plan', { body: changed(form, { database: server }) })
-    t.match(
+    assertMembers(
+      t,
       unlisted.data.checks.filter(({ status }: { status: string }) => status === 'failed'),
       [{ field: 'database.password', finding: 'not-listed', message: /PLATFORM_DATABASE_PASSWORD/ }],
     )
@@ -380,5 +383,5 @@ t.test('E40 the mask and an empty password mean the stored secret, but only for 
       ({ status }: { status: string }) => status === 'failed',
     )
   const stolen = await failures({ enabled: true, host: 'evil.example', password: maskedValue })
-  t.match(stolen, [{ field: 'cache.password', finding: 'password-again' }])
+  assertMembers(t, stolen, [{ field: 'cache.password', finding: 'password-again' }])
 })

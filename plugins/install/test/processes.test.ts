@@ -138,7 +138,7 @@ t.test(
         installed: await query(`select config_value from sys_config where config_key = 'platform.install.installed'`),
         running: (await query(`select id from install_session where status = 'running'`)).length,
       }))
-      t.match(found, { users: 1, installed: [{ config_value: 'true' }] }, about)
+      assertMembers(t, found, { users: 1, installed: [{ config_value: 'true' }] }, about)
       if (!isLocked) t.equal(found.running, 0, `the session of the dead is closed ${about}`)
       const left = readdirSync(root)
         .filter((name) => name.startsWith('.env') && name !== '.env.lock')

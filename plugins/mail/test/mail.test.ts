@@ -329,7 +329,7 @@ t.test(
       process.stdout.write = write
     })
     const result = await send(facility)
-    t.match(result.deliveries, [
+    assertMembers(t, result.deliveries, [
       { outcome: /^deferred$/, errorCode: 'mail.sign-in-refused', replyCode: '535', reply: /^535 No shop with / },
     ])
     const rejected = await facility.verify(new AbortController().signal).catch((error: unknown) => error)

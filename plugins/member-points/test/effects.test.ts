@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of member points. */
 import { createDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
-import { applyLiveValues, assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import { day, reasonOf, startPoints } from './fixtures/product.ts'
@@ -53,5 +53,5 @@ t.test('the scheduled scan has the configured name', async (t) => {
     },
   })
   const unknown = '404 scheduler.task-unknown'
-  t.match(reasons, { before: ['done', unknown], after: [unknown, 'done'] })
+  assertMembers(t, reasons, { before: ['done', unknown], after: [unknown, 'done'] })
 })

@@ -186,7 +186,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see their points
         ['review-reward', 'task', false, true],
       ],
     )
-    t.match(data[0], {
+    assertMembers(t, data[0], {
       displayName: '每日签到',
       displayTitle: '每天签到',
       displayDescription: /5 积分/,
@@ -264,7 +264,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
   await t.test('P-035 P-036 P-037 P-054 M2 manual adjustments, with a reason and an audit', async (t) => {
     const granted = await adjust(50, {}, { 'x-reason': 'ticket 12' })
     t.hasStrict(granted, { code: '200', data: { points: 50, available: 50, frozen: 0, replayed: false } })
-    t.match(await rows('select source_type, granted, rule_code from points_source'), [
+    assertMembers(t, await rows('select source_type, granted, rule_code from points_source'), [
       { source_type: 'manual-adjustment', granted: 50, rule_code: 'manual-adjustment' },
     ])
     t.equal(outcome(await adjust(-51)), '409 money.balance-insufficient')
@@ -276,11 +276,13 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     )
     const deducted = await adjust(-50)
     t.hasStrict(deducted, { code: '200', data: { points: -50, available: 0 } })
-    t.match(await rows('select kind, amount from points_source_use where journal_id = ?', [deducted.data.journalId]), [
-      { kind: 'spend', amount: 50 },
-    ])
+    assertMembers(
+      t,
+      await rows('select kind, amount from points_source_use where journal_id = ?', [deducted.data.journalId]),
+      [{ kind: 'spend', amount: 50 }],
+    )
     const { items } = (await admin.call('GET', `${admins}/ledgers?userId=${ada.id}`)).data
-    t.match(items, [
+    assertMembers(t, items, [
       { kind: 'points.adjust-deduct', points: -50, userId: ada.id, actor: /^user:\d+$/, reason: /^because$/ },
       {
         kind: 'points.adjust-grant',
@@ -332,7 +334,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       t.equal(outcome(response).split(' http')[0], expected, JSON.stringify(body))
     }
     const blank = await admin.call('POST', `${admins}/manual-adjustments`, { userId: ada.id, points: 1, reason: ' ' })
-    t.match(blank.data.errors, [{ field: 'reason', rule: 'worded', message: /one line of text/ }])
+    assertMembers(t, blank.data.errors, [{ field: 'reason', rule: 'worded', message: /one line of text/ }])
     t.same(await balance(ada.id), [13, 0])
   })
 
@@ -383,7 +385,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.equal(role.code, '200', role.message)
     const desk = await member('desk', { orgId: 7, roleIds: [role.data.id] })
     t.equal(outcome(await desk.call('GET', `${admins}/accounts`)), '403 member-points.user-needed')
-    t.match((await desk.call('GET', `${admins}/accounts?userId=${bob.id}`)).data.items, [{ userId: bob.id }])
+    assertMembers(t, (await desk.call('GET', `${admins}/accounts?userId=${bob.id}`)).data.items, [{ userId: bob.id }])
     for (const path of ['accounts', 'ledgers']) {
       const response = await desk.call('GET', `${admins}/${path}?userId=${ada.id}`)
       t.equal(outcome(response), '404 member-points.user-unknown', 'whom one does not reach is not there')
@@ -428,7 +430,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.same(lot, { expires_at: clock.now() + 10 * day, rule_version: 2 })
     t.match((await ada.call('GET', 'member-points/tasks')).data[0], { displayTitle: 'Come in', rule: { points: 9 } })
     const history = (await admin.call('GET', `${admins}/rules?code=check-in`)).data.items
-    t.match(history, [
+    assertMembers(t, history, [
       { version: 2, current: true, activeTo: null },
       { version: 1, current: false, activeTo: saved.data.activeFrom, config: { points: 5 } },
     ])
@@ -439,7 +441,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       'not from the beginning of time',
     )
     const versions = (await admin.call('GET', `${admins}/rules?code=${rule.code}`)).data.items
-    t.match(versions, [
+    assertMembers(t, versions, [
       { version: 2, previousConfig: versions[1].config },
       { version: 1, previousConfig: null },
     ])
@@ -491,7 +493,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     await product.points.rewardTask({ task: 'stars', userId: ada.id })
     const account = { ...ref(ada.id), asset: 'points:vip' }
     t.match(await ledger.balance(account), { available: 3 })
-    t.match((await admin.call('GET', `${admins}/accounts?asset=points:vip`)).data.items, [
+    assertMembers(t, (await admin.call('GET', `${admins}/accounts?asset=points:vip`)).data.items, [
       { displayName: 'Stars', available: 3 },
     ])
     clock.shiftWallClock(day)
@@ -504,7 +506,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     clock.shiftWallClock(600_001)
     await product.points.countDays()
     const { items } = (await admin.call('GET', `${admins}/days?size=1`)).data
-    t.match(items, [
+    assertMembers(t, items, [
       { day: /^2026-06-\d\d$/, asset, granted: Number, consumed: Number, reversed: Number, expired: Number },
     ])
     t.same((await admin.call('GET', `${admins}/days?asset=points:none`)).data.items, [])

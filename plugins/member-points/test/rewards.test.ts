@@ -113,7 +113,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
       { wanted: 50, deducted: 0, shortfall: 50, status: 'booked' },
     ])
     t.same(await balance(7), [0, 0])
-    t.match(await rows(`select shortfall, owed from points_order_reward where order_no = 'r7'`), [
+    assertMembers(t, await rows(`select shortfall, owed from points_order_reward where order_no = 'r7'`), [
       { shortfall: 80, owed: 0 },
     ])
     await points.rewardLottery(7, 'r7', 10)
@@ -143,7 +143,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await ledger.hold({ ...ref(9), amount: 70, key: 'hold r9', kind: 'test.hold' })
     await refunded('r9-1', 'r9', 9, 10_000, 10_000)
     await events.idle()
-    t.match(await claims('r9'), [{ wanted: 100, deducted: 30, claimed: 70, shortfall: 0 }])
+    assertMembers(t, await claims('r9'), [{ wanted: 100, deducted: 30, claimed: 70, shortfall: 0 }])
     t.same(await balance(9), [0, 70])
   })
 
@@ -212,7 +212,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     const { journalId } = await points.spend({ userId: 94, points: 100, key: 'spend r94' })
     await refunded('r94-1', 'r94', 94, 6_000, 10_000)
     await events.idle()
-    t.match(await claims('r94'), [{ deducted: 0, claimed: 0, shortfall: 60 }])
+    assertMembers(t, await claims('r94'), [{ deducted: 0, claimed: 0, shortfall: 60 }])
     await ledger.reverse({ journalId, amount: 50, key: 'back r94' })
     t.same(await balance(94), [0, 0])
     await ledger.reverse({ journalId, amount: 50, key: 'back again r94' })
@@ -256,7 +256,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await points.expire()
     await refunded('r95-1', 'r95', 95, 10_000, 10_000)
     await events.idle()
-    t.match(await claims('r95'), [{ wanted: 100, deducted: 40, claimed: 0, shortfall: 60 }])
+    assertMembers(t, await claims('r95'), [{ wanted: 100, deducted: 40, claimed: 0, shortfall: 60 }])
     t.same(await balance(95), [460, 0], 'others pay for the points that were spent')
     await ledger.reverse({ journalId, key: 'back r95' })
     t.same(await balance(95), [500, 0], 'the points that come back replace these')
@@ -272,7 +272,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await points.expire()
     await refunded('r97-1', 'r97', 97, 10_000, 10_000)
     await events.idle()
-    t.match(await claims('r97'), [{ wanted: 100, deducted: 0, claimed: 0, shortfall: 100 }])
+    assertMembers(t, await claims('r97'), [{ wanted: 100, deducted: 0, claimed: 0, shortfall: 100 }])
     await points.rewardLottery(97, 'r97', 25)
     t.same(await balance(97), [0, 0], 'the reward pays for 25 of the 70 points that were spent')
     await ledger.reverse({ journalId, key: 'back r97' })
@@ -366,13 +366,13 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await points.spend({ userId: 16, points: 100, key: 'spend r16' })
     await refunded('r16-1', 'r16', 16, 10_000, 10_000)
     await events.idle()
-    t.match(await rows(`select owed from points_order_reward where order_no = 'r16'`), [{ owed: 100 }])
+    assertMembers(t, await rows(`select owed from points_order_reward where order_no = 'r16'`), [{ owed: 100 }])
     await points.rewardLottery(16, 'a', 30)
     await points.rewardLottery(16, 'a', 30)
     t.same(await balance(16), [0, 0])
     await points.rewardLottery(16, 'b', 90)
     t.same(await balance(16), [20, 0])
-    t.match(await rows(`select owed, recovered from points_order_reward where order_no = 'r16'`), [
+    assertMembers(t, await rows(`select owed, recovered from points_order_reward where order_no = 'r16'`), [
       { owed: 0, recovered: 100 },
     ])
     const account = await ledger.find(ref(16))
@@ -549,7 +549,9 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other mo
     }
     t.same(await balance(member.id), [0, 0])
     t.same(await rows('select id from points_check_in where user_id = ?', [member.id]), [])
-    t.match(await rows(`select kind from money_journal where kind = 'points.forfeit'`), [{ kind: 'points.forfeit' }])
+    assertMembers(t, await rows(`select kind from money_journal where kind = 'points.forfeit'`), [
+      { kind: 'points.forfeit' },
+    ])
   })
   t.same(await brokenRules(product), [])
 })
@@ -630,5 +632,5 @@ onEachDatabase(t, 'a check-in just after midnight continues the one just before 
   if (at.dialect === 'sqlite') commits.resolve()
   else before(other, /points_check_in/, async () => commits.resolve())
   const [first, second] = await Promise.all([earlier, call('POST', checkIn)])
-  t.match([first.data, second.data], [{ consecutiveDays: 2 }, { consecutiveDays: 3 }])
+  assertMembers(t, [first.data, second.data], [{ consecutiveDays: 2 }, { consecutiveDays: 3 }])
 })

@@ -2,6 +2,7 @@
 import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import { paymentSuccess } from '@plinth/money/payments'
 import t from 'tap'
@@ -103,7 +104,7 @@ onEachDatabase(t, 'operators record refunds and close payment orders, with a pre
       { outTradeNo: 'C-1', type: 'refund' },
       { orderBy: [{ property: 'id', direction: 'asc' }], size: 5, offset: 0, count: 'none' },
     )
-    t.match(items, [{ transactionHash: hash, amount: 1_500 }])
+    assertMembers(t, items, [{ transactionHash: hash, amount: 1_500 }])
   })
 
   await t.test('refunds of a module that makes its own refunds are not recorded here', async (t) => {

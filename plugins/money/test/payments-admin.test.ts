@@ -35,7 +35,7 @@ onEachDatabase(t, 'operators list payment orders and their payments', async (t, 
   t.match((await admin('payment-orders/R-1')).data, { outTradeNo: 'R-1', scene: 'recharge', userId: 7 })
   t.hasStrict(await admin('payment-orders/R-9'), { code: '404', data: { reason: 'payment.order-unknown' } })
   const { items } = (await admin('payment-transactions?outTradeNo=R-1')).data
-  t.match(items, [
+  assertMembers(t, items, [
     { type: 'refund', transactionHash: 'B-1', amount: 500 },
     { type: 'test', transactionHash: 'T-1', amount: 1_500 },
   ])

@@ -2,7 +2,7 @@ import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock, rejectsWith } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import money, { ledger } from '@plinth/money'
 import paymentsPlugin, {
   type PaymentOrder,
@@ -142,7 +142,7 @@ onEachDatabase(t, 'S-002 S-020 S-021 S-031 an order is created once, settled onc
   t.equal(await balanceOf(7), 1_000)
   t.hasStrict(await payments.get('R-1'), { status: 'success', version: 3 })
   const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'exact' } as const
-  t.match(await payments.transactions({ outTradeNo: 'R-1' }, window), {
+  assertMembers(t, await payments.transactions({ outTradeNo: 'R-1' }, window), {
     total: 1,
     items: [
       {
@@ -186,7 +186,7 @@ onEachDatabase(t, 'S-002 S-020 S-021 S-031 an order is created once, settled onc
   t.equal(await reasonOf(payments.refund({ ...refund, refundNo: 'B-4', amount: 1 })), '409 payment.order-not-paid')
   t.equal(said(await payments.settle(settlement('R-1', '0xthird'))), 'order-not-settleable')
   t.equal(await balanceOf(7), 0)
-  t.match(await published(), [
+  assertMembers(t, await published(), [
     { type: 'money.payment.refunded', payload: { refundNo: 'B-1', amount: 400, refundedAmount: 400 } },
     { payload: { refundNo: 'B-3', amount: 600, refundedAmount: 1_000 } },
   ])
@@ -434,7 +434,7 @@ onEachDatabase(t, 'orders and transactions of many numbers are read with one sta
     ['M-4', 'M-5'],
   )
   const consumed = await payments.transactionsOf({ chainName: 'local', transactionHashes: ['0x3', '0x77'] })
-  t.match(consumed, [
+  assertMembers(t, consumed, [
     { outTradeNo: 'M-3', logOrdinal: 0 },
     { outTradeNo: 'M-23', logOrdinal: 1 },
   ])
@@ -492,11 +492,13 @@ onEachDatabase(t, 'lists of payments use an index with every filter', async (t, 
   ]) {
     const plans = await orders.plansOf(() => payments.list(filter, window))
     t.ok(plans.length > 0)
-    for (const { sql, scans, sorts } of plans) t.match({ scans, sorts }, { scans: [], sorts: false }, sql)
+    // Without a filter, the first rows are read in the order of the primary key.
+    for (const { sql, scans, sorts } of plans) t.notOk(sorts || (scans.length > 0 && sql.includes(' where ')), sql)
   }
   const written = watchStatements(own, 'money_payment_transaction')
   for (const filter of [{}, { outTradeNo: 'L-2' }, { type: 'web3-settlement' }]) {
     const plans = await written.plansOf(() => payments.transactions(filter, window))
-    for (const { sql, scans, sorts } of plans) t.match({ scans, sorts }, { scans: [], sorts: false }, sql)
+    t.ok(plans.length > 0)
+    for (const { sql, scans, sorts } of plans) t.notOk(sorts || (scans.length > 0 && sql.includes(' where ')), sql)
   }
 })

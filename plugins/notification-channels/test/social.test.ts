@@ -254,7 +254,7 @@ t.test('messages go from the configured accounts to the configured address', asy
       return [wechat, other].map(({ posts }) => posts.length > 0)
     },
   })
-  t.match(posts, { before: [true, false], after: [false, true] })
+  assertMembers(t, posts, { before: [true, false], after: [false, true] })
 })
 
 t.test('a shared access token can be read only with the key with which it was stored', async (t) => {

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import { createDatabase } from '@plinth/database/testing'
-import { throwsWith } from '@plinth/kernel/testing'
+import { assertMembers, throwsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { ConnectionCounter } from '../src/websocket/connections/admission.ts'
 import {
@@ -156,7 +156,7 @@ t.test('a disabled channel accepts no connection and pushes nothing', async (t) 
   t.equal(await rejectedBy(product, { token: ada.token }), 'notification-websocket.switched-off')
   const recipients = [{ kind: 'user', userId: ada.id } as const]
   const results = await product.facade.send({ subject: 's', content: 'c', recipients }, { channels: ['websocket'] })
-  t.match(results, [{ skipped: true, errorCode: 'notification.channel-disabled' }])
+  assertMembers(t, results, [{ skipped: true, errorCode: 'notification.channel-disabled' }])
 })
 
 t.test('a request that is no handshake of this endpoint stays a request, and no connection remains', async (t) => {

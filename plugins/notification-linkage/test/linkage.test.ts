@@ -8,7 +8,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin, { i18n } from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct, type NotificationMessage, notificationChannel, type Plugin } from '@plinth/kernel'
-import { assertKeyEffect, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin from '@plinth/notification'
 import linkage from '@plinth/notification-linkage'
 import rulesPlugin from '@plinth/notification-rules'
@@ -127,7 +127,7 @@ onSqlite(
     const { reported, sent } = await start(t, at)
     const expected = async <T>(ref: facts.EventRef<T>, fact: T, userId: number, requested: object) => {
       const [notice, ...others] = await reported(ref, fact)
-      t.match(notice, {
+      assertMembers(t, notice, {
         subject: `messages.notification-linkage.${ref.id}.subject`,
         content: `messages.notification-linkage.${ref.id}.content`,
         recipients: [{ kind: 'user', userId }],
@@ -139,7 +139,9 @@ onSqlite(
       for (const ref of [facts.friendRequested, facts.friendAccepted, facts.friendRejected, facts.userFollowed]) {
         await expected(ref, between, ann, { module: 'social', targetUserId: bob })
       }
-      t.match(await reported(facts.userFollowed, { fromUserId: bob, toUserId: ann }), [{ variables: { name: '#12' } }])
+      assertMembers(t, await reported(facts.userFollowed, { fromUserId: bob, toUserId: ann }), [
+        { variables: { name: '#12' } },
+      ])
     })
     await t.test('N-097 a message of a conversation contains its name, its beginning and its sender', async () => {
       await expected(facts.conversationMessageCreated, message, ann, {
@@ -203,7 +205,12 @@ onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices but no aler
       return receivers(await reported(facts.forumReplyCreated, reply))
     },
   })
-  t.match(notified, { before: [ann, moderator], after: [moderator] }, 'N-178 the moderator is notified in any case')
+  assertMembers(
+    t,
+    notified,
+    { before: [ann, moderator], after: [moderator] },
+    'N-178 the moderator is notified in any case',
+  )
   t.same(receivers(await reported(facts.forumTopicLiked, topic)), [])
   t.same(receivers(await reported(facts.userFollowed, between)), [ann], 'other notices are sent')
   await set(true)
@@ -295,7 +302,7 @@ onSqlite(
       const isEither = either.some((module) => ref.id.startsWith(module))
       await rule(ref.id, { recipientUserIds: [operator], channels: isEither ? ['database', 'mail'] : [] })
       const [alert, ...others] = await reported(ref, fact)
-      t.match(alert, {
+      assertMembers(t, alert, {
         recipients: [{ kind: 'user', userId: operator }],
         attributes: { event: ref.id, module: ref.id.split('.')[0], ruleCode: ref.id },
       })
@@ -340,5 +347,5 @@ onSqlite(t, 'an event that is delivered again causes one message and one count',
 onSqlite(t, 'without inboxes notices go to the default channel', async (t, at) => {
   const { bus, sent } = await start(t, at, ['mail'])
   await bus.publish(facts.forumTopicLiked, topic)
-  t.match(await sent('mail'), [{ recipients: [{ kind: 'user', userId: ann }] }])
+  assertMembers(t, await sent('mail'), [{ recipients: [{ kind: 'user', userId: ann }] }])
 })

@@ -34,7 +34,7 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabl
     const { thresholdCount, escalation, ...others } = written
     t.match(changed.data, { ...others, thresholdCount: 5, escalation: { ...escalation, after: 60 }, version: 2 })
     const renamed = await rules('PUT', `/${id}`, { code: 'shop.order.lost', recipientUserIds: [] })
-    t.hasStrict(renamed.data, { code: 'shop.order.lost', recipientUserIds: [], version: 3 })
+    assertMembers(t, renamed.data, { code: 'shop.order.lost', recipientUserIds: [], version: 3 })
   })
 
   await t.test('E15 a change of a row that another user changed is rejected, in one form', async (t) => {
@@ -126,7 +126,7 @@ onSqlite(t, 'N-069..N-074 stored values are normalised', async (t, at) => {
   })
   await t.test('a change is normalised too', async (t) => {
     const { id } = await stored({ thresholdCount: 4, dedupeWindow: 9, channels: ['mail'] })
-    t.match((await rules('PUT', `/${id}`, { thresholdCount: -1, dedupeWindow: -1, channels: [] })).data, {
+    assertMembers(t, (await rules('PUT', `/${id}`, { thresholdCount: -1, dedupeWindow: -1, channels: [] })).data, {
       thresholdCount: 1,
       dedupeWindow: null,
       channels: ['database'],
@@ -176,7 +176,7 @@ onSqlite(t, 'N-086 N-158 other invalid input is rejected with a reason and chang
     t.equal(response.code, '403')
     t.equal(response.data.reason, 'iam.out-of-scope', 'recipients of the escalation are in the data scope too')
   }
-  t.match((await rules('GET', `/${data.id}`)).data, { version: 1, channels: ['database'] })
+  assertMembers(t, (await rules('GET', `/${data.id}`)).data, { version: 1, channels: ['database'] })
   t.equal((await rules('GET')).data.total, 3)
 })
 
@@ -196,7 +196,7 @@ onEachDatabase(t, 'N-148 the list is paged, and filtered by state and by a part 
   t.same(await listed('keyword=%25'), [[], 0], 'no wild cards')
   const first = await rules('GET', '?sort=code&size=3')
   const rest = await rules('GET', `?sort=code&size=3&cursor=${encodeURIComponent(first.data.next)}`)
-  t.match(rest.data, { items: [{ code: codes[3] }], next: null })
+  assertMembers(t, rest.data, { items: [{ code: codes[3] }], next: null })
   t.hasStrict(await rules('GET', '?enabled=maybe'), { code: '400' })
 
   await t.test('C-014 every filter and order has its index', async (t) => {
@@ -245,7 +245,7 @@ onEachDatabase(t, 'N-157 several rules are deleted at once, and never all by mis
   t.equal((await rules('GET')).data.total, 4)
   t.hasStrict(await rules('DELETE', '', { ids: [ids[0], ids[0], 4711] }), { code: '200', data: { affected: 1 } })
   t.hasStrict(await rules('DELETE', `?ids=${ids[1]},${ids[2]}`), { code: '200', data: { affected: 2 } })
-  t.match((await rules('GET')).data, { total: 1, items: [{ id: ids[3] }] })
+  assertMembers(t, (await rules('GET')).data, { total: 1, items: [{ id: ids[3] }] })
 })
 
 const forumFacts = [forumReplyCreated, forumReplyLiked, forumTopicLiked]
@@ -333,7 +333,11 @@ onSqlite(
         'forum.topic.liked',
         'forum.reply.liked',
       ]
-      t.match(untouched, { total: 0, coverage: { templates: 5, covered: 0, missing: 5 }, silencedRuleCodes: [] })
+      assertMembers(t, untouched, {
+        total: 0,
+        coverage: { templates: 5, covered: 0, missing: 5 },
+        silencedRuleCodes: [],
+      })
       t.same(untouched.codesToConfigure, published, 'operations configure what a loaded plugin publishes')
       t.same(
         untouched.codesWithoutSource,
@@ -354,7 +358,7 @@ onSqlite(
       await rules('POST', '', { code: 'forum.topic.liked', enabled: false, escalation })
       await rules('POST', '', { code: 'shop.order.lost', escalation: { enabled: false } })
       const { data } = await rules('GET', '/ops-summary')
-      t.match(data, {
+      assertMembers(t, data, {
         total: 5,
         enabled: 4,
         disabled: 1,

@@ -76,7 +76,7 @@ onEachDatabase(t, 'every channel is listed with its state, computed from the sen
   const newest = (await list('channel=sms')).items[0]
   const failing = { state: 'failing', failingSince: since, lastFailureReason: 'ACME is away', lastFailureId: newest.id }
   t.match(await row('sms'), { ...failing, lastSuccessAt: works })
-  t.match((await ask('GET', '/sms')).data, { ...failing, keys: [] })
+  assertMembers(t, (await ask('GET', '/sms')).data, { ...failing, keys: [] })
   t.hasStrict(await row('pager'), { state: 'ready', lastFailureAt: null }, 'each has its own')
   t.hasStrict(await ask('GET', '/fax'), { code: '404', data: { reason: 'notification.channel-not-found' } })
 
@@ -132,7 +132,7 @@ onSqlite(t, 'the description of a channel: keys, pause, limit and services', asy
   assertMembers(t, await row('acme'), { state: 'incomplete', missingKeys: ['platform.acme.room'] })
   const shown = keys.map((name, index) => ({ key: name, missing: index === 0 }))
   t.match((await ask('GET', '/acme')).data, { keys: shown })
-  t.match((await ask('GET', '/plain')).data, {
+  assertMembers(t, (await ask('GET', '/plain')).data, {
     plugin: 'plain',
     keys: [{ key: 'platform.plain.room', missing: false }],
   })
@@ -158,13 +158,17 @@ onSqlite(t, 'a channel checks whether it could send, and sends nothing', async (
   const { ask, audits, clock, lines } = await start(t, at, { plugins: [acme.plugin, lacking] })
   const requested = async (code: string, language = 'en') => (await ask('POST', `/${code}/verify`, { language })).data
 
-  t.match(await requested('acme'), { verified: true, checked: ['configuration', 'connection'], failedCheck: null })
+  assertMembers(t, await requested('acme'), {
+    verified: true,
+    checked: ['configuration', 'connection'],
+    failedCheck: null,
+  })
   verify = async () => ['configuration', 'address', 'connection', 'credentials']
-  t.match(await requested('acme'), {
+  assertMembers(t, await requested('acme'), {
     verified: true,
     checked: ['configuration', 'address', 'connection', 'credentials'],
   })
-  t.match(await requested('pager'), { verified: true, checked: ['configuration'] }, 'it has no such hook')
+  assertMembers(t, await requested('pager'), { verified: true, checked: ['configuration'] }, 'it has no such hook')
   const missing = { verified: false, checked: [], failedCheck: 'configuration' }
   t.match(await requested('lacking'), { ...missing, reason: 'These keys have no value: platform.acme.room.' })
   t.match(await requested('lacking', 'zh-CN'), { ...missing, reason: '以下配置项尚未填写：platform.acme.room。' })
@@ -195,7 +199,10 @@ onSqlite(t, 'a channel checks whether it could send, and sends nothing', async (
   t.strictSame(acme.sent, [])
   const recorded = audits.filter(({ action }) => action === 'notification-channel.verify')
   t.equal(recorded.length, 9)
-  t.match(recorded[0], { subject: 'acme', summary: { verified: true, checked: ['configuration', 'connection'] } })
+  assertMembers(t, recorded[0], {
+    subject: 'acme',
+    summary: { verified: true, checked: ['configuration', 'connection'] },
+  })
   t.notMatch(JSON.stringify([audits, lines]), configuredSecret)
 })
 
@@ -244,10 +251,10 @@ onSqlite(t, 'a test message is sent immediately and is in the send log', async (
 
   const sent = await test('sms', { mobile: '13800138000' })
   t.match(sent, { outcome: /^accepted$/, reason: null, skipped: false, logId: Number })
-  t.match(sms.last(), { subject: 'Test message from Tea House', recipients: [mobile], locale: 'en' })
+  assertMembers(t, sms.last(), { subject: 'Test message from Tea House', recipients: [mobile], locale: 'en' })
   t.match(sms.last()?.content, /^This is a test message from Tea House, sent on .*GMT\+8/)
   const logged = (await request('GET', `/api/v1/notification-send-logs/${sent.logId}`)).data
-  t.match(logged, {
+  assertMembers(t, logged, {
     channel: 'sms',
     status: /^success$/,
     subject: 'Test message from Tea House',
@@ -274,11 +281,11 @@ onSqlite(t, 'a test message is sent immediately and is in the send log', async (
   t.strictSame(mail.sent, [])
   quietUntil = 0
   t.hasStrict(await test('mail', { userId: 7 }), { outcome: 'accepted' })
-  t.match(mail.last()?.recipients, [{ kind: 'user', userId: 7 }])
+  assertMembers(t, mail.last()?.recipients, [{ kind: 'user', userId: 7 }])
 
   await test('social', { accountCode: 'shop', openId: 'o-1' })
   const kefu = { 'social.account-code': 'shop', 'social.message-type': 'official-kefu-text' }
-  t.match(social.last(), { recipients: [{ kind: 'social-openid', openId: 'o-1' }], attributes: kefu })
+  assertMembers(t, social.last(), { recipients: [{ kind: 'social-openid', openId: 'o-1' }], attributes: kefu })
   await test('robots.chat', { receiver: '-100' })
   t.match(robots.last()?.attributes, { 'robots.provider': 'chat', 'robots.chat.room': '-100' })
 

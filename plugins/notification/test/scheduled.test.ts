@@ -1,6 +1,6 @@
 /** Tests messages that operators schedule and cancel, and the number of recipients that they see before sending. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 import { startQueue, users } from './fixtures/queue-product.ts'
@@ -15,7 +15,10 @@ onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can
   const schedule = async (subject: string, hours: number) => {
     const notBefore = new Date(clock.now() + hours * hourMs).toISOString()
     const body = { channels: ['mail'], recipientUserIds: [1], subject, content: 'Hi', notBefore }
-    t.hasStrict(await request('POST', '/api/v1/notifications/send', body), { code: '200', data: [{ queued: true }] })
+    assertMembers(t, await request('POST', '/api/v1/notifications/send', body), {
+      code: '200',
+      data: [{ queued: true }],
+    })
     return notBefore
   }
   const scheduled = async () => (await request('GET', `${admin}/scheduled-messages`)).data.items
@@ -33,7 +36,7 @@ onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can
   const cancelled = await request('GET', `/api/v1/notifications/${second.id}`)
   t.hasStrict(cancelled, { data: { state: 'cancelled', finishedAt: new Date(clock.now()).toISOString() } })
   const found = audits.filter(({ action }) => action === 'notification-message.cancel')
-  t.hasStrict(found, [{ subject: second.id, actor: { userId: 1 } }])
+  assertMembers(t, found, [{ subject: second.id, actor: { userId: 1 } }])
   t.equal(found.length, 1)
   const [stored] = await db.query('select payload from notification_message where id = ?', [second.id])
   t.strictSame(stored, { payload: null }, 'the content is deleted')
@@ -52,7 +55,7 @@ onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can
   )
   t.strictSame(await scheduled(), [])
   t.hasStrict(await cancel(first.id), { code: '409', data: { reason: 'notification.message-begun' } })
-  t.hasStrict(await messages('state=cancelled'), { total: 1, items: [{ subject: 'Never' }] })
+  assertMembers(t, await messages('state=cancelled'), { total: 1, items: [{ subject: 'Never' }] })
   t.hasStrict(await list(), { total: 2 })
 })
 
@@ -84,7 +87,7 @@ onEachDatabase(t, 'N-001 a message that is cancelled while a worker prepares it 
   await idle()
   t.strictSame(mail.sent, [])
   t.hasStrict(await list(), { total: 0 })
-  t.hasStrict(await messages(), { items: [{ state: 'cancelled' }] })
+  assertMembers(t, await messages(), { items: [{ state: 'cancelled' }] })
 })
 
 onSqlite(t, 'N-001 the cleanup keeps a message until it is sent, however long it waits', async (t, at) => {
@@ -96,7 +99,7 @@ onSqlite(t, 'N-001 the cleanup keeps a message until it is sent, however long it
   await facade.enqueue({ content: 'Later', recipients: users(1) }, { channels: ['mail'], notBefore })
   await pass(100 * dayMs)
   await purge()
-  t.hasStrict(await messages(), { total: 1, items: [{ state: 'queued' }] })
+  assertMembers(t, await messages(), { total: 1, items: [{ state: 'queued' }] })
   await pass(191 * dayMs)
   await purge()
   t.hasStrict(await messages(), { total: 0 })

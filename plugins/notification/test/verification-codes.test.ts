@@ -105,7 +105,7 @@ t.test('R-088 text messages use the channel sms, e-mails the channel mail', asyn
   t.hasStrict(await call('sms-codes/check', { mobile, code }), { code: '200', data: { verified: true } })
 
   const letter = mail.last()
-  t.match(letter, { subject: 'Verification code', recipients: [{ kind: 'email', address: email }] })
+  assertMembers(t, letter, { subject: 'Verification code', recipients: [{ kind: 'email', address: email }] })
   t.match(letter?.content, String(letter?.variables['code']))
   t.hasStrict(await call('email-codes/check', { email, code: letter?.variables['code'] }), { code: '200' })
 
@@ -231,13 +231,20 @@ t.test('R-093 R-095 N-009 B23 a sent code is a row of the send log, without the 
   t.hasStrict(await call('sms-codes', { mobile: '+8613800000002' }), { code: '503' })
   await call('email-codes', { email })
   const two = await sendLogs('channel=sms')
-  t.match(two, {
+  assertMembers(t, two, {
     total: 2,
     items: [{ status: /^failed$/, errorMessage: /^busy: Your verification code is \*{6}\./ }, {}],
   })
   t.equal(two.items[0].retryable, false, 'a stale code is not sent again')
   const all = await sendLogs('')
-  t.match(all, { total: 3, items: [{ channel: 'mail', subject: 'Your code', recipients: ['email:S***@Example.com'] }] })
+  assertMembers(t, all, {
+    total: 3,
+    items: [
+      { channel: 'mail', subject: 'Your code', recipients: ['email:S***@Example.com'] },
+      { channel: 'sms' },
+      { channel: 'sms' },
+    ],
+  })
   const codes = [...sms.sent, ...mail.sent].map(({ message }) => String(message.variables['code']))
   t.equal(codes.length, 3)
   for (const code of codes) t.notMatch(JSON.stringify(all) + files(), code)

@@ -1,7 +1,7 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 import { alertWindowMs } from '../src/applications/application-alerts.ts'
@@ -42,7 +42,7 @@ onEachDatabase(t, 'operators are told about rejected applications, once per wind
   await signed(other)
   await signed(other)
   await until(() => reported.length > 0, 'operations are told')
-  t.match(await received(), [['limited', { appId: other.id }]], 'each application has a window of its own')
+  assertMembers(t, await received(), [['limited', { appId: other.id }]], 'each application has a window of its own')
 
   const forged = { ...app, secret: 'x'.repeat(54) }
   for (let count = 0; count < 3; count++) {
@@ -51,7 +51,7 @@ onEachDatabase(t, 'operators are told about rejected applications, once per wind
   t.equal(describeOutcome(await signed({ ...forged, appKey: 'nobody' })), '401 open-platform.signature-invalid')
   await until(() => reported.length > 0, 'operations are told')
   const wrong = await received()
-  t.match(wrong, [['key', { appId: app.id, appName: 'Partner', reason: /wrong signature/ }]])
+  assertMembers(t, wrong, [['key', { appId: app.id, appName: 'Partner', reason: /wrong signature/ }]])
   t.notMatch(JSON.stringify(wrong), app.secret)
 
   await clock.advance(alertWindowMs + 1)
@@ -61,5 +61,5 @@ onEachDatabase(t, 'operators are told about rejected applications, once per wind
   t.equal((await call('POST', `/api/v1/admin/open-platform/apps/${app.id}/disable`, admin)).code, '200')
   await signed(app)
   await until(() => reported.length > 0, 'operations are told')
-  t.match(await received(), [['key', { appId: app.id, reason: /disabled/ }]], 'the next window')
+  assertMembers(t, await received(), [['key', { appId: app.id, reason: /disabled/ }]], 'the next window')
 })

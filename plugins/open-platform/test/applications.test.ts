@@ -1,5 +1,6 @@
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { describeOutcome, exportScope, orderScope, startOpen } from './fixtures/product.ts'
 
@@ -55,11 +56,15 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
   await t.test('the list is paged, searched and sorted', async (t) => {
     const other = await createApp(admin, { name: 'Another' })
     const list = async (query: string) => (await call('GET', `${apps}?${query}`, admin)).data
-    t.match(await list('size=1'), { total: 2, items: [{ id: other.id }] })
-    t.match(await list('sort=name'), { items: [{ name: 'Another' }, { name: body.name }] })
+    assertMembers(t, await list('size=1'), { total: 2, items: [{ id: other.id }] })
+    assertMembers(t, await list('sort=name'), { items: [{ name: 'Another' }, { name: body.name }] })
     const { next } = await list('sort=name&size=1')
-    t.match(await list(`sort=name&size=1&cursor=${next}`), { items: [{ name: body.name }], total: null, next: null })
-    t.match(await list(`keyword=${created.data.appKey.toUpperCase()}`), { total: 1, items: [{ id }] })
+    assertMembers(t, await list(`sort=name&size=1&cursor=${next}`), {
+      items: [{ name: body.name }],
+      total: null,
+      next: null,
+    })
+    assertMembers(t, await list(`keyword=${created.data.appKey.toUpperCase()}`), { total: 1, items: [{ id }] })
     t.match(await list('keyword=partner%20%E6%BC%A2'), { total: 1 })
     t.match(await list('keyword=%25'), { total: 0 })
     t.match(await list('status=disabled'), { total: 0 })
@@ -193,7 +198,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     'every change left one record, every refusal none',
   )
   t.ok(records.every((record: { actor: string; traceId: string }) => record.actor === `user:${me}` && record.traceId))
-  t.match(records.at(-1), {
+  assertMembers(t, records.at(-1), {
     action: 'open-app.create',
     summary: { appKey: created.data.appKey, name: body.name, scopes: [orderScope] },
   })

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
-import { until, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
+import { assertMembers, until, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
 import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
@@ -37,7 +37,7 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
     const history = await one.running.service(configCentre).history({}, { size: 20, offset: 0, count: 'exact' })
     const made = history.items.filter(({ key }) => key === 'platform.open-platform.security.secret-key')
     t.equal(made.length, 1, 'one key was made')
-    t.match(made, [{ origin: 'state', actor: 'open-platform', sensitive: true, before: undefined }])
+    assertMembers(t, made, [{ origin: 'state', actor: 'open-platform', sensitive: true, before: undefined }])
   })
 
   await t.test('C-052 a nonce that was used on one instance is rejected on the other', async (t) => {

@@ -5,7 +5,7 @@ import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/datab
 import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import type { RunningProduct } from '@plinth/kernel/host'
-import { manualClock, rejectsWith, throwsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, throwsWith, until } from '@plinth/kernel/testing'
 import { type OpenCaller, openApi } from '@plinth/open-platform'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -114,10 +114,15 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
       { day: '2026-01-30', ...line, method: 'POST', route: '/api/v1/shop/exports', failed: 1, cost: 3 },
     ],
   )
-  t.match(await lines(`appId=${other.id}`), { total: 1, items: [{ appId: other.id }] })
+  assertMembers(t, await lines(`appId=${other.id}`), { total: 1, items: [{ appId: other.id }] })
   t.match(await lines('from=2026-01-31'), { total: 1 })
   t.match(await lines('to=2026-01-30'), { total: 3 })
-  t.match(await lines('page=2&size=3'), { total: 4, page: 2, size: 3, items: [{ route: '/api/v1/shop/exports' }] })
+  assertMembers(t, await lines('page=2&size=3'), {
+    total: 4,
+    page: 2,
+    size: 3,
+    items: [{ route: '/api/v1/shop/exports' }],
+  })
   const walked: unknown[] = []
   for (let next: string | null = ''; next !== null; ) {
     const page = await lines(`size=1${next === '' ? '' : `&cursor=${encodeURIComponent(next)}`}`)
@@ -125,14 +130,15 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
     next = page.next
   }
   t.same(walked, (await lines()).items, 'by cursor')
-  t.match(await lines('from=2026-02-01&to=2026-02-01'), { total: 0, items: [] })
+  assertMembers(t, await lines('from=2026-02-01&to=2026-02-01'), { total: 0, items: [] })
   const backwards = await call('GET', `${usage}?from=2026-02-02&to=2026-02-01`, admin)
   t.hasStrict(backwards, { code: '400', data: { reason: 'open-platform.day-range', field: 'from' } })
   for (const bad of ['from=yesterday', 'to=2026-02-30', 'appId=x']) {
     t.equal((await call('GET', `${usage}?${bad}`, admin)).code, '400', bad)
   }
   await call('DELETE', `/api/v1/admin/open-platform/apps/${one.id}`, admin)
-  t.match(
+  assertMembers(
+    t,
     await lines('from=2026-01-31'),
     { total: 1, items: [{ appKey: one.appKey }] },
     'records outlive the application',
@@ -273,7 +279,7 @@ t.test('a call without a complete response is recorded when the product stops', 
   await stopped.catch(() => undefined)
   release()
   t.equal(await response, 'cut')
-  t.match(await recorded(t, db), [{ route: '/api/v1/slow', code: null }])
+  assertMembers(t, await recorded(t, db), [{ route: '/api/v1/slow', code: null }])
 })
 
 t.test('C-051 calls wait for an unavailable database; if too many wait, further calls are rejected', async (t) => {

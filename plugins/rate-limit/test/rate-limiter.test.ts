@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { definePlugin, defineProduct, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
@@ -66,7 +66,7 @@ t.test('for a cost above the limit the result shows that waiting does not help',
   const denial = { allowed: false, remaining: 5, retryAfter: 0, exceedsLimit: true }
   t.match(await limiter.consume(request), denial)
   t.match(await limiter.peek(request), denial)
-  t.match((await limiter.consumeAll([request])).results, [denial])
+  assertMembers(t, (await limiter.consumeAll([request])).results, [denial])
   t.match(await limiter.declare({ maxAttempts: 5, windowMs: 60_000 }).consume('a:b', 6), denial)
   const error = { code: '429', reason: 'rate-limit.cost-exceeds-limit', data: undefined }
   await rejectsWith(t, limiter.assertAllowed(request), error)
@@ -102,11 +102,16 @@ t.test('R-104 joint limits take all or nothing', async (t) => {
     const address = { key: `address:${id}`, maxAttempts: 2, windowMs: 90_000, store: stores[1] }
     const free = { key: 'free', maxAttempts: 0 }
     const first = await limiter.consumeAll([account, address, free])
-    t.match(first, { allowed: true, results: [{ remaining: 4, limit: 5 }, { remaining: 1 }, { limit: 0 }] }, id)
+    assertMembers(
+      t,
+      first,
+      { allowed: true, results: [{ remaining: 4, limit: 5 }, { remaining: 1 }, { limit: 0 }] },
+      id,
+    )
     t.equal((await limiter.assertAllAllowed([account, address])).length, 2)
     for (let call = 0; call < 3; call++) {
       const denied = await limiter.consumeAll([account, address, free])
-      t.match(denied, {
+      assertMembers(t, denied, {
         allowed: false,
         results: [
           { key: `rate-limit:account:${id}`, allowed: true, remaining: 3 },
@@ -330,9 +335,9 @@ t.test('R-017 R-020 live keys apply immediately; a default store that is not loa
   await apply({ 'default-max-attempts': 1, 'default-window': '2s', 'store-deadline': '1s' })
   t.match(await limiter.consume({ key: 'a' }), { allowed: true, limit: 1 })
   t.match(await limiter.consume({ key: 'a' }), { allowed: false, retryAfter: 2000 })
-  t.match(await apply({ 'default-max-attempts': 1, enabled: false }), { refused: [] })
+  assertMembers(t, await apply({ 'default-max-attempts': 1, enabled: false }), { refused: [] })
   t.match(await limiter.consume({ key: 'a' }), { allowed: true, limit: 0 })
   const report = await apply({ 'default-store': 'shared-window' })
-  t.match(report.refused, [{ key: 'platform.rate-limit.default-store', reason: /"shared-window"/ }])
+  assertMembers(t, report.refused, [{ key: 'platform.rate-limit.default-store', reason: /"shared-window"/ }])
   t.match(await limiter.consume({ key: 'b' }), { allowed: true, limit: 60 }, 'the old store goes on')
 })

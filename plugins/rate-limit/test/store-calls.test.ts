@@ -1,5 +1,5 @@
 import type { StoreContext } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { StoreCalls } from '../src/store-calls.ts'
 import { allowConsume, nextEventLoopTick, startLimiter, storePlugin } from './fixtures/limiter.ts'
@@ -41,7 +41,7 @@ t.test('a store that ends its calls itself gets one deadline for all calls of a 
   t.equal(early?.signal.aborted, true)
   const reported: string[] = []
   early?.onEnd?.(({ message }) => reported.push(message))
-  t.match(reported, [/did not answer within 250 ms/], 'who comes too late is told at once')
+  assertMembers(t, reported, [/did not answer within 250 ms/], 'who comes too late is told at once')
   await clock.advance(100)
   t.equal(ended.length, 1000)
   t.equal(clock.sleepers, 0)

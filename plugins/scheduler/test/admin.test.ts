@@ -4,7 +4,7 @@ import httpPlugin, { http } from '@plinth/http'
 import { headerPermissionGuard } from '@plinth/http/testing'
 import i18nPlugin from '@plinth/i18n'
 import { type AuditEntry, auditTrail, definePlugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import { Probe, probePlugin, secret } from './fixtures/probe-task.ts'
@@ -72,7 +72,12 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   t.hasStrict(await act(`${url}/pause`), { code: '200', data: { paused: true, nextRunAt: null } })
   t.hasStrict(await act(`${url}/run-now`), { code: '200', data: { requested: true } })
   await ended(2)
-  t.match((await view(`${url}/runs?size=1`)).data, { total: 2, page: 1, size: 1, items: [{ cause: 'request' }] })
+  assertMembers(t, (await view(`${url}/runs?size=1`)).data, {
+    total: 2,
+    page: 1,
+    size: 1,
+    items: [{ cause: 'request' }],
+  })
   const [last] = (await view(`${url}/runs?size=1`)).data.items
   const moment = new Date(clock.now()).toISOString()
   t.match(last, { instance: new RegExp(`:${process.pid}:`), startedAt: moment, endedAt: moment })
@@ -84,11 +89,13 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   const rejected = await act(`${url}/run-now`)
   t.hasStrict(rejected, { code: '409', data: { reason: 'scheduler.task-running' } })
   t.match(rejected.message, '"probe.task"')
-  t.match((await view(root)).data, [{ running: true, nextRunAt: null, lastRun: { outcome: null, endedAt: null } }])
+  assertMembers(t, (await view(root)).data, [
+    { running: true, nextRunAt: null, lastRun: { outcome: null, endedAt: null } },
+  ])
   probe.end(new Error(`refused: ${secret}`))
   await until(async () => (await view(`${url}/runs?outcome=failed`)).data.total === 1, 'the third fails')
   const failed = await view(`${url}/runs?outcome=failed`)
-  t.match(failed.data.items, [{ outcome: /^failed$/, error: /^refused: / }])
+  assertMembers(t, failed.data.items, [{ outcome: /^failed$/, error: /^refused: / }])
   t.notMatch(JSON.stringify(failed), secret)
   t.hasStrict((await view(url)).data, { name: 'probe.task', lastRun: { outcome: 'failed' } }, 'one task by its name')
   const runs = '/api/v1/admin/scheduler/runs'
@@ -108,11 +115,11 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   for (const query of ['outcome=nice', 'size=0', 'size=201', 'page=0', 'page=x']) {
     t.equal((await view(`${url}/runs?${query}`)).code, '400', query)
   }
-  t.match((await view(root)).data, [{ running: false, requested: false }], 'refused requests ask for nothing')
+  assertMembers(t, (await view(root)).data, [{ running: false, requested: false }], 'refused requests ask for nothing')
   t.equal(probe.begun.length, 3)
 
   clock.shiftWallClock(60_000)
-  t.match((await view(root)).data, [{ overdue: false }], 'due, and not for long')
+  assertMembers(t, (await view(root)).data, [{ overdue: false }], 'due, and not for long')
 
   const actions = ['pause', 'run-now', 'resume', 'run-now'].map((action) => `scheduled-task.${action}`)
   t.same(

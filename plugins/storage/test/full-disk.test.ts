@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
 import { definePlugin, healthCheck } from '@plinth/kernel'
-import { manualClock, rejectsWith } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import { storage } from '@plinth/storage'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -112,7 +112,7 @@ for (const { title, options, fill } of fileSystems) {
     await clock.advance(5_001)
     await rejectsWith(t, check(), { code: /^E(?:NOSPC|ROFS)$/ })
     await rejectsWith(t, check(), { code: /^E(?:NOSPC|ROFS)$/ }, 'a failure proves nothing')
-    t.match(errors(), [{ disk: 'local', msg: 'a disk of the storage cannot be used' }])
+    assertMembers(t, errors(), [{ disk: 'local', msg: 'a disk of the storage cannot be used' }])
     t.equal(errors().length, 1, 'one line for the state')
     t.notMatch(JSON.stringify(errors()), /"stack"/, 'without a stack')
     free()

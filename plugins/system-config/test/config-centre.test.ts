@@ -129,7 +129,7 @@ onSqlite(t, 'every error of every key is reported at once and nothing is saved',
     await storage.execute('update sys_config_version set version = 1')
   })
   const items = await centre.list('@problem')
-  t.match(items, [
+  assertMembers(t, items, [
     { key: 'platform.sample.limit', problem: /must be at most 1000/, explanation: { effective: { value: 10 } } },
     {
       key: 'platform.sample.safety',
@@ -175,7 +175,7 @@ onEachDatabase(
     for (const { centre } of [a, b]) await centre.refresh()
     for (const { running, centre } of [a, b]) {
       t.equal(running.service(sample).limits.at(-1), 50)
-      t.match(await centre.list('@problem'), [
+      assertMembers(t, await centre.list('@problem'), [
         {
           key: 'platform.sample.limit',
           stored: { value: 666 },
@@ -209,11 +209,11 @@ onEachDatabase(
     t.same(attempts.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
     const lost = attempts.find((attempt) => attempt.status === 'rejected')?.reason as BusinessError
     t.hasStrict(lost, { code: '409', reason: 'system-config.conflict' })
-    t.match(lost.data?.['conflicts'], [{ expectedVersion: 0, currentVersion: 1, updatedBy: /alice|bob/ }, {}])
+    assertMembers(t, lost.data?.['conflicts'], [{ expectedVersion: 0, currentVersion: 1, updatedBy: /alice|bob/ }, {}])
     await Promise.all([a.centre.refresh(), b.centre.refresh()])
     const values = async (centre: ConfigCentre) => (await centre.list('@stored')).map(({ stored }) => stored?.value)
     t.same(await values(a.centre), await values(b.centre))
-    t.match(await values(a.centre), (await values(a.centre))[0] === 100 ? [100, '5m'] : [200, '9m'])
+    assertMembers(t, await values(a.centre), (await values(a.centre))[0] === 100 ? [100, '5m'] : [200, '9m'])
 
     await Promise.all(
       Array.from({ length: 12 }, (_, index) => [a, b][index % 2]?.centre.save([set('limit', index + 300)], by)),
@@ -285,7 +285,7 @@ onEachDatabase(t, 'the history contains user, time and reason; a rollback is a n
   t.same(walked, (await centre.history({}, { size: 9, offset: 0, count: 'none' })).items, 'one by one the same')
 
   t.same(await centre.rollbackChanges(3), [])
-  t.match(await centre.preview(await centre.rollbackChanges(1)), {
+  assertMembers(t, await centre.preview(await centre.rollbackChanges(1)), {
     faults: [],
     effects: [
       { key: 'platform.sample.limit', before: 30, after: 20 },
@@ -293,14 +293,14 @@ onEachDatabase(t, 'the history contains user, time and reason; a rollback is a n
       { key: 'platform.sample.window', before: undefined, after: '5m' },
     ],
   })
-  t.match(await centre.rollback(2, { ...by, keys: ['platform.sample.secret'] }), {
+  assertMembers(t, await centre.rollback(2, { ...by, keys: ['platform.sample.secret'] }), {
     version: 4,
     effects: [{ after: '******' }],
   })
   t.match(await centre.rollback(1, { ...by, reason: 'too much' }), { version: 5 })
   t.same(await storedKeys(centre), ['platform.sample.limit', 'platform.sample.window'])
   t.equal(running.service(sample).limits.at(-1), 20)
-  t.match((await centre.history({}, { size: 1, offset: 0, count: 'exact' })).items, [
+  assertMembers(t, (await centre.history({}, { size: 1, offset: 0, count: 'exact' })).items, [
     { version: 5, origin: 'rollback', reason: 'too much' },
   ])
   await centre.rollback(0, by)
@@ -325,13 +325,13 @@ onSqlite(
 
     const without = await startOn(t, db, { plugins: [] })
     const orphans = await without.centre.list('@orphaned')
-    t.match(orphans, [
+    assertMembers(t, orphans, [
       { key: 'platform.sample.limit', declaration: undefined, stored: { value: 20 } },
       { key: 'platform.sample.old-window' },
       { key: 'platform.sample.secret', stored: { value: '******' } },
     ])
-    t.match(problemsIn(await failure(without.centre.save([set('limit', 5)], by))), [{ rule: 'unknown' }])
-    t.match(await without.centre.export(), {
+    assertMembers(t, problemsIn(await failure(without.centre.save([set('limit', 5)], by))), [{ rule: 'unknown' }])
+    assertMembers(t, await without.centre.export(), {
       values: { 'platform.sample.limit': 20 },
       omittedSecrets: ['platform.sample.secret'],
     })

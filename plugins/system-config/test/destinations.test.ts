@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import { type AuditEntry, auditTrail, definePlugin, key } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { type ConfigCentre, type ConfigChange, configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -77,11 +77,11 @@ onEachDatabase(
     ])
     t.same([read(host), read(password), read(token)], ['b.example', '', ''])
     t.same(await stored(centre), [hook, host])
-    t.match(audits, [
+    assertMembers(t, audits, [
       { action: 'configuration.save', summary: { set: [host, hook], reset: [], unset: [token, password] } },
     ])
     const { items } = await centre.history({ key: password }, { size: 1, offset: 0, count: 'none' })
-    t.match(items, [{ version: saved.version, after: undefined }])
+    assertMembers(t, items, [{ version: saved.version, after: undefined }])
 
     await centre.save([set(host, 'c.example'), set(password, 'secret-c')], by)
     t.equal(read(password), 'secret-c', 'together with its secret a destination can change')
@@ -99,7 +99,7 @@ onEachDatabase(t, 'a rollback restores a secret only with the destination that i
   await centre.save([set(host, 'b.example'), set(password, 'secret-b')], by)
   await centre.rotateSecrets()
   const alone = await centre.rollback(1, { ...by, keys: [password] })
-  t.match(alone.effects, [{ key: password, outcome: /^rejected$/, reason: /another destination/ }])
+  assertMembers(t, alone.effects, [{ key: password, outcome: /^rejected$/, reason: /another destination/ }])
   t.equal(read(password), 'secret-b', 'the secret of the other host stays where it was')
 
   const onlyHost = await centre.preview(await centre.rollbackChanges(1, [host]))

@@ -1,6 +1,7 @@
 import { type Database, database } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type Logger } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -81,7 +82,7 @@ onSqlite(
 
     const changes = [set('rate', 7), set('level', 13), set('backend', 'nowhere'), set('password', 'guess')]
     const plan = await centre.preview(changes)
-    t.match(plan.faults, [
+    assertMembers(t, plan.faults, [
       {
         field: 'platform.judge.backend',
         rule: 'refused',
@@ -115,16 +116,18 @@ onSqlite(
       format: 'plinth-config/1' as const,
       values: { 'platform.judge.level': 13, 'platform.judge.rate': 7 },
     }
-    t.match(await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [{ field: 'platform.judge.level' }])
+    assertMembers(t, await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [
+      { field: 'platform.judge.level' },
+    ])
     t.same([centre.version, await stored(centre)], [0, []])
 
     await centre.save([set('level', 5), set('backend', 'here')], by)
     await centre.save([set('level', 6), set('backend', 'there')], by)
     t.same(owner.levels, [5, 6], 'a listener gets a value that is stored once')
     owner.banned.add(5)
-    t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.level', rule: 'refused' }])
+    assertMembers(t, await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.level', rule: 'refused' }])
     owner.banned.add('here')
-    t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.backend', rule: 'refused' }])
+    assertMembers(t, await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.backend', rule: 'refused' }])
     t.equal(centre.version, 2)
     t.match(await centre.get('platform.judge.level'), {
       stored: { value: 6 },
@@ -168,10 +171,10 @@ onSqlite(
       message: /set per process.*set it in a file, as PLATFORM_JUDGE_PORT or with --set/,
     }
     const changes = [set('port', 8080), set('rate', 2)]
-    t.match((await centre.preview(changes)).faults, [rejected])
-    t.match(await problemsOf(centre.save(changes, by)), [rejected])
+    assertMembers(t, (await centre.preview(changes)).faults, [rejected])
+    assertMembers(t, await problemsOf(centre.save(changes, by)), [rejected])
     const document = { format: 'plinth-config/1' as const, values: { 'platform.judge.port': 8080 } }
-    t.match(await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [rejected])
+    assertMembers(t, await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [rejected])
     t.equal(centre.version, 0)
 
     await plant(running.service(database), 'platform.judge.port', '8080')
@@ -182,7 +185,7 @@ onSqlite(
       explanation: { effective: { value: 80 } },
     })
     const warned = lines.filter(({ key }) => key === 'platform.judge.port')
-    t.match(warned, [
+    assertMembers(t, warned, [
       { level: 40, msg: /platform\.judge\.port is ignored/, fix: /plinth config reset platform\.judge\.port/ },
     ])
     t.same(

@@ -136,7 +136,7 @@ onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps o
     b.centre.rotateSecrets(),
     ...Array.from({ length: 4 }, (_, index) => b.centre.save([put(`busy-secret-${index}`)], by)),
   ])
-  t.match(report, { unreadable: [] })
+  assertMembers(t, report, { unreadable: [] })
   t.equal(readKeys(db).length, 1)
   t.not(readKeys(db)[0], oldKey)
   t.not(await rowsOf(a.running), before)
@@ -219,7 +219,7 @@ onEachDatabase(
     }
     const report = await centre.rotateSecrets()
     service.transactional = transactional
-    t.match(report, { unreadable: [] })
+    assertMembers(t, report, { unreadable: [] })
     t.ok(saved >= 4, `${saved} saves found their turn`)
     t.equal((await keyIds()).length, 1, 'all of it is encrypted with one key')
     t.equal(readKeys(db).length, 1)
@@ -243,7 +243,12 @@ onSqlite(t, 'without its master key a secret is reported and never overwritten; 
     breakIt()
     const { centre, running } = await startOn(t, db)
     const before = await rowsOf(running)
-    t.match(await centre.list('@problem'), [{ key: secretKey, problem: text, stored: { value: undefined } }], name)
+    assertMembers(
+      t,
+      await centre.list('@problem'),
+      [{ key: secretKey, problem: text, stored: { value: undefined } }],
+      name,
+    )
     t.equal(await inForce(running), '', 'the weaker source counts')
     t.equal(running.runtimeOf('test.sample')?.config.get('platform.sample.limit'), 3, 'other values are not concerned')
     if (name !== 'another') {
@@ -252,8 +257,8 @@ onSqlite(t, 'without its master key a secret is reported and never overwritten; 
         reason: 'system-config.master-key',
       })
       t.hasStrict(await rejection(centre.rotateSecrets()), { code: '503', reason: 'system-config.master-key' })
-    } else t.match(await centre.rotateSecrets(), { reencrypted: 0, unreadable: [secretKey] })
-    t.match((await centre.export()).omittedSecrets, [secretKey])
+    } else assertMembers(t, await centre.rotateSecrets(), { reencrypted: 0, unreadable: [secretKey] })
+    assertMembers(t, (await centre.export()).omittedSecrets, [secretKey])
     if (name !== 'another') t.equal(existsSync(keyFileOf(db)), name !== 'missing', 'no key was made up')
     const strip = (rows: string) => JSON.parse(rows).slice(0, 2)
     t.same(strip(await rowsOf(running)), strip(before), 'nothing was overwritten')
@@ -294,8 +299,8 @@ onSqlite(
     const { centre, running } = await startOn(t, db, { plugins: [samplePlugin, vault] })
     const long = put('x'.repeat(maxValueLength + 1), names[0])
     const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
-    t.match((await centre.preview([long])).faults, [tooLong])
-    t.match(await rejection(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
+    assertMembers(t, (await centre.preview([long])).faults, [tooLong])
+    assertMembers(t, await rejection(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
     t.hasStrict(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
 
     const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(maxValueLength), name))
@@ -304,12 +309,12 @@ onSqlite(
       rule: 'maxLength',
       message: /must leave all sensitive values of its source within/,
     }
-    t.match((await centre.preview(full)).faults, [tooMuch])
-    t.match(await rejection(centre.save(full, by)), { data: { errors: [tooMuch] } })
+    assertMembers(t, (await centre.preview(full)).faults, [tooMuch])
+    assertMembers(t, await rejection(centre.save(full, by)), { data: { errors: [tooMuch] } })
     t.equal(centre.version, 0, 'nothing was stored')
     await centre.save(full.slice(0, 16), by)
-    t.match(await rejection(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
-    t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
+    assertMembers(t, await rejection(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
+    assertMembers(t, (await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
     const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
     await centre.save(swap, by)
     t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(maxValueLength))
@@ -324,10 +329,10 @@ onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the key file 
   t.notOk(existsSync(keyFileOf(db)))
   const second = await startOn(t, db, variable(`${two}, ${one}`))
   t.equal(await inForce(second.running), 'first-secret')
-  t.match(await second.centre.rotateSecrets(), { reencrypted: 2, unreadable: [] })
+  assertMembers(t, await second.centre.rotateSecrets(), { reencrypted: 2, unreadable: [] })
   t.equal(await inForce((await startOn(t, db, variable(two))).running), 'first-secret')
   const broken = await startOn(t, db, variable('short'))
-  t.match(await broken.centre.list('@problem'), [
+  assertMembers(t, await broken.centre.list('@problem'), [
     { problem: /Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/ },
   ])
   t.hasStrict(await rejection(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct, type JsonValue, key } from '@plinth/kernel'
 import { type ConfigValues, prepareProduct } from '@plinth/kernel/host'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, type ConfigDocument, configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -32,7 +32,7 @@ onEachDatabase(t, 'K-008 N-065 each source overrides all weaker ones, and the re
   }
   const stored = await startOn(t, db, all)
   await stored.centre.save([{ key: limit, action: 'set', value: 50 }], by)
-  t.match((await stored.centre.get(limit)).explanation, {
+  assertMembers(t, (await stored.centre.get(limit)).explanation, {
     effective: { source: 'database', value: 50, place: /stored value/ },
     sources: [
       { source: 'default', value: 10, place: 'default of test.sample' },

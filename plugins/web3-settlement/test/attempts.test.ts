@@ -108,7 +108,7 @@ onSqlite(t, 'exhausted retries and a mismatch are shown, and the review can stil
   }
   const facts = { canonicalBlockHash: hashOf('99'), transaction: { hash }, receipt: moved }
   world.answers.set(hash, paidChainFacts(hash, facts))
-  t.match((await settle(review.id)).data, { reasons: ['review-fingerprint-mismatched'] })
+  assertMembers(t, (await settle(review.id)).data, { reasons: ['review-fingerprint-mismatched'] })
   assertMembers(t, await shown(), {
     state: 'blocked',
     retryable: true,
@@ -145,7 +145,8 @@ onSqlite(
     if (local === undefined) throw new Error('no chain')
     world.chains.set('local', { ...local, requiredConfirmations: 5 })
     t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
-    t.match(
+    assertMembers(
+      t,
       (await settle(earlier.id)).data,
       { reasons: ['review-fingerprint-mismatched'] },
       'the first version covers it',
@@ -213,7 +214,7 @@ onSqlite(t, 'nothing is approved automatically if the author of the review is di
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
   assertMembers(t, data, { executed: 0, items: [{ reason: 'saver-not-active', result: null }] })
   t.equal(await statusOf(order.outTradeNo), 'pending')
-  t.match((await call('GET', `${reviewPath}/${review.id}`)).data, {
+  assertMembers(t, (await call('GET', `${reviewPath}/${review.id}`)).data, {
     status: /^open$/,
     heldAt: String,
     lastAttempt: { outcome: /^skipped$/, reasons: ['saver-not-active'] },
@@ -273,14 +274,14 @@ onSqlite(
     await settle((await save(order.outTradeNo)).data.id)
     await db.execute('update money_payment_order set paid_at = 1')
     const audits = `${adminWeb3Path}/payment-confirmations/settled-audits`
-    t.match((await call('POST', audits, {})).data.items, [{ riskLevel: 'none', chainReorgSuspected: false }])
+    assertMembers(t, (await call('POST', audits, {})).data.items, [{ riskLevel: 'none', chainReorgSuspected: false }])
     const move = (block: string) => {
       const logs = [{ ...transferLog(7), transactionHash: hash, blockHash: hashOf(block) }]
       const facts = { canonicalBlockHash: hashOf(block), transaction: { hash } }
       world.answers.set(hash, paidChainFacts(hash, { ...facts, receipt: { blockHash: hashOf(block), logs } }))
     }
     move('99')
-    t.match((await call('POST', audits, {})).data.items, [
+    assertMembers(t, (await call('POST', audits, {})).data.items, [
       {
         riskLevel: 'low',
         riskReasons: ['transfer-moved'],
@@ -290,7 +291,7 @@ onSqlite(
     ])
     await runTask(auditTask)
     const { data: logs } = await call('GET', auditPath)
-    t.match(logs.items, [{ riskReasons: ['transfer-moved'], chainReorgSuspected: true }])
+    assertMembers(t, logs.items, [{ riskReasons: ['transfer-moved'], chainReorgSuspected: true }])
     await call('PUT', `${auditPath}/status-batch`, { ids: [logs.items[0].id], status: 'resolved' })
     await runTask(auditTask)
     t.equal(await count('web3_settlement_audit_log'), 1, 'somebody has seen it')

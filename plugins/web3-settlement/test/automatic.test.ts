@@ -64,7 +64,7 @@ onSqlite(t, 'S-045 an overdue review is rejected if configured', async (t: Test,
   const { data: review } = await save(outTradeNo)
   clock.shiftWallClock(31 * minute)
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-  t.match(data, { handled: 1, executed: 0, items: [{ action: 'auto-reject', result: null }] })
+  assertMembers(t, data, { handled: 1, executed: 0, items: [{ action: 'auto-reject', result: null }] })
   t.equal(await statusOf(outTradeNo), 'pending')
   assertMembers(t, await rows('select action, status from web3_settlement_review_log order by id'), [
     { action: 'settle', status: 'rejected' },
@@ -86,7 +86,7 @@ onSqlite(
     for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
     clock.shiftWallClock(11 * minute)
     const first = (await call('POST', `${reviewPath}/auto-handle-expired`)).data
-    t.match(first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
+    assertMembers(t, first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
     t.equal(first.items.length, 2)
     t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1 })
     clock.shiftWallClock(11 * minute)
@@ -156,7 +156,7 @@ onSqlite(
     await call('POST', `${reviewPath}/auto-handle-expired`)
     await reported()
     t.equal(log.sent.length, 0)
-    t.match(mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
+    assertMembers(t, mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
   },
 )
 
@@ -232,12 +232,13 @@ onEachDatabase(
     const logs = await rows(
       `select action, status, source_log_id, review_fingerprint from web3_settlement_review_log order by id`,
     )
-    t.match(
+    assertMembers(
+      t,
       logs.map(({ action }) => action),
       ['settle', 'auto-retry', 'auto-retry'],
     )
     t.ok(logs.every(({ review_fingerprint }) => review_fingerprint === review.reviewFingerprint))
-    t.match(await rows('select attempts from web3_settlement_retry'), [{ attempts: 2 }])
+    assertMembers(t, await rows('select attempts from web3_settlement_retry'), [{ attempts: 2 }])
     await reported()
     t.equal(log.sent.length, 2, 'each of them is told')
 
@@ -255,7 +256,7 @@ onEachDatabase(
     world.answers.set(String(other.transactionHash), paidChainFacts(String(other.transactionHash)))
     const { data: second } = await save(other.outTradeNo)
     world.answers.set(String(other.transactionHash), { error: 'timeout' })
-    t.match((await settle(second.id)).data, { reasons: ['rpc-query-failed'] })
+    assertMembers(t, (await settle(second.id)).data, { reasons: ['rpc-query-failed'] })
     world.answers.set(String(other.transactionHash), paidChainFacts(String(other.transactionHash)))
     clock.shiftWallClock(6 * minute)
     await runTask(retryTask)
@@ -378,7 +379,7 @@ onEachDatabase(
     await one.runTask(retryTask)
     answers.resolve()
     await slow
-    t.match(await one.rows('select attempts from web3_settlement_retry order by id'), [
+    assertMembers(t, await one.rows('select attempts from web3_settlement_retry order by id'), [
       { attempts: 1 },
       { attempts: 1 },
     ])
@@ -414,10 +415,10 @@ onSqlite(
       open.map(({ outTradeNo }) => outTradeNo).reverse(),
     )
     const first = await list('&size=1')
-    t.match(first, { total: 2, items: [{ outTradeNo: open[1]?.outTradeNo }] })
+    assertMembers(t, first, { total: 2, items: [{ outTradeNo: open[1]?.outTradeNo }] })
     const second = await list(`&size=1&cursor=${encodeURIComponent(first.next)}`)
-    t.match(second, { next: null, items: [{ outTradeNo: open[0]?.outTradeNo }] })
-    t.match((await list('&size=1&page=2')).items, [{ outTradeNo: open[0]?.outTradeNo }])
+    assertMembers(t, second, { next: null, items: [{ outTradeNo: open[0]?.outTradeNo }] })
+    assertMembers(t, (await list('&size=1&page=2')).items, [{ outTradeNo: open[0]?.outTradeNo }])
     t.equal((await call('GET', `${reviewPath}?size=3`)).data.items.length, 3)
     const counted = async (query: string) => (await call('GET', `${reviewPath}?size=1&${query}`)).data?.total
     const { items } = (await call('GET', `${reviewPath}?size=100`)).data

@@ -41,7 +41,7 @@ onEachDatabase(
       [second, other],
     ] as const) {
       const plan = { causes: ['named-by-another-order'], claimedBy: [rival.outTradeNo] }
-      t.hasStrict(review, { state: 'review_required', candidate: false, reasons: [], plan })
+      assertMembers(t, review, { state: 'review_required', candidate: false, reasons: [], plan })
     }
     const item = { reason: 'named-by-another-order', handlingLogId: null, result: null }
     assertMembers(t, await overdue(product), { handled: 2, executed: 0, items: [item, item] })
@@ -52,7 +52,7 @@ onEachDatabase(
     t.equal(log.sent.length, 2, 'one notice for each review')
     t.ok(JSON.stringify(log.sent).includes('named-by-another-order'))
     for (const { id } of [first, second]) {
-      t.match((await call('GET', `${reviewPath}/${id}`)).data, {
+      assertMembers(t, (await call('GET', `${reviewPath}/${id}`)).data, {
         status: /^open$/,
         state: /^review_required$/,
         heldAt: String,
@@ -64,7 +64,9 @@ onEachDatabase(
     const batch = await call('POST', `${reviewPath}/retry-batch`, { ids: [first.id, second.id] })
     t.match(batch.data, { executed: 0 }, 'a batch accepts no causes')
     t.hasStrict((await settle(second.id, 'settle', undefined, true)).data, { outcome: 'settled' })
-    t.match((await settle(first.id, 'settle', undefined, true)).data, { reasons: ['transaction-already-exists'] })
+    assertMembers(t, (await settle(first.id, 'settle', undefined, true)).data, {
+      reasons: ['transaction-already-exists'],
+    })
     t.equal(await statusOf(mine.outTradeNo), 'success')
     t.equal(await statusOf(other.outTradeNo), 'pending')
     t.hasStrict((await call('GET', `${reviewPath}/${first.id}`)).data, {
@@ -106,7 +108,9 @@ onSqlite(
     t.match(await overdue(product), { handled: 2, executed: 0 })
     t.match((await call('GET', `${reviewPath}/${review.id}`)).data, { status: /^open$/, heldAt: String })
     // The operator can only accept causes that the review lists, but this review lists none.
-    t.match((await product.settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
+    assertMembers(t, (await product.settle(review.id, 'settle', undefined, true)).data, {
+      reasons: ['named-by-another-order'],
+    })
   },
 )
 
@@ -115,7 +119,7 @@ onSqlite(t, 'an operator accepts the other orders that the review shows, and no 
   const { paidOrder, save, settle, call } = product
   const { mine, other } = await contested(product)
   const { data: review } = await save(other.outTradeNo)
-  t.match(review, { plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] } })
+  assertMembers(t, review, { plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] } })
   const late = await paidOrder({ transactionHash: mine.transactionHash ?? null })
   const rejected = await settle(review.id, 'settle', undefined, true)
   assertMembers(t, rejected.data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
@@ -151,7 +155,7 @@ onEachDatabase(
     )
     const oldest = (await save(String(rivals[0]))).data.plan
     t.same([oldest.claimedBy, oldest.claimedByTotal], [rivals.slice(-10), 12], 'also where it is not among the newest')
-    t.match((await settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
+    assertMembers(t, (await settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
   },
 )
 
@@ -171,7 +175,7 @@ onEachDatabase(
       middle.push(outTradeNo)
     }
     const rejected = async (id: number) =>
-      t.match((await settle(id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
+      assertMembers(t, (await settle(id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
     for (const late of [old.outTradeNo, String(middle[1])]) {
       const { data: review } = await save(first.outTradeNo)
       await name(late, transactionHash)
@@ -291,7 +295,7 @@ onEachDatabase(
     const { mine, other } = await contested(product)
     await running.service(payments).provePayer(mine.outTradeNo, payer, 'signature')
     const claim = (await save(other.outTradeNo)).data
-    t.hasStrict((await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
+    assertMembers(t, (await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
     t.hasStrict(claim, { state: 'review_required' })
     // A pending order of the proven payer also claims the transfer, even though it specifies no transaction.
     const waiting = await paidOrder({ amountRaw: '7', transactionHash: null })

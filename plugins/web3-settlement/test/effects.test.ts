@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of reviews and retries. */
 import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { hashNumber, paidChainFacts } from './fixtures/doubles.ts'
 import { reviewPath, startSettlement } from './fixtures/product.ts'
@@ -44,7 +44,7 @@ t.test('overdue reviews are handled as configured', async (t) => {
     changed: 'auto-reject',
     observe: observe(31 * minute),
   })
-  t.match(actions, { before: { actions: ['auto-approve'] }, after: { actions: ['auto-reject'] } })
+  assertMembers(t, actions, { before: { actions: ['auto-approve'] }, after: { actions: ['auto-reject'] } })
   const [executed] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.auto.execute-approved', {
     changed: false,
     observe: observe(31 * minute),
@@ -98,7 +98,7 @@ t.test('operators are notified if an overdue review was not settled', async (t) 
       observe,
     },
   )
-  t.match(subjects?.after.log, [{ subject: 'Look here' }])
+  assertMembers(t, subjects?.after.log, [{ subject: 'Look here' }])
   const mailTo = { [`${root}.channels`]: ['mail'], [`${root}.recipient-type`]: 'email' }
   const address = { [`${root}.recipient-value`]: 'ops@example.org' }
   const [kinds] = await assertKeyEffect(
@@ -110,7 +110,7 @@ t.test('operators are notified if an overdue review was not settled', async (t) 
       observe: (config) => observe({ ...mailTo, [`${root}.recipient-value`]: '7', ...config }),
     },
   )
-  t.match(kinds?.before.mail, [{ recipients: [{ kind: 'email' }] }])
+  assertMembers(t, kinds?.before.mail, [{ recipients: [{ kind: 'email' }] }])
   const [recipients] = await assertKeyEffect(
     t,
     'platform.money.web3.settlement.review.auto.failure-notification.recipient-value',
@@ -120,7 +120,7 @@ t.test('operators are notified if an overdue review was not settled', async (t) 
       observe: (config) => observe({ ...mailTo, ...address, ...config }),
     },
   )
-  t.match(recipients?.after.mail, [{ recipients: [{ address: 'other@example.org' }] }])
+  assertMembers(t, recipients?.after.mail, [{ recipients: [{ address: 'other@example.org' }] }])
 })
 
 t.test('a failed settlement is retried as configured', async (t) => {

@@ -143,7 +143,7 @@ onSqlite(t, 'S-021 S-024 a second payment of a paid order is neither accepted no
   assertMembers(t, await rows('select status, refunded_amount, version from money_payment_order'), [
     { status: 'success', refunded_amount: 0, version: 2 },
   ])
-  t.match(await rows('select type from money_payment_transaction'), [{ type: 'web3-settlement' }])
+  assertMembers(t, await rows('select type from money_payment_transaction'), [{ type: 'web3-settlement' }])
   t.equal(await count('test_effect'), 1)
 })
 

@@ -13,7 +13,7 @@ onEachDatabase(
     const { paidOrder, save, settle, statusOf, rows, count, world, call, log, reported } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
     const dry = await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo })
-    t.hasStrict(dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
+    assertMembers(t, dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
     t.equal(await statusOf(outTradeNo), 'pending', 'a plan that is ready changes nothing')
     const review = await save(outTradeNo, { remark: 'looks good', reviewFingerprint: dry.data.reviewFingerprint })
     t.hasStrict(review, {
@@ -33,10 +33,10 @@ onEachDatabase(
 
     const requested = world.questions.length
     const result = await settle(review.data.id)
-    t.hasStrict(result, { code: '200', data: { outcome: 'settled', state: 'settled', reason: null, reasons: [] } })
+    assertMembers(t, result, { code: '200', data: { outcome: 'settled', state: 'settled', reason: null, reasons: [] } })
     t.equal(world.questions.length, requested + 1, 'the chain was asked afresh')
     t.equal(await statusOf(outTradeNo), 'success')
-    t.match(await rows('select type, transaction_hash, log_ordinal from money_payment_transaction'), [
+    assertMembers(t, await rows('select type, transaction_hash, log_ordinal from money_payment_transaction'), [
       { type: 'web3-settlement', transaction_hash: transactionHash, log_ordinal: 0 },
     ])
     t.equal(await count('test_effect'), 1, 'the handler of the scene ran once')
@@ -208,7 +208,8 @@ onSqlite(
     const batch = await call('POST', `${adminWeb3Path}/payment-confirmations/batch`, {
       items: [{ outTradeNo: 'order-1' }, { outTradeNo: 'nobody' }, { outTradeNo: 'order-1' }],
     })
-    t.match(
+    assertMembers(
+      t,
       batch.data.items.map(({ reasons }: { reasons: string[] }) => reasons.at(-1)),
       ['chain-not-configured', 'order-not-found', 'chain-not-configured'],
     )
@@ -240,7 +241,7 @@ onEachDatabase(
     for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await count(table), 0, table)
     const logged = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.includes('rolled back'))
     assertMembers(t, logged, [{ level: 50, outTradeNo, reviewLogId: review.id }])
-    t.match(logged, [{ err: { message: /is away$/ } }])
+    assertMembers(t, logged, [{ err: { message: /is away$/ } }])
     t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
       status: 'open',
       state: 'ready',
@@ -311,7 +312,7 @@ onEachDatabase(t, 'S-080 a transfer whose log gets another index is not used twi
   // The transaction is included again in a block in which its log comes first.
   world.answers.set(hash, paidChainFacts(hash, {}, [transferLog(0)]))
   const { data: late } = await save(second.outTradeNo)
-  t.match(late, { reasons: ['transaction-already-exists'], plan: { eventKey: `local:${hash}:0` } })
+  assertMembers(t, late, { reasons: ['transaction-already-exists'], plan: { eventKey: `local:${hash}:0` } })
   for (const { id } of [early, late]) t.hasStrict((await settle(id)).data, { outcome: 'skipped' })
   t.equal(await statusOf(second.outTradeNo), 'pending')
   t.equal(await count('money_payment_transaction'), 1)
@@ -364,7 +365,10 @@ onSqlite(
     const { outTradeNo } = await paidOrder()
     t.equal((await save(outTradeNo, {}, 'viewer')).code, '403')
     const { data: review } = await save(outTradeNo, {}, 'maker')
-    t.match(review, { actorUserId: maker, permissions: [`${base}-review-log:view`, `${base}-review-log:create`] })
+    assertMembers(t, review, {
+      actorUserId: maker,
+      permissions: [`${base}-review-log:view`, `${base}-review-log:create`],
+    })
     for (const who of ['viewer', 'maker', 'auditor']) {
       t.equal((await settle(review.id, 'settle', who)).code, '403', who)
       t.equal((await settle(review.id, 'retry', who)).code, '403', who)
@@ -375,7 +379,7 @@ onSqlite(
     t.equal((await call('POST', `${reviewPath}/auto-handle-expired`, undefined, 'executor')).code, '403')
     t.equal((await call('GET', reviewPath, undefined, 'viewer')).code, '200')
     t.hasStrict((await settle(review.id, 'settle', 'executor')).data, { outcome: 'settled' })
-    t.match(await rows('select action, result from approval_instance order by id'), [
+    assertMembers(t, await rows('select action, result from approval_instance order by id'), [
       { action: 'record', result: 'approved' },
       { action: 'settle', result: 'approved' },
     ])

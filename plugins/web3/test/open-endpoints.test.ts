@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describeOutcome, startWeb3 } from './fixtures/product.ts'
@@ -68,10 +69,10 @@ onEachDatabase(
       [`${body.signature.slice(0, -2)}${body.signature.endsWith('1b') ? '1c' : '1b'}`, 'signature-mismatch'],
     ] as const) {
       const { code, data } = await signed(app, endpoint('main', 'personal'), { ...body, signature })
-      t.match([code, data], ['200', { valid: false, reason }], reason)
+      assertMembers(t, [code, data], ['200', { valid: false, reason }], reason)
     }
     const wrong = await signed(app, endpoint('main', 'personal'), { ...body, address: `${address}0` })
-    t.match([describeOutcome(wrong), wrong.data.field], ['400 web3.address-invalid', 'address'])
+    assertMembers(t, [describeOutcome(wrong), wrong.data.field], ['400 web3.address-invalid', 'address'])
     t.equal((await signed(app, endpoint('main', 'personal'), { address })).code, '400')
 
     const [mail] = vectors.signatures.filter(({ id }) => id === 'td-eip712-mail')
@@ -167,7 +168,7 @@ t.test(
       for (let time = 0; time < 2; time++) {
         const { valid, domain, primaryType } = await verify(document)
         t.same({ valid, domain: domain.name, contract: domain.verifyingContract }, expected, what)
-        t.match([domain.chainId, primaryType], ['1', 'Permit'])
+        assertMembers(t, [domain.chainId, primaryType], ['1', 'Permit'])
       }
     }
     t.hasStrict(await verify(permit, anna.address, 'side'), { valid: false, reason: 'chain-id-mismatch' })

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import t from 'tap'
@@ -24,12 +24,12 @@ t.test('a message uses the configured provider of the channel', async (t) => {
     changed: '5s',
     observe: providersWith(failover),
   })
-  t.match(rest, { before: ['slack', 'slack'], after: ['slack', 'dingtalk'] })
+  assertMembers(t, rest, { before: ['slack', 'slack'], after: ['slack', 'dingtalk'] })
   const [strategy] = await assertKeyEffect(t, 'platform.notification.channels.webhook.strategy', {
     changed: 'failover',
     observe: providersWith({ [`${root}.providers-order`]: ['dingtalk', 'slack'] }),
   })
-  t.match(strategy, { before: ['dingtalk', 'dingtalk'], after: ['slack', 'slack'] })
+  assertMembers(t, strategy, { before: ['dingtalk', 'dingtalk'], after: ['slack', 'slack'] })
   await assertKeyEffect(t, 'platform.notification.channels.webhook.providers-order', {
     changed: ['dingtalk', 'feishu'],
     observe: providersWith({ [`${root}.strategy`]: 'failover' }),

@@ -4,7 +4,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin } from '@plinth/kernel'
 import type { ConfigEntry } from '@plinth/kernel/host'
-import { bindSecretsToDestinations, manualClock } from '@plinth/kernel/testing'
+import { assertMembers, bindSecretsToDestinations, manualClock } from '@plinth/kernel/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
@@ -226,7 +226,12 @@ t.test('an endpoint gets no more messages than its provider accepts; others are 
   const elsewhere = { 'webhook.endpoint': `${services.url}/dingtalk/robot/send?access_token=other` }
   t.match(await send(through('dingtalk', elsewhere)), { success: true }, 'another robot has its own limit')
   const chat = (id: string) => send(through('telegram', { 'webhook.telegram.chat-id': id }))
-  t.match([await chat('1'), await chat('2')], [{ success: true }, { success: true }], 'Telegram counts by chat')
+  assertMembers(
+    t,
+    [await chat('1'), await chat('2')],
+    [{ success: true }, { success: true }],
+    'Telegram counts by chat',
+  )
   t.hasStrict(await chat('1'), { outcome: 'deferred' })
   await running.config.apply([row('rate-limit-enabled', false)])
   t.match(await send(through('dingtalk')), { success: true })
@@ -306,20 +311,32 @@ t.test('N-047 N-128 send-metadata lists the attributes of each provider, and a f
     'each code and alias',
   )
   const of = ({ providers }: typeof english, code: string) => providers.find((provider) => provider.code === code)
-  t.match(of(english, 'ntfy'), {
+  const text = { type: 'text', values: null, minimum: null, maximum: null, sensitive: false }
+  assertMembers(t, of(english, 'ntfy'), {
     displayName: 'ntfy',
     messageTypes: ['text', 'markdown'],
     attributes: [
-      { name: 'webhook.ntfy.topic', displayName: 'Topic', type: 'text', values: null, minimum: null, maximum: null },
-      { name: 'webhook.ntfy.priority', displayName: 'Priority', type: 'integer', minimum: 1, maximum: 5 },
+      { ...text, name: 'webhook.ntfy.topic', displayName: 'Topic' },
+      { ...text, name: 'webhook.ntfy.priority', displayName: 'Priority', type: 'integer', minimum: 1, maximum: 5 },
+      { ...text, name: 'webhook.ntfy.tags', displayName: 'Tags', type: 'list' },
+      { ...text, name: 'webhook.ntfy.click', displayName: 'Address to open' },
+      { ...text, name: 'webhook.ntfy.attach', displayName: 'Address of an attachment' },
+      { ...text, name: 'webhook.ntfy.filename', displayName: 'Name of the attachment' },
+      { ...text, name: 'webhook.ntfy.actions', displayName: 'Actions', type: 'objects', maximum: 3, sensitive: true },
+      { ...text, name: 'webhook.ntfy.markdown', displayName: 'Markdown', type: 'boolean' },
     ],
   })
-  t.match(of(chinese, 'ntfy')?.attributes, [{ displayName: '主题' }, { displayName: '优先级' }])
-  t.match(of(english, 'telegram')?.attributes, [
+  const chineseTitles = of(chinese, 'ntfy')?.attributes.map(({ displayName }) => displayName)
+  t.strictSame(chineseTitles?.slice(0, 4), ['主题', '优先级', '标签', '点击打开的地址'])
+  assertMembers(t, of(english, 'telegram')?.attributes, [
     { name: 'webhook.telegram.chat-id' },
     { name: 'webhook.telegram.parse-mode', values: ['Markdown', 'MarkdownV2', 'HTML'] },
   ])
-  t.match(of(english, 'dingtalk')?.attributes, [{ name: 'webhook.dingtalk.at-mobiles', type: 'list', sensitive: true }])
+  assertMembers(t, of(english, 'dingtalk')?.attributes, [
+    { name: 'webhook.dingtalk.at-mobiles', type: 'list', sensitive: true },
+    { name: 'webhook.dingtalk.at-user-ids', type: 'list', sensitive: false },
+    { name: 'webhook.dingtalk.at-all', type: 'boolean', sensitive: false },
+  ])
   for (const { name, displayName } of english.all) t.match(displayName, /^[\x20-\x7e]+$/, `${name} in English`)
   t.ok(
     chinese.all.some(({ displayName }, index) => displayName !== english.all[index]?.displayName),

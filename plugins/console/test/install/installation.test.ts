@@ -91,10 +91,10 @@ t.test('I-132 I-133 the records of the current session are shown while it runs, 
   // The newest record comes first, as in the list of the server.
   api.known = [record(4, 'new', 'config-validation'), record(3, 'new', 'security-entry'), ...api.known]
   await clock.advance(1000)
-  t.match(installation.snapshot(), { phase: 'running', sessionId: 'new', records: [{ id: 3 }, { id: 4 }] })
+  assertMembers(t, installation.snapshot(), { phase: 'running', sessionId: 'new', records: [{ id: 3 }, { id: 4 }] })
   call.resolve(result({ records: [record(3, 'new', 'security-entry')] }))
   await run
-  t.match(installation.snapshot(), { phase: 'finished', message: 'Installed.', records: [{ id: 3 }] })
+  assertMembers(t, installation.snapshot(), { phase: 'finished', message: 'Installed.', records: [{ id: 3 }] })
 })
 
 t.test('I-138 a second call during a run starts nothing', async (t) => {
@@ -166,7 +166,12 @@ t.test(
     const failed = record(2, 'first', 'database-migration', 'failed')
     api.onExecute = async () => result({ passed: false, message: 'No.', sessionId: 'first', records: [failed] })
     await installation.run(form)
-    t.match(installation.snapshot(), { phase: 'failed', message: 'No.', sessionId: 'first', records: [failed] })
+    assertMembers(t, installation.snapshot(), {
+      phase: 'failed',
+      message: 'No.',
+      sessionId: 'first',
+      records: [failed],
+    })
     api.onRetry = async () => result({ passed: false, sessionId: 'second', records: [failed] })
     await installation.run(form)
     api.onRetry = async () => {
@@ -211,7 +216,7 @@ t.test('I-139 a lost response: the result is read from the records and the statu
     await clock.advance(5000)
     api.known = [record(1, 'new', 'security-entry')]
     await clock.advance(15_000)
-    t.match(installation.snapshot(), { phase: 'running', records: [{ id: 1 }] })
+    assertMembers(t, installation.snapshot(), { phase: 'running', records: [{ id: 1 }] })
     api.answerStatus = () => installed
     await until(installation, clock, 'finished', 10_000)
     await run

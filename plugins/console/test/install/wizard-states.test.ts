@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { systemClock } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { builtPage } from '../../src/built-page.ts'
@@ -543,18 +544,18 @@ t.test('the navigation marks the current step', { skip, timeout }, async (t) => 
   const { page, wizard } = await open(t, { execute: () => execution.promise })
   const marked = () => page.getByRole('navigation').locator('li[aria-current=step]').allTextContents()
   await page.getByText(/^Show all \d+ checks?$/).waitFor()
-  t.match(await marked(), [/^1Environment/])
+  assertMembers(t, await marked(), [/^1Environment/])
   await wizard.next.click()
   await wizard.field('site.name').waitFor()
-  t.match(await marked(), [/^2Configuration/])
+  assertMembers(t, await marked(), [/^2Configuration/])
   await wizard.fill(minimalForm)
   await wizard.next.click()
   await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
   await wizard.heading('Installing').waitFor()
-  t.match(await marked(), [/^3Installation/])
+  assertMembers(t, await marked(), [/^3Installation/])
   execution.resolve(finished)
   await wizard.heading('The product is installed').waitFor()
-  t.match(await marked(), [/^Done/])
+  assertMembers(t, await marked(), [/^Done/])
 })
 
 t.test('a script that does not load is reported, and another attempt loads it', { skip, timeout }, async (t) => {
