@@ -281,7 +281,7 @@ onEachDatabase(t, 'a search reads a limited number of rows per page and continue
     const found = await page('red', { orderBy: byEnd, size: 1, after })
     seen.push(...ids(found))
     after = found.next ?? undefined
-  } while (after !== undefined)
+  } while (after !== undefined && seen.length < 10)
   t.same(seen, [6_005, 3_001, 3, 2_990], 'those without a value come last')
   t.match(await page('tired', { orderBy: byEnd, count: 'exact', size: 1 }), { total: 1, isCapped: true })
 })
