@@ -508,7 +508,7 @@ t.test('a list is read by its cursor, and reports how it counted', async (t) => 
   t.match(first, { page: 1, size: 20, total: 45, counted: 'exact' })
   const ids: number[] = []
   let walked = 0
-  for (let cursor: string | null = first.next; cursor !== null; walked++) {
+  for (let cursor: string | null = first.next; cursor !== null && walked < 20; walked++) {
     t.match(cursor, /^[\w-]+$/, 'needs no escape in a URL')
     const { data } = await list(`size=20&cursor=${cursor}`)
     ids.push(...data.items.map(({ id }: { id: number }) => id))

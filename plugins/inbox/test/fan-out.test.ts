@@ -213,7 +213,7 @@ onEachDatabase(t, 'lists are range scans of an index, with keyword and cursor', 
       const page = await ada.inbox(`size=25&module=forum${cursor}`)
       walked.push(...page.items.map(({ subject }: { subject: string }) => subject))
       cursor = page.next === null ? '' : `&cursor=${page.next}`
-    } while (cursor !== '')
+    } while (cursor !== '' && walked.length < 200)
     t.equal(new Set(walked).size, 40)
     for (const query of ['page=0', 'size=201', 'module=', 'unreadOnly=perhaps', 'cursor=x', 'count=all']) {
       t.hasStrict(await ada.call('GET', `${path}?${query}`), { code: '400' }, query)

@@ -329,7 +329,7 @@ onEachDatabase(t, 'I-167 I-169 sessions and audit logs are read by a cursor', as
     const times = whole.items.map((item: Record<string, string>) => item['startedAt'] ?? item['occurredAt'])
     t.same(times, [...times].sort().reverse(), 'the newest first')
     const walked: object[] = []
-    for (let cursor: string | null = ''; cursor !== null; ) {
+    for (let cursor: string | null = ''; cursor !== null && walked.length < 200; ) {
       const { data } = await admin('GET', `${list}size=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
       if (cursor !== '') t.match(data, { total: null, counted: 'none' }, 'nothing is counted behind a cursor')
       walked.push(...data.items)
