@@ -483,7 +483,8 @@ export const drawn20261130: readonly RecordedChange[] = [
     replacement: 'return this.#limitedUntil.get(code) ?? 0',
     effect: 'A webhook provider that reached its rate limit once is shown as limited until the process ends.',
     breaks: [],
-    noticedBy: ['plugins/notification-channels/test/webhook-channel.test.ts'],
+    noticedBy: ['plugins/webhook-providers/test/routing.test.ts'],
+    only: ['an endpoint gets no more messages than its provider accepts'],
   },
   {
     file: 'plugins/webhook-providers/src/telegram.ts',
@@ -492,7 +493,7 @@ export const drawn20261130: readonly RecordedChange[] = [
     replacement: '',
     effect: 'If Telegram does not name the new chat, a moved chat is reported as an invalid message.',
     breaks: [],
-    noticedBy: ['plugins/webhook-providers/test/conformance.test.ts'],
+    noticedBy: ['plugins/webhook-providers/test/wire.test.ts'],
   },
   {
     file: 'plugins/notification/src/channels/channel-routes.ts',
@@ -645,7 +646,7 @@ export const drawn20261130: readonly RecordedChange[] = [
 `,
     effect: 'Typed data that was signed for another chain is accepted.',
     breaks: [],
-    noticedBy: ['plugins/web3/test/signatures.test.ts'],
+    noticedBy: ['plugins/web3/test/open-endpoints.test.ts'],
   },
   {
     file: 'plugins/console/web/admin/overview/tiles.tsx',

@@ -2,7 +2,7 @@ import database from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
-import { definePlugin } from '@plinth/kernel'
+import { definePlugin, notificationChannel } from '@plinth/kernel'
 import type { ConfigEntry } from '@plinth/kernel/host'
 import { assertMembers, bindSecretsToDestinations, manualClock } from '@plinth/kernel/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
@@ -212,12 +212,16 @@ t.test('fail-over and rotation between providers, with attempts in the log', asy
 
 t.test('an endpoint gets no more messages than its provider accepts; others are deferred', async (t) => {
   const services = await startServices(t)
+  const clock = manualClock()
   const setting = {
     plugins: [rateLimit, memoryStore],
     config: { 'platform.rate-limit.default-store': 'memory' },
-    clock: manualClock(),
+    clock,
   }
   const { send, running } = await startWebhooks(t, services, setting)
+  const limitedForMs = () =>
+    running.contributions(notificationChannel).get('webhook')?.condition?.('dingtalk').limitedForMs ?? Number.NaN
+  t.equal(limitedForMs(), 0)
   const results = []
   for (let count = 0; count < 21; count++) results.push(await send(through('dingtalk')))
   t.equal(results.filter(({ success }) => success).length, 20)
@@ -233,6 +237,9 @@ t.test('an endpoint gets no more messages than its provider accepts; others are 
     'Telegram counts by chat',
   )
   t.hasStrict(await chat('1'), { outcome: 'deferred' })
+  t.ok(limitedForMs() > 0 && limitedForMs() <= 60_000, 'operators see that the limit is reached')
+  await clock.advance(60_000)
+  t.equal(limitedForMs(), 0, 'and that it is not any more')
   await running.config.apply([row('rate-limit-enabled', false)])
   t.match(await send(through('dingtalk')), { success: true })
 })

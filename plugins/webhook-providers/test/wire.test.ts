@@ -344,6 +344,13 @@ t.test('the special cases of single services', async (t) => {
     'Telegram: follows a moved chat once',
   )
   t.equal(JSON.parse(services.last('telegram')?.body ?? '').chat_id, -100777)
+  const moved = { ok: false, error_code: 400, description: 'Bad Request: group chat was upgraded to a supergroup chat' }
+  services.answer('telegram', { status: 400, body: moved })
+  t.hasStrict(
+    await send(through('telegram')),
+    { success: false, hint: 'messages.webhook.hint.recipient-moved' },
+    'Telegram: a moved chat whose new id is unknown',
+  )
   services.answer('telegram', ({ body }) =>
     JSON.parse(body).parse_mode === undefined
       ? { body: { ok: true, result: { message_id: 10 } } }
