@@ -68,10 +68,12 @@ t.test('a tile adds up rows, each unit apart and as integers', (t) => {
     { asset: 'usd', sum: '5' },
     { asset: 'cny', sum: '2' },
     { asset: 'eur', sum: '0' },
+    { asset: 'gbp', sum: '-4' },
   ]
   t.strictSame(sumsOf({ ...tile, currency: 'asset' }, rows), [
     { code: 'cny', value: 9007199254740995n },
     { code: 'usd', value: 5n },
+    { code: 'gbp', value: -4n },
   ])
   t.strictSame(sumsOf({ ...tile, currency: 'asset' }, [{ asset: 'eur', sum: '0' }]), [{ code: 'eur', value: 0n }])
   t.end()

@@ -9,7 +9,10 @@ export interface TileSum {
   readonly value: number | bigint
 }
 
-/** Adds up the rows of a response. Amounts of different units are never added up. The largest sums come first. */
+/**
+ * Adds up the rows of a response. Amounts of different units are never added up. A unit whose sum is zero is omitted, if
+ * there is another one.
+ */
 export function sumsOf({ field, currency }: Tile, response: Rows | readonly Row[] | Row): readonly TileSum[] {
   const rows = Array.isArray(response) || 'items' in response ? rowsOf(response as Rows).items : [response as Row]
   if (currency === undefined)
