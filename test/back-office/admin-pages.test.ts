@@ -224,6 +224,10 @@ t.test('every chart shows members of its operation or a metric of the product, o
     ),
   ]
   t.strictSame(shown.map(({ id }) => id).toSorted(), drawn.map(({ id }) => id).toSorted())
+  const queries = drawn.flatMap((chart) => (chart.kind === 'operation' ? [[chart.id, chart.query ?? {}] as const] : []))
+  t.ok(queries.some(([, query]) => Object.keys(query).length > 0))
+  for (const [declared, query] of queries)
+    assertMembers(t, shown.find(({ id }) => id === declared)?.ranges, [{ query }], `${declared} is asked as declared`)
   for (const { id, path, ranges } of shown)
     for (const { query } of ranges)
       t.match(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: /^200$/, data: { items: Array } }, id)

@@ -534,7 +534,8 @@ export const drawn20261130: readonly RecordedChange[] = [
 `,
     effect: 'A chart of an operation ignores its declared query parameters.',
     breaks: [],
-    noticedBy: ['plugins/console/test/charts.test.ts'],
+    noticedBy: ['test/back-office/admin-pages.test.ts'],
+    only: ['every chart shows members of its operation or a metric of the product'],
   },
   {
     file: 'plugins/http/src/server/door-server.ts',
