@@ -86,6 +86,16 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
   })
 
+  await t.test('a saved MJML template is compiled to HTML', async (t) => {
+    const html =
+      '<mjml><mj-body><mj-section><mj-column><mj-text>Hi {{name}}</mj-text></mj-column></mj-section></mj-body></mjml>'
+    const { id } = await save({ code: 'letter', html, htmlFormat: 'mjml' })
+    const letter = await templates.render({ code: 'letter', channel: 'mail', variables: { name: '<Ada>' } })
+    t.match(letter?.html, /^<!doctype html>[\s\S]*Hi &lt;Ada&gt;/i)
+    t.notMatch(letter?.html, /<mj/)
+    t.hasStrict(await call('GET', `${adminTemplatesPath}/${id}`), { data: { html, htmlFormat: 'mjml' } })
+  })
+
   await t.test('rendering uses a changed template immediately', async (t) => {
     const { id, updatedAt } = await save({ code: 'news', content: 'one' })
     clock.shiftWallClock(60_000)
