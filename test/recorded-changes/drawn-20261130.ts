@@ -118,6 +118,7 @@ export const drawn20261130: readonly RecordedChange[] = [
       'The encrypted URL of a provider is valid for each provider of its chain, and URLs that an earlier release stored cannot be decrypted.',
     breaks: [],
     noticedBy: ['plugins/web3/test/chains.test.ts'],
+    only: ['an encrypted URL is valid only for its own provider'],
   },
   {
     file: 'plugins/member-points/src/days/day-totals.ts',

@@ -179,6 +179,20 @@ onEachDatabase(
   },
 )
 
+onChain('an encrypted URL is valid only for its own provider', async (t, at) => {
+  const { chains, create, provider, first, running } = await startProviders(t, at)
+  t.equal((await create('local', { providers: [provider('first', first)] })).code, '200')
+  t.equal(expectFailureReason(await chains.facts('local', { transactionHash: unknownHash })), 'facts')
+  const db = running.service(database)
+  const [row] = await db.query<{ providers: unknown }>('select providers from web3_chain')
+  const stored = typeof row?.providers === 'string' ? row.providers : JSON.stringify(row?.providers)
+  await db.execute('update web3_chain set providers = ?', [stored.replace('"first"', '"other"')])
+  t.equal(
+    expectFailureReason(await chains.facts('local', { transactionHash: unknownHash })),
+    'rpc-query-failed: other secret-unreadable',
+  )
+})
+
 onChain('data of a real chain: unknown, waiting, mined, two transfers, failed, confirmed', async (t, db) => {
   const { chains, chain, create, provider, first } = await startProviders(t, db)
   t.equal((await create('local', { providers: [provider('first', first)] })).code, '200')
