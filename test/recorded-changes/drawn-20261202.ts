@@ -59,6 +59,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     effect: 'The size of the waiting rows of the send log is counted too high, so sends wait too early.',
     breaks: [],
     noticedBy: ['plugins/notification/test/send-recorder.test.ts'],
+    only: ['records that were written make room'],
   },
   {
     file: 'plugins/notification-channels/src/websocket/connections/upkeep.ts',

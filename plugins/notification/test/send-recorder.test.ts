@@ -152,6 +152,19 @@ t.test('records that find no room are counted, and logged once at the beginning 
   t.ok(still.state.lost > 90 && still.state.lost < 110, `large messages take more room: ${still.state.lost} are lost`)
 })
 
+t.test('records that were written make room for others', async (t) => {
+  let written = 0
+  const { recorder, record, state } = recorderOn(async ({ rows }) => {
+    written += rows
+  })
+  for (const turn of [1, 2, 3]) {
+    record(60, false, 'x'.repeat(500_000))
+    await until(() => written === 60 * turn)
+  }
+  t.equal(state.lost, 0)
+  await recorder.close()
+})
+
 t.test('a row that the database rejects is given up, and does not delay the others', async (t) => {
   const written = new Set<Parameter>()
   const { recorder, record, clock, state, reported } = recorderOn(async ({ ids }) => {
