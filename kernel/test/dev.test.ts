@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
-import { join, relative } from 'node:path'
+import { tmpdir } from 'node:os'
+import { join, parse, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { freePort, programEnvironment, until, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { onLoadedPackage } from '../src/cli/load-product.ts'
 import { serveProblemPage } from '../src/cli/problem-page.ts'
 import { findOptionValue, findSetValue } from '../src/cli/product-file.ts'
 import { SourceWatch } from '../src/cli/source-watch.ts'
@@ -288,4 +291,18 @@ t.test('the problem page shows the problem on loopback only, as a page or as JSO
     { error: { code: 'ACME_BROKEN', message: 'The terminal of `plinth dev` shows the reason.' } },
     'another name may point to this machine',
   )
+})
+
+t.test('a module outside of any package belongs to the root of the disk', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'plinth-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'product.mjs')
+  writeFileSync(file, 'export default 1')
+  const found: string[] = []
+  onLoadedPackage(
+    (loaded) => found.push(loaded),
+    () => {},
+  )
+  await import(pathToFileURL(file).href)
+  t.strictSame(found, [parse(file).root])
 })

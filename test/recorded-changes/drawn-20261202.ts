@@ -213,6 +213,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     effect: 'A module outside of any package ends the program with a stack overflow.',
     breaks: [],
     noticedBy: ['kernel/test/dev.test.ts'],
+    only: ['a module outside of any package belongs to the root'],
   },
   {
     file: 'plugins/events/src/routes.ts',
