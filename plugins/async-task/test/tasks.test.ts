@@ -12,6 +12,7 @@ import { Type } from 'typebox'
 import { diskPlugin, memoryDisk } from '../../storage/test/fixtures/memory-disk.ts'
 import type { TaskRow } from '../src/entities.ts'
 import { LeasedTaskRun } from '../src/run.ts'
+import { TaskRows } from '../src/task-rows.ts'
 import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const minute = 60_000
@@ -249,6 +250,9 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
     'a task of a plugin that is not there waits for it',
   )
   t.hasStrict(await tasks.cancel(1), { status: 'cancelled' }, 'and can be cancelled')
+
+  const rows = new TaskRows(database, manualClock(), 'another instance')
+  t.equal(await rows.requestCancel(id), false, 'a task that ended in the meantime is not asked to end')
 })
 
 onSqlite(t, 'a file has a name, and a task has one file', async (t, db) => {
