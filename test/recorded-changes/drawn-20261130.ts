@@ -324,6 +324,7 @@ export const drawn20261130: readonly RecordedChange[] = [
     effect: 'A new favourite removes the choices that another tab has stored meanwhile.',
     breaks: [],
     noticedBy: ['plugins/console/test/saved-views.test.ts'],
+    only: ['no choice removes what another tab has stored'],
   },
   {
     file: 'plugins/i18n/src/translator.ts',

@@ -249,3 +249,25 @@ t.test(
     t.strictSame(complaints, [])
   },
 )
+
+t.test('no choice removes what another tab has stored meanwhile', (t) => {
+  const choices: Readonly<Record<string, (one: UserPreferences) => void>> = {
+    save: (one) => one.save(view('mine')),
+    remove: (one) => one.remove(view('not there')),
+    favourite: (one) => one.setFavourite('iam.users', true),
+    visit: (one) => one.visit('iam.users'),
+    list: (one) => one.setList('iam.users', { size: 50 }),
+    zone: (one) => one.setZone('own'),
+  }
+  for (const [name, choose] of Object.entries(choices)) {
+    const storage = memory()
+    const [one, other] = [new UserPreferences(storage, 'a'), new UserPreferences(storage, 'a')]
+    other.save(view('theirs'))
+    choose(one)
+    t.ok(
+      one.current().views.some((saved) => saved.name === 'theirs'),
+      name,
+    )
+  }
+  t.end()
+})
