@@ -454,13 +454,13 @@ export const drawn20261130: readonly RecordedChange[] = [
     only: ['R-073 a login guard rejects before any hash'],
   },
   {
-    file: 'plugins/console/web/admin/own/config-centre/review/review-dialog.tsx',
+    file: 'plugins/console/web/app/notice.tsx',
     fragment: "<p>{message === '' ? translate('app.failure.unreachable') : message}</p>",
     replacement: '<p>{message}</p>',
-    effect: 'If the server does not respond, the review of configuration changes shows an error without a text.',
+    effect:
+      'If the server does not respond, a dialog or the review of configuration changes shows an error without a text.',
     breaks: [],
-    noticedBy: ['test/back-office/faults.test.ts'],
-    only: ['work that meets a fault is neither lost nor done twice', 'response 503: config centre'],
+    noticedBy: ['test/back-office/compose-faults.test.ts'],
   },
   {
     file: 'plugins/member-points/src/rules/rules.ts',
