@@ -42,7 +42,8 @@ export const drawn20261130: readonly RecordedChange[] = [
     replacement: 'const maxRecords = 50',
     effect: 'A step whose last record is not among the newest 50 records is shown without its result.',
     breaks: [],
-    noticedBy: ['plugins/install/test/execute.test.ts'],
+    noticedBy: ['plugins/install/test/admin.test.ts'],
+    only: ['I-055 I-158 I-161 records of single steps'],
   },
   {
     file: 'plugins/template/src/template-admin.ts',

@@ -360,7 +360,9 @@ onSqlite(t, 'I-055 I-158 I-161 records of single steps, and their limit', async 
   })
   assertMembers(t, (await look('sessions/none')).data, { authorized: true, sessionId: 'none', records: [] }, 'I-161')
   const now = new Date('2026-01-02T00:00:00Z')
+  const passedStep = { code: 'environment-preflight', status: 'passed', message: data.records[0].message }
   for (let index = 1; index <= 520; index++) {
+    if (index === 450) t.match((await look('steps')).data.steps[1], passedStep, 'its result precedes 449 records')
     await database.execute(
       'insert into install_record (id, session_id, step_code, status, message, occurred_at) values (?, ?, ?, ?, ?, ?)',
       [index, 'many', 'probe', 'passed', `${index}`, now],

@@ -92,6 +92,12 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.equal(responses.filter(({ replayed }) => replayed).length, 49)
     t.same(new Set(responses.map(({ available }) => available)), new Set([3]))
     t.equal(await rowsOf('m8'), 1)
+    // The first posting runs alone. The two others wait for it, so the queue could put both into its next group.
+    const post = (key: string) => ledger.credit({ ...of('m8'), amount: 3, key, kind })
+    const [, first, second] = await Promise.all([post('m8:before'), post('m8:new'), post('m8:new')])
+    t.match(first, { available: 9, replayed: false })
+    t.same(second, { ...first, replayed: true })
+    t.same(await balance('m8'), [9, 0])
   })
 
   await t.test('M9 keys are distinguished by case and blanks', async (t) => {
