@@ -247,6 +247,10 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     const { journalId: returned } = await reverse(35, 'back:2')
     t.match(await ledger.journal(returned), { action: 'reverse', kind: 'money.reverse', parentJournalId: journalId })
 
+    const at = Date.parse('2020-02-29T12:00:00Z')
+    const early = await ledger.credit({ ...of('early'), amount: 1, key: 'early', kind, at })
+    t.same((await ledger.journal(early.journalId)).occurredAt, new Date(at), 'the time of the event')
+
     const { holdId } = await ledger.hold({ ...of('back'), amount: 50, key: 'back:hold', kind })
     const captured = await ledger.capture({ holdId, amount: 30, key: 'back:capture', kind })
     t.match(await ledger.reverse({ journalId: captured.journalId, key: 'back:3' }), { available: 100 })

@@ -144,13 +144,7 @@ export default webhookProviderPlugin(
         'group chat was upgraded': { hint: 'recipient-moved' },
         'message is too long': { hint: 'payload-too-large' },
       },
-      codes: {
-        '400': { hint: 'payload-invalid' },
-        '401': { hint: 'token-invalid' },
-        '403': { hint: 'recipient-blocked' },
-        '404': { hint: 'token-invalid' },
-        '429': { outcome: 'deferred', hint: 'rate-limited' },
-      },
+      codes: { '403': { hint: 'recipient-blocked' } },
     }),
     corrected({ json }, request) {
       const { body } = request
