@@ -204,6 +204,15 @@ onSqlite(t, 'A5 no user can read, change or grant more than their own permission
   const principal = (await service.authenticate(token)) as Principal
   await service.assertInScope(principal, [mate.id, boss.id, mate.id])
   await rejectsWith(t, service.assertInScope(principal, [mate.id, other.id]), rejectedFor('iam.out-of-scope'))
+  const bindTo = (userId: number) =>
+    iam.accounts.bindExternal(
+      userId,
+      { provider: 'evm', chainType: 'evm', subject: '0xlead' },
+      { ...system, principal },
+    )
+  await rejectsWith(t, bindTo(boss.id), rejectedFor('iam.beyond-own-authority'))
+  await rejectsWith(t, bindTo(other.id), rejectedFor('iam.user-unknown'))
+  await bindTo(mate.id)
 })
 
 onEachDatabase(t, 'the last active administrator stays, also with concurrent requests', async (t, db) => {
