@@ -38,7 +38,7 @@ export const drawn20261202: readonly RecordedChange[] = [
 `,
     effect: 'The audit does not show the name and the id of a chain with a title.',
     breaks: [],
-    noticedBy: ['plugins/web3/test/chains.test.ts'],
+    noticedBy: ['test/generated-pages.test.ts'],
   },
   {
     file: 'plugins/web3/src/chains/json-rpc.ts',
@@ -47,7 +47,8 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: '',
     effect: 'A provider that limits the requests is reported as one that returns a wrong status.',
     breaks: [],
-    noticedBy: ['plugins/web3/test/provider-faults.test.ts'],
+    noticedBy: ['plugins/web3/test/chains.test.ts'],
+    only: ['every failure of a provider: its data is not used'],
   },
   {
     file: 'plugins/notification/src/send-log/recorder.ts',
@@ -90,7 +91,8 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: 'return null',
     effect: 'The organisation that the recipients of a message share is not found.',
     breaks: [],
-    noticedBy: ['plugins/notification/test/routes.test.ts'],
+    noticedBy: ['plugins/iam/test/data-scope.test.ts'],
+    only: ['A5 no administrator can widen their own scope'],
   },
   {
     file: 'plugins/console/web/admin/overview/tile-data.ts',
@@ -98,7 +100,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: 'found.filter(({ value }) => value > 0n)',
     effect: 'The overview does not show a currency whose total is negative.',
     breaks: [],
-    noticedBy: ['plugins/console/test/totals.test.ts'],
+    noticedBy: ['plugins/console/test/overview-range.test.ts'],
   },
   {
     file: 'plugins/http/src/envelope.ts',
@@ -106,7 +108,8 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: "{ 'content-type': envelopeType, 'content-length': length }",
     effect: 'A response to a request that is rejected before its route has no header against content sniffing.',
     breaks: [],
-    noticedBy: ['plugins/http/test/envelope.test.ts'],
+    noticedBy: ['plugins/http/test/transport.test.ts'],
+    only: ['K-003 requests that Node.js itself rejects'],
   },
   {
     file: 'plugins/i18n/src/translator.ts',
@@ -188,7 +191,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     page: { id: 'console.database' },`,
     effect: 'The notice of failed health checks opens the page of the database.',
     breaks: [],
-    noticedBy: ['test/back-office/admin-pages.test.ts'],
+    noticedBy: ['test/generated-pages.test.ts'],
   },
   {
     file: 'plugins/install/src/form/form-checks.ts',
@@ -324,7 +327,8 @@ export const drawn20261202: readonly RecordedChange[] = [
       entries:`,
     effect: 'A journal shows the time of its recording as the time of the event.',
     breaks: [],
-    noticedBy: ['plugins/money/test/admin.test.ts'],
+    noticedBy: ['plugins/money/test/postings.test.ts'],
+    only: ['K-014 postings'],
   },
   {
     file: 'plugins/iam/src/admin-pages.ts',
@@ -395,7 +399,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: "    holds: ({ receipt }) => receipt === null || Array.isArray(receipt['logs']),",
     effect: 'A receipt with an entry that is no log is accepted.',
     breaks: [],
-    noticedBy: ['plugins/web3-settlement/test/forged-receipts.test.ts'],
+    noticedBy: ['plugins/web3-settlement/test/planner.test.ts'],
   },
   {
     file: 'plugins/console/src/page-source.ts',
@@ -411,7 +415,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: "event('mall.order.pending-fulfillment',",
     effect: 'The documented event of an order that waits for delivery does not exist.',
     breaks: [],
-    noticedBy: ['plugins/notification-linkage/test/linkage.test.ts'],
+    noticedBy: ['examples/mall/mall.test.ts'],
   },
   {
     file: 'plugins/console/web/install/wizard.tsx',
@@ -478,7 +482,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: 'const refId = reference?.type ?? null',
     effect: 'A journal refers to another object than the one of its posting.',
     breaks: [],
-    noticedBy: ['plugins/money/test/postings.test.ts'],
+    noticedBy: ['plugins/money/test/admin.test.ts'],
   },
   {
     file: 'plugins/http/src/routes/declaration.ts',
@@ -564,6 +568,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     effect: 'An operator can bind an own wallet to an account with more permissions.',
     breaks: [],
     noticedBy: ['plugins/iam/test/accounts.test.ts'],
+    only: ['A5 no user can read, change or grant more'],
   },
   {
     file: 'plugins/template/src/compile/variables.ts',
@@ -571,7 +576,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: '[...findVariableUses(programs)].map',
     effect: 'A variable that a template only uses in a condition must be sent.',
     breaks: [],
-    noticedBy: ['plugins/template/test/compiler.test.ts'],
+    noticedBy: ['plugins/template/test/compile.test.ts'],
   },
   {
     file: 'plugins/scheduler/src/routes.ts',
@@ -589,7 +594,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: 'run(holds(value) ? body : otherwise, frame)',
     effect: 'The block `unless` of a template behaves like `if`.',
     breaks: [],
-    noticedBy: ['plugins/template/test/templates.test.ts'],
+    noticedBy: ['plugins/template/test/render.test.ts'],
   },
   {
     file: 'plugins/console/src/admin/field-choices.ts',
