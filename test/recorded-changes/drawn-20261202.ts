@@ -454,6 +454,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     effect: 'A key that another instance has just created is reported as invalid.',
     breaks: [],
     noticedBy: ['plugins/system-config/test/secrets.test.ts'],
+    only: ['if the config centre cannot store a new plugin key'],
   },
   {
     file: 'plugins/rate-limit-stores/src/memory.ts',

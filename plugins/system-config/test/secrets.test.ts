@@ -373,10 +373,12 @@ onSqlite(t, 'if the config centre cannot store a new plugin key, its error conta
   const unusable = await start('short')
   await rejectsWith(t, unusable.get(), { message: /Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/ })
   t.equal(await unusable.find(), undefined)
-  const usable = await start(randomBytes(32).toString('base64'))
-  const created = await usable.get()
-  t.equal(created.length, 32)
-  t.same(await usable.get(), created)
+  const masterKey = randomBytes(32).toString('base64')
+  const [one, other] = [await start(masterKey), await start(masterKey)]
+  const created = await Promise.all([one.get(), other.get()])
+  t.equal(created[0].length, 32)
+  t.same(created[1], created[0], 'instances that create the key at the same time use the same one')
+  t.same(await one.get(), created[0])
 })
 
 t.test('an encrypted value is bound to its key: a changed, swapped or foreign value is not decrypted', async (t) => {
