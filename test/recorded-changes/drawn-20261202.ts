@@ -443,7 +443,8 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: '(order?.transactionHash ?? transactionHash) || undefined',
     effect: 'A transaction that an operator names is ignored if the order already has one.',
     breaks: [],
-    noticedBy: ['plugins/web3-settlement/test/planner.test.ts'],
+    noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],
+    only: ['S-004 S-010 S-025 S-027'],
   },
   {
     file: 'plugins/system-config/src/secrets/secret-box.ts',
@@ -475,7 +476,7 @@ export const drawn20261202: readonly RecordedChange[] = [
   if (block === null) return 'inconsistent'`,
     effect: 'A provider whose receipt and transaction name different blocks is believed.',
     breaks: [],
-    noticedBy: ['plugins/web3/test/agreement.test.ts'],
+    noticedBy: ['plugins/web3/test/chains.test.ts'],
   },
   {
     file: 'plugins/money/src/ledger/checks.ts',

@@ -15,6 +15,13 @@ onEachDatabase(
     const dry = await call('POST', `${adminWeb3Path}/payment-confirmations`, { outTradeNo })
     assertMembers(t, dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
     t.equal(await statusOf(outTradeNo), 'pending', 'a plan that is ready changes nothing')
+    const named = { outTradeNo, transactionHash: hashNumber(900) }
+    const other = await call('POST', `${adminWeb3Path}/payment-confirmations`, named)
+    t.hasStrict(
+      other.data,
+      { transactionHash: named.transactionHash },
+      'a named transaction comes before that of the order',
+    )
     const review = await save(outTradeNo, { remark: 'looks good', reviewFingerprint: dry.data.reviewFingerprint })
     t.hasStrict(review, {
       code: '200',
