@@ -304,7 +304,7 @@ export const drawn20261202: readonly RecordedChange[] = [
             {translate('configuration.next')}`,
     effect: 'The button that leads back to the environment has the title of another button.',
     breaks: [],
-    noticedBy: ['plugins/console/test/install/form.test.ts'],
+    noticedBy: ['plugins/console/test/install/embedded.test.ts'],
   },
   {
     file: 'plugins/web3-settlement/src/execution/auto-retry.ts',
@@ -426,7 +426,7 @@ export const drawn20261202: readonly RecordedChange[] = [
           }}`,
     effect: 'The installation does not begin after it was confirmed.',
     breaks: [],
-    noticedBy: ['plugins/console/test/install/installation.test.ts'],
+    noticedBy: ['plugins/console/test/install/embedded.test.ts'],
   },
   {
     file: 'plugins/notification-channels/src/websocket/pushes/channel.ts',
@@ -476,7 +476,7 @@ export const drawn20261202: readonly RecordedChange[] = [
   if (block === null) return 'inconsistent'`,
     effect: 'A provider whose receipt and transaction name different blocks is believed.',
     breaks: [],
-    noticedBy: ['plugins/web3/test/chains.test.ts'],
+    noticedBy: ['plugins/web3/test/provider-faults.test.ts'],
   },
   {
     file: 'plugins/money/src/ledger/checks.ts',
@@ -538,7 +538,8 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: 'const { id, asset, status, scanned: expired, expired: scanned, points, refused } = batch',
     effect: 'A run of the expiry shows the number of expired lots as the number of checked ones.',
     breaks: [],
-    noticedBy: ['plugins/member-points/test/expiry.test.ts'],
+    noticedBy: ['plugins/member-points/test/members.test.ts'],
+    only: ['P-E05 P-E10 P-050 P-056 what operators see and do'],
   },
   {
     file: 'plugins/system-config/src/config-centre.ts',
@@ -604,7 +605,7 @@ export const drawn20261202: readonly RecordedChange[] = [
     replacement: '.filter((one) => !(one in params))',
     effect: 'A path parameter that an operation does not have is not reported to the author.',
     breaks: [],
-    noticedBy: ['test/back-office/admin-pages.test.ts'],
+    noticedBy: ['plugins/console/test/linked-fields.test.ts'],
   },
 ]
 

@@ -530,6 +530,16 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     const second = await admin.call('POST', `${admins}/expire-batches/run`, {})
     t.hasStrict(second.data, { status: 'completed', scanned: 0, points: 0 })
     t.not(second.data.id, first.data.id, 'each scan has its record')
+    const counts = { scanned: 9, expired: 7, points: 5, refused: 2 }
+    await product.db.execute(
+      'update points_expire_batch set scanned = ?, expired = ?, points = ?, refused = ? where id = ?',
+      [...Object.values(counts), first.data.id],
+    )
+    const { items: scans } = (await admin.call('GET', `${admins}/expire-batches`)).data
+    t.hasStrict(
+      scans.find((scan: { id: number }) => scan.id === first.data.id),
+      counts,
+    )
     t.same(await balance(id), [0, 0])
     await product.db.execute(
       `update points_expire_batch set open_asset = asset, status = 'running', holder = 'another', lease_until = ? where id = ?`,
