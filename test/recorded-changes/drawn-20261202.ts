@@ -2,7 +2,9 @@ import type { RecordedChange } from './recorded-change.ts'
 
 /**
  * One change for each line of `node test/proofs/draw-lines.ts --seed 20261202 --count 68`, in the order of the draw,
- * without the lines of `leftOut20261202`. All changes were written before the first one was tested.
+ * without the lines of `leftOut20261202` and the changes of `unnoticed20261202`. All changes were written before the
+ * first one was tested. Two of the 60 had no effect and were left out afterwards. Before tests were added, 45 of the
+ * other 58 were noticed: by the named file, by another file of the package, or by `test/generated-pages.test.ts`.
  */
 export const drawn20261202: readonly RecordedChange[] = [
   {
@@ -157,18 +159,6 @@ export const drawn20261202: readonly RecordedChange[] = [
     effect: 'The list of payment orders does not show when an order was paid.',
     breaks: [],
     noticedBy: ['test/generated-pages.test.ts'],
-  },
-  {
-    file: 'plugins/notification-channels/src/webhook/verification.ts',
-    fragment: `  id: 'verification',
-  subject: 'x',
-`,
-    replacement: `  id: 'verification',
-  subject: '',
-`,
-    effect: 'The check of a provider that needs a subject reports an invalid message.',
-    breaks: [],
-    noticedBy: ['plugins/notification-channels/test/verification.test.ts'],
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-views.ts',
@@ -384,15 +374,6 @@ export const drawn20261202: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/amounts.test.ts'],
   },
   {
-    file: 'plugins/webhook-providers/src/telegram.ts',
-    fragment: `        '401': { hint: 'token-invalid' },
-`,
-    replacement: '',
-    effect: 'A wrong token of Telegram is reported without a hint.',
-    breaks: [],
-    noticedBy: ['plugins/webhook-providers/test/conformance.test.ts'],
-  },
-  {
     file: 'plugins/web3-settlement/src/planning/checked-facts.ts',
     fragment: `    holds: ({ receipt, logs }) =>
       receipt === null || (Array.isArray(receipt['logs']) && logs.length === receipt['logs'].length),`,
@@ -400,14 +381,6 @@ export const drawn20261202: readonly RecordedChange[] = [
     effect: 'A receipt with an entry that is no log is accepted.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/planner.test.ts'],
-  },
-  {
-    file: 'plugins/console/src/page-source.ts',
-    fragment: 'const files = filesBelow(sources)',
-    replacement: "const files = filesBelow(join(sources, 'admin'))",
-    effect: 'After a change of the installation pages, the old pages are shown.',
-    breaks: [],
-    noticedBy: ['plugins/console/test/served.test.ts'],
   },
   {
     file: 'plugins/events/src/neutral-events.ts',
@@ -429,15 +402,6 @@ export const drawn20261202: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/install/embedded.test.ts'],
   },
   {
-    file: 'plugins/notification-channels/src/websocket/pushes/channel.ts',
-    fragment: `    if (signal.aborted) give()
-    else signal.addEventListener('abort', give, { signal: settled.signal })`,
-    replacement: "    signal.addEventListener('abort', give, { signal: settled.signal })",
-    effect: 'A push whose time has already expired is not ended.',
-    breaks: [],
-    noticedBy: ['plugins/notification-channels/test/websocket-pushes.test.ts'],
-  },
-  {
     file: 'plugins/web3-settlement/src/planning/plan-input.ts',
     fragment: '(transactionHash ?? order?.transactionHash) || undefined',
     replacement: '(order?.transactionHash ?? transactionHash) || undefined',
@@ -445,25 +409,6 @@ export const drawn20261202: readonly RecordedChange[] = [
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],
     only: ['S-004 S-010 S-025 S-027'],
-  },
-  {
-    file: 'plugins/system-config/src/secrets/secret-box.ts',
-    fragment: `    const key = await this.find()
-    if (key === undefined) throw new Error('the stored key is no 32 bytes`,
-    replacement: `    const key = this.#now()
-    if (key === undefined) throw new Error('the stored key is no 32 bytes`,
-    effect: 'A key that another instance has just created is reported as invalid.',
-    breaks: [],
-    noticedBy: ['plugins/system-config/test/secrets.test.ts'],
-    only: ['if the config centre cannot store a new plugin key'],
-  },
-  {
-    file: 'plugins/rate-limit-stores/src/memory.ts',
-    fragment: 'if ((this.#endMs[slot] ?? 0) > nowMs) continue',
-    replacement: 'if ((this.#endMs[slot] ?? 0) < nowMs) continue',
-    effect: 'The purge removes the counters that are valid and keeps those that have expired.',
-    breaks: [],
-    noticedBy: ['plugins/rate-limit-stores/test/memory.test.ts'],
   },
   {
     file: 'plugins/web3/src/chains/observation.ts',
@@ -609,6 +554,49 @@ export const drawn20261202: readonly RecordedChange[] = [
   },
 ]
 
+/**
+ * Changes of the draw that no test notices yet. `npm run proof:changes` does not apply them. With the change of the memory
+ * store, its test file does not end.
+ */
+export const unnoticed20261202: readonly RecordedChange[] = [
+  {
+    file: 'plugins/console/src/page-source.ts',
+    fragment: 'const files = filesBelow(sources)',
+    replacement: "const files = filesBelow(join(sources, 'admin'))",
+    effect: 'After a change of the installation pages, the old pages are shown.',
+    breaks: [],
+    noticedBy: ['plugins/console/test/served.test.ts'],
+  },
+  {
+    file: 'plugins/notification-channels/src/websocket/pushes/channel.ts',
+    fragment: `    if (signal.aborted) give()
+    else signal.addEventListener('abort', give, { signal: settled.signal })`,
+    replacement: "    signal.addEventListener('abort', give, { signal: settled.signal })",
+    effect: 'A push whose time has already expired is not ended.',
+    breaks: [],
+    noticedBy: ['plugins/notification-channels/test/websocket-pushes.test.ts'],
+  },
+  {
+    file: 'plugins/system-config/src/secrets/secret-box.ts',
+    fragment: `    const key = await this.find()
+    if (key === undefined) throw new Error('the stored key is no 32 bytes`,
+    replacement: `    const key = this.#now()
+    if (key === undefined) throw new Error('the stored key is no 32 bytes`,
+    effect: 'A key that another instance has just created is reported as invalid.',
+    breaks: [],
+    noticedBy: ['plugins/system-config/test/secrets.test.ts'],
+    only: ['if the config centre cannot store a new plugin key'],
+  },
+  {
+    file: 'plugins/rate-limit-stores/src/memory.ts',
+    fragment: 'if ((this.#endMs[slot] ?? 0) > nowMs) continue',
+    replacement: 'if ((this.#endMs[slot] ?? 0) < nowMs) continue',
+    effect: 'The purge removes the counters that are valid and keeps those that have expired.',
+    breaks: [],
+    noticedBy: ['plugins/rate-limit-stores/test/memory.test.ts'],
+  },
+]
+
 /** Drawn lines without a change, with the reason. */
 export const leftOut20261202: readonly { readonly line: string; readonly reason: string }[] = [
   {
@@ -631,4 +619,12 @@ export const leftOut20261202: readonly { readonly line: string; readonly reason:
   },
   { line: 'plugins/console/web/install/steps/plan-dialog.tsx:87', reason: 'An icon that decorates a button.' },
   { line: 'config-schema/src/schema-check.ts:40', reason: 'Fills a cache; the result is the same without it.' },
+  {
+    line: 'plugins/notification-channels/src/webhook/verification.ts:28',
+    reason: 'Only the URL of the sample message is used, so another subject has no effect.',
+  },
+  {
+    line: 'plugins/webhook-providers/src/telegram.ts:149',
+    reason: 'Repeated the general meaning of the HTTP status, so its removal had no effect. The line was deleted.',
+  },
 ]

@@ -7,6 +7,7 @@ import { drawn20261127 } from './drawn-20261127.ts'
 import { drawn20261128 } from './drawn-20261128.ts'
 import { drawn20261129 } from './drawn-20261129.ts'
 import { drawn20261130 } from './drawn-20261130.ts'
+import { drawn20261202 } from './drawn-20261202.ts'
 import { identity } from './identity.ts'
 import { installation } from './installation.ts'
 import { money } from './money.ts'
@@ -29,6 +30,7 @@ export const recordedChanges: readonly RecordedChange[] = [
   ...drawn20261128,
   ...drawn20261129,
   ...drawn20261130,
+  ...drawn20261202,
   ...identity,
   ...installation,
   ...money,
