@@ -305,7 +305,8 @@ export const drawn20261202: readonly RecordedChange[] = [
 `,
     effect: 'An automatic retry settles an order although its approval was rejected.',
     breaks: [],
-    noticedBy: ['plugins/web3-settlement/test/attempts.test.ts'],
+    noticedBy: ['plugins/web3-settlement/test/automatic.test.ts'],
+    only: ['an automatic retry needs the permission'],
   },
   {
     file: 'plugins/money/src/ledger/ledger-reader.ts',

@@ -71,6 +71,10 @@ t.test('a page in a frame reports each problem of its declaration, and how to co
     [{ style: 'a{} </style>' }, 'its "style" contains "</style": remove it'],
     [{ html: '<script>1</script>' }, 'its "html" contains a script, which does not run: move it to "script"'],
     [
+      { html: '<script type="module">1</script>' },
+      'its "html" contains a script, which does not run: move it to "script"',
+    ],
+    [
       { html: '<b onclick="x()">' },
       'its "html" contains an event handler, which does not run: use addEventListener in "script"',
     ],

@@ -213,6 +213,22 @@ t.test('a customer signs a message with the order, the chain and the receiver of
   t.equal(await messageOf({ chainId: null, receiver: null }), `${begin}Chain ID: -\nReceiver: -`)
 })
 
+onEachDatabase(t, 'an automatic retry needs the permission of the user who saved the review', async (t, at) => {
+  const { paidOrder, save, settle, clock, world, db, rows, runTask, statusOf } = await startSettlement(t, at)
+  const { outTradeNo, transactionHash } = await paidOrder()
+  const hash = String(transactionHash)
+  const { data: review } = await save(outTradeNo)
+  world.answers.set(hash, paidChainFacts(hash, { head: 11 }))
+  await settle(review.id)
+  world.answers.set(hash, paidChainFacts(hash))
+  await db.execute('update web3_settlement_review_log set permission_snapshot = ?', ['[]'])
+  clock.shiftWallClock(6 * minute)
+  await runTask(retryTask)
+  t.equal(await statusOf(outTradeNo), 'pending')
+  const attempts = await rows('select started_by, outcome from web3_payment_callback_log order by id')
+  assertMembers(t, attempts.at(-1), { started_by: 'auto-retry', outcome: 'skipped' })
+})
+
 onEachDatabase(
   t,
   'S-051 S-081 automatic retries are counted for each order and fingerprint, and end',
