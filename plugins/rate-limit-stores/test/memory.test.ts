@@ -157,6 +157,17 @@ t.test('R-027 R-032 a purge starts every cleanup-interval calls and never delays
   t.equal(eager.size, 1, 'an interval of 1 purges with every call')
 })
 
+t.test('a sweep removes the windows that have expired and keeps the valid ones', async (t) => {
+  const clock = manualClock()
+  const store = create(clock)
+  store.consume(request({ key: 'short', windowMs: 1000 }))
+  store.consume(request({ key: 'long' }))
+  await clock.advance(1000)
+  t.equal(store.sweep(), false, 'two windows are one step')
+  t.equal(store.size, 1)
+  t.equal(store.peek(request({ key: 'long' })).remaining, 3, 'the call of the valid window still counts')
+})
+
 t.test('expired windows are removed after calls of a quarter of their number, whenever they expired', async (t) => {
   const cases = fc.record({
     entries: fc.integer({ min: 1, max: 8000 }),
