@@ -381,6 +381,23 @@ onSqlite(t, 'if the config centre cannot store a new plugin key, its error conta
   t.same(await one.get(), created[0])
 })
 
+t.test('a plugin key that another instance creates first is read after the conflict', async (t) => {
+  const created = randomBytes(32).toString('base64')
+  let [inDatabase, known] = ['', '']
+  // A config centre may reject a change before it applies the values of the other instance.
+  const centre = {
+    saveState: async () => {
+      inDatabase = created
+      throw new BusinessError('409', 'Another instance was faster.')
+    },
+    refresh: async () => {
+      known = inDatabase
+    },
+  }
+  const key = new PluginEncryptionKey({ plugin: 'test.vault', name: 'platform.vault.key', centre, stored: () => known })
+  t.equal((await key.get()).toString('base64'), created)
+})
+
 t.test('an encrypted value is bound to its key: a changed, swapped or foreign value is not decrypted', async (t) => {
   const key = newMasterKey()
   const sealed = encrypt(key, 'platform.a', 'secret text 文')
