@@ -1,13 +1,15 @@
 /** Tests immediate updates of an open page. */
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { createDatabase } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
+import { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 import { startWebsocket } from './fixtures/websocket-product.ts'
 
 t.test('events reach users who are online', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
-  const { user, connect, inbox, facade, settled, presence } = await startWebsocket(t, at)
+  const { user, connect, inbox, facade, settled, presence, channel, running } = await startWebsocket(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   const page = await connect({ token: ada.token, headers: { 'accept-language': 'zh-CN' } })
   const phone = await connect({ token: ada.token, query: '?locale=en' })
@@ -106,6 +108,17 @@ t.test('events reach users who are online', async (t) => {
     )
     await other.settled()
     t.equal(other.received.length, before, 'nor what is of a category that is off')
+  })
+  await t.test('a push is not continued if its time expires while it is passed to the shared store', async (t) => {
+    const late = new AbortController()
+    t.capture(running.service(sharedStore), 'publish', () => {
+      late.abort(new Error('The time is over'))
+      return nextTick()
+    })
+    const recipients = [{ kind: 'websocket-group', group: 'nobody' } as const]
+    const message = { id: 'm4', subject: 's', content: 'c', variables: {}, attributes: {}, recipients }
+    const result = await channel.send(message, { signal: late.signal, idempotencyKey: 'k4', attempt: 1 })
+    t.hasStrict(result, { outcome: 'unknown', errorCode: 'instances-unreachable' })
   })
   t.match(presence, { sockets: 4, guests: 0, users: 3 })
   t.equal(presence.ofUser(ada.id), 2)
