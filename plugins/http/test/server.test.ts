@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { definePlugin, type HealthCheck, healthCheck } from '@plinth/kernel'
@@ -9,6 +10,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
 import { type HttpServer, metrics } from '../src/index.ts'
+import { GracefulServer } from '../src/server/door-server.ts'
 import { bodyOf, exchangeRawHttp, startHttp } from './start-http.ts'
 
 const checks = (named: Readonly<Record<string, HealthCheck>>) =>
@@ -203,6 +205,23 @@ t.test(
     await stopping
   },
 )
+
+t.test('K-018 closing the server serves all connections that wait, also if 200 arrive at the same time', async (t) => {
+  const server = new GracefulServer((_request, response) => response.end('{}'))
+  server.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const callers = Array.from({ length: 200 }, () => new Caller(port))
+  for (const caller of callers) caller.send('/')
+  // The server accepts one connection per tick, so most of them wait when the last caller is connected.
+  await Promise.all(callers.map(({ socket }) => once(socket, 'connect')))
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  await server.closeDoor(resolve)
+  const served = await Promise.allSettled(callers.map((caller) => caller.answer()))
+  t.equal(served.filter(({ status }) => status === 'fulfilled').length, 200)
+  for (const { socket } of callers) socket.destroy()
+  await closed
+})
 
 t.test('K-018 requests that are not finished at the drain deadline are interrupted', async (t) => {
   const clock = manualClock()
