@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { assertMembers, manualClock } from '@plinth/kernel/testing'
+import type { OutgoingRequest } from '@plinth/outgoing-http'
 import { explorerBase } from '@plinth/web3'
 import { deployToken, type ProviderFault } from '@plinth/web3/testing'
 import { pino } from 'pino'
 import t from 'tap'
+import { JsonRpc } from '../src/chains/json-rpc.ts'
 import { describeOutcome, startWeb3 } from './fixtures/product.ts'
 import {
   adminChainsPath,
@@ -467,6 +470,28 @@ onChain('without batches each call is separate, and a range with a too long resp
   first.fault = 'hang'
   t.match(expectFailureReason(await chains.facts('local', { transactionHash: unknownHash })), /timeout/)
   await chain.mine()
+})
+
+t.test('a provider gets at most four requests at the same time', async (t) => {
+  let [inFlight, maxInFlight] = [0, 0]
+  const request = async ({ body }: OutgoingRequest) => {
+    inFlight++
+    maxInFlight = Math.max(maxInFlight, inFlight)
+    // All requests that may be sent together are sent in the same tick.
+    await nextTick()
+    inFlight--
+    return {
+      status: 200,
+      headers: {},
+      truncated: false,
+      body: JSON.stringify({ ...JSON.parse(String(body)), result: 1 }),
+    }
+  }
+  const settings = () => ({ deadlineMs: 60_000, batchSize: 1, maxResponseBytes: 100_000 })
+  const rpc = new JsonRpc({ request }, 'https://node.example/', settings)
+  const results = await Promise.all(Array.from({ length: 20 }, () => rpc.call('eth_blockNumber')))
+  t.same(results, Array(20).fill(1))
+  t.equal(maxInFlight, 4)
 })
 
 onChain('a receipt that is too long does not affect the data of others', async (t, db) => {
