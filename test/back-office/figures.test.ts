@@ -177,3 +177,28 @@ t.test(
     t.strictSame(complaints, [])
   },
 )
+
+t.test(
+  'the overview counts the days of the site, also in a browser with another time zone',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page } = await openPage(t.teardown, url, { locale: 'en', timezoneId: 'America/New_York' })
+    const beginnings: string[] = []
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url())
+      const from = searchParams.get('from')
+      if (pathname.endsWith('-figures') && from !== null) beginnings.push(from)
+    })
+    await page.fill('input[autocomplete=username]', 'root')
+    await page.fill('input[autocomplete=current-password]', password)
+    await page.click('button[type=submit]')
+    await page.getByRole('listitem').getByRole('heading', { name: 'Orders', exact: true }).waitFor()
+    await page.locator('main:not(:has([aria-busy=true]))').waitFor()
+    t.ok(beginnings.length > 0)
+    t.strictSame(
+      beginnings.filter((from) => !from.endsWith('T16:00:00.000Z')),
+      [],
+      'midnight of the site, which is 16:00 UTC',
+    )
+  },
+)

@@ -629,8 +629,8 @@ t.test(
     const held: Route[] = []
     const requested = Promise.withResolvers<void>()
     await page.route('**/api/v1/iam/users/me', (route) => {
-      held.push(route)
-      requested.resolve()
+      // One request comes from the connection check. The second one is the retry of the page.
+      if (held.push(route) === 2) requested.resolve()
     })
     // The network is restored only now, because earlier requests must not receive a response.
     await page.unroute('**/api/**')
