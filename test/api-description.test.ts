@@ -62,6 +62,19 @@ t.test('C-046 every member and parameter of every route has a title in both lang
   t.same([...new Set(untitled.map(({ place }) => place))], [])
 })
 
+t.test(
+  'time ranges have the same titles in every list, also if the plugin uses their names for addresses',
+  async (t) => {
+    const ranges = members.filter(({ schema }) => schema['x-range'] !== undefined)
+    t.ok(ranges.length > 20)
+    t.same([...new Set(ranges.map(({ schema }) => schema['title']))], ['From'])
+    const ends = ranges.map(({ place }) => place.replace(/\?from$/, '?to'))
+    const titles = members.filter(({ place }) => ends.includes(place)).map(({ schema }) => schema['title'])
+    t.equal(titles.length, ranges.length)
+    t.same([...new Set(titles)], ['Until'])
+  },
+)
+
 t.test('C-013 every field of a request and a response, and every parameter, has a camelCase name', async (t) => {
   // The members of a translated text are language tags, which need no title, so they are left out.
   const fields = members.filter(({ place, name }) => !headers.has(place) && name !== 'zh-CN')

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { errorCodeOf, omitUndefined } from '@plinth/kernel'
 import type { TArray, TOptional, TSchema, TString } from 'typebox'
 import type { ListKey, ListOrder, ListPage, ListQuery, ListQueryWindow, ListRows, ListTimeRange } from '../contract.ts'
+import { messages } from '../texts.ts'
 import { InvalidInput } from './input-validation.ts'
 import { Type } from './schema-builders.ts'
 
@@ -138,8 +139,16 @@ export function listPage<T extends TSchema>(item: T) {
   })
 }
 
-const momentOf = (description: string, options: object = {}) =>
-  Type.Optional(Type.String({ format: 'date-time', description, ...options }))
+const { from, to } = messages.en.http.fields
+const chinese = messages['zh-CN'].http.fields
+/** Titles of time ranges. A plugin may use the names `from` and `to` for other members too, for example addresses. */
+const titles = {
+  from: { title: from, 'x-title': { en: from, 'zh-CN': chinese.from } },
+  to: { title: to, 'x-title': { en: to, 'zh-CN': chinese.to } },
+}
+
+const momentOf = (name: keyof typeof titles, description: string, options: object = {}) =>
+  Type.Optional(Type.String({ ...titles[name], format: 'date-time', description, ...options }))
 
 export interface RangeQuery {
   /** Members for the query schema of the route. */
@@ -163,8 +172,8 @@ export interface RangeQuery {
 export function rangeQuery(property: string, id?: string): RangeQuery {
   return {
     properties: {
-      from: momentOf(`Rows whose \`${property}\` is at this moment or later.`, { 'x-range': property }),
-      to: momentOf(`Rows whose \`${property}\` is before this moment.`),
+      from: momentOf('from', `Rows whose \`${property}\` is at this moment or later.`, { 'x-range': property }),
+      to: momentOf('to', `Rows whose \`${property}\` is before this moment.`),
     },
     parse(query) {
       const [from, to] = [query.from, query.to].map((text) => (text === undefined ? undefined : storable(text)))
@@ -185,8 +194,8 @@ const maxSpanDays = 100
  */
 export const spanQuery = {
   properties: {
-    from: momentOf('Start of the time span. Default: seven days before its end.'),
-    to: momentOf(`End of the time span, at most ${maxSpanDays} days after its start. Default: now.`),
+    from: momentOf('from', 'Start of the time span. Default: seven days before its end.'),
+    to: momentOf('to', `End of the time span, at most ${maxSpanDays} days after its start. Default: now.`),
   },
   /**
    * Returns the requested time span in milliseconds since the epoch.
