@@ -668,6 +668,14 @@ export default defineProduct({ name: 'x', plugins: [lamp] })`),
     t.equal(stdout, '', 'the command does nothing')
     t.notMatch(output, 'it shines')
   }
+  const { child, ended, said } = spawned(['doctor', '--json'], {}, join(directory, 'plinth.config.ts'))
+  await said('the lamp warms up')
+  child.kill('SIGTERM')
+  const { code, stdout } = await ended()
+  t.equal(code, 130)
+  const { healthy, findings } = JSON.parse(stdout)
+  t.notOk(healthy)
+  assertMembers(t, findings.slice(-1), [{ check: 'set-up', outcome: 'failed', code: 'PLINTH_START_CANCELLED' }])
 })
 
 t.test(

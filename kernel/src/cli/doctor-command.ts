@@ -48,14 +48,18 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
     .summary('check plan, configuration and every health check without serving anything')
     .action(async () => {
       const timeline: TimelineEntry[] = []
-      const findings = await runInterruptible((signal) => examine(scope, timeline, signal))
+      const { findings, isInterrupted } = await runInterruptible(async (signal) => ({
+        findings: await examine(scope, timeline, signal),
+        isInterrupted: signal.aborted,
+      }))
       const isHealthy = findings.every(({ outcome }) => outcome !== 'failed')
       const rows = findings.map(({ check, outcome, detail }) => [outcome, check, detail])
       const stacks = findings.flatMap(({ check, stack }) => (stack === undefined ? [] : [`\n${check}:\n${stack}`]))
       const times = timeline.length === 0 ? [] : ['', timeTree(timeline)]
       const value = { healthy: isHealthy, findings, timeline }
       scope.output.table(value, [['OUTCOME', 'CHECK', 'DETAIL'], ...rows], [...times, ...stacks].join('\n'))
-      scope.exit(isHealthy ? exitCodes.ok : exitCodes.failed)
+      if (isInterrupted) scope.exit(exitCodes.interrupted)
+      else scope.exit(isHealthy ? exitCodes.ok : exitCodes.failed)
     })
 }
 
