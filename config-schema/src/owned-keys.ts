@@ -72,9 +72,10 @@ export function collectKeys(owners: readonly KeyOwner[]): {
       keys.set(key, owned)
     }
   }
+  const byPlugin = Map.groupBy(keys.values(), ({ plugin }) => plugin)
   for (const owned of keys.values()) {
     const { plugin, key } = owned
-    for (const message of destinationProblems(owned, keys))
+    for (const message of destinationProblems(owned, byPlugin.get(plugin) ?? [], keys))
       faults.push({ plugin, key, rule: 'secret-destination', message })
   }
   return { keys, faults }
@@ -87,14 +88,21 @@ const addressFormats: ReadonlySet<unknown> = new Set(['url', 'url-with-credentia
 const isAddress = ({ key, declaration: { editable, schema } }: OwnedKey): boolean =>
   editable && (addressFormats.has(schema['format']) || addressName.test(key.slice(key.lastIndexOf('.') + 1)))
 
-/** Returns the problems of the `destination` of a secret that can only be found with the keys of all plugins. */
-function destinationProblems(secret: OwnedKey, keys: ReadonlyMap<string, OwnedKey>): readonly string[] {
+/**
+ * Returns the problems of the `destination` of a secret that can only be found with other keys.
+ *
+ * @param siblings keys of the same plugin
+ * @param keys keys of all plugins
+ */
+function destinationProblems(
+  secret: OwnedKey,
+  siblings: readonly OwnedKey[],
+  keys: ReadonlyMap<string, OwnedKey>,
+): readonly string[] {
   const { sensitive, editable, destination, reload } = secret.declaration
   if (destination === undefined) {
     if (!sensitive || !editable) return []
-    const address = [...keys.values()].find(
-      (one) => one.plugin === secret.plugin && one.key !== secret.key && isAddress(one),
-    )
+    const address = siblings.find((one) => one !== secret && isAddress(one))
     return address === undefined
       ? []
       : [`is a secret without \`destination\`, and "${address.key}" of the same plugin contains an address`]
