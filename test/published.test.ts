@@ -10,7 +10,7 @@ import { manifestRules, withPaths } from '../scripts/published-paths.ts'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
 import { serveRegistry } from './fixtures/loopback-registry.ts'
-import { checkArchives, checkReleases } from './fixtures/packed-packages.ts'
+import { checkArchives, checkReleases, writeLockedProject } from './fixtures/packed-packages.ts'
 import { runGuideCommands } from './fixtures/typed-guide.ts'
 import { runTutorialCommands } from './fixtures/typed-tutorial.ts'
 
@@ -201,7 +201,6 @@ t.test(
     }
     const manifest = { name: 'elsewhere', type: 'module', private: true, dependencies }
     const files = {
-      'package.json': JSON.stringify(manifest),
       'pager.js': pager,
       'plinth.config.js': product,
       'main.js': main,
@@ -211,8 +210,7 @@ t.test(
     }
     for (const [name, text] of Object.entries({ ...files, '.env': 'PLATFORM_HTTP_PORT=1\n' }))
       await writeFile(join(context, name), text)
-    const lock = ['install', '--package-lock-only', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts']
-    await run('npm', lock, { cwd: context })
+    await writeLockedProject(context, manifest)
     const image = await buildImage(context, directory)
     const project = image.pathOf('/app')
 

@@ -161,8 +161,8 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
       return
     }
     case 'RUN': {
-      // npm prefers the packages in its cache to those of the registry, as in all tests.
-      const { status, stdout, stderr } = shell(stage, content, { npm_config_prefer_offline: 'true' })
+      // npm uses only the packages in its cache, as in all tests.
+      const { status, stdout, stderr } = shell(stage, content, { npm_config_offline: 'true' })
       if (status !== 0) throw new Error(`${content}\n${stdout}${stderr}`)
       return
     }
