@@ -3,9 +3,9 @@ import type { RecordedChange } from './recorded-change.ts'
 /**
  * One change for each line of `node test/proofs/draw-lines.ts --seed 20261202 --count 68`, in the order of the draw,
  * without the lines of `leftOut20261202` and the change of `unnoticed20261202`. The last five changes are an exception:
- * they were moved here later. All changes were written before the first one was tested. Two of the 60 had no effect and
- * were left out afterwards. Before tests were added, 42 of the other 58 were noticed: by the named file, by another file
- * of the package, or by `test/generated-pages.test.ts`.
+ * they were moved here later. All changes were written before the first one was tested. Three of the 60 have no effect,
+ * of which two were left out afterwards. Before tests were added, 42 of the other 57 were noticed: by the named file, by
+ * another file of the package, or by `test/generated-pages.test.ts`.
  */
 export const drawn20261202: readonly RecordedChange[] = [
   {

@@ -61,7 +61,7 @@ t.test('I-197 P04 P05 P27 P45 a checkout without built pages builds them once an
   await build.settled(120_000)
   t.match(
     lines.join('\n'),
-    /building the pages[\s\S]*admin: first view scripts [\d.]+ KB and styles [\d.]+ KB[\s\S]*Built in [\d.]+ s: in all scripts/,
+    /building the back office pages[\s\S]*admin: first view scripts [\d.]+ KB and styles [\d.]+ KB[\s\S]*Built in [\d.]+ s: in all scripts/,
   )
   const [, scripts, styles] =
     /admin: first view scripts ([\d.]+) KB and styles ([\d.]+) KB/.exec(lines.join('\n')) ?? []
