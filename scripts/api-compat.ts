@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import { type DeclarationPair, findTypeChanges } from './api-reference/type-changes.ts'
 
-interface PublicModule {
+export interface PublicModule {
   readonly name: string
   /** Folder of the package in the repository. */
   readonly folder: string
@@ -30,6 +31,8 @@ interface Manifest {
   readonly workspaces?: readonly string[]
   readonly exports?: Readonly<Record<string, { readonly types: string; readonly default: string }>>
   readonly imports?: Readonly<Record<string, { readonly default: string }>>
+  readonly bin?: string | Readonly<Record<string, string>>
+  readonly engines?: Readonly<Record<string, string>>
 }
 
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -119,20 +122,30 @@ export async function compareModules(
   const before = new Set(manifests.map((file) => dirname(file).replaceAll('\\', '/')))
   if (before.size === 0) throw new ReleaseError(`${previous} contains no unpacked packages.`)
   const problems: Problem[] = []
+  const pairs: DeclarationPair[] = []
   for (const name of [...before].sort()) {
     const module = modules.find((one) => one.name === name)
     if (module === undefined) problems.push({ kind: 'binary', module: name, detail: 'the package is gone' })
-    else problems.push(...(await compareModule(join(root, module.folder), join(previous, name), name)))
+    else problems.push(...(await compareModule(join(root, module.folder), join(previous, name), name, pairs)))
   }
+  const known = new Set(problems.map(({ module, detail }) => `${module} ${detail}`))
+  problems.push(...findTypeChanges(pairs).filter(({ module, detail }) => !known.has(`${module} ${detail}`)))
   for (const { name } of modules.filter((module) => !before.has(module.name)))
     problems.push({ kind: 'new', module: name, detail: 'added after the previous release: new public API' })
   return problems
 }
 
-async function compareModule(now: string, before: string, name: string): Promise<readonly Problem[]> {
-  const problems: Problem[] = []
-  const currentExports = manifestOf(now).exports ?? {}
-  for (const [subpath, entry] of Object.entries(manifestOf(before).exports ?? {})) {
+/** @param pairs receives the declaration files of all modules that are still there */
+async function compareModule(
+  now: string,
+  before: string,
+  name: string,
+  pairs: DeclarationPair[],
+): Promise<readonly Problem[]> {
+  const [was, is] = [manifestOf(before), manifestOf(now)]
+  const problems: Problem[] = manifestProblems(was, is).map((problem) => ({ ...problem, module: name }))
+  const currentExports = is.exports ?? {}
+  for (const [subpath, entry] of Object.entries(was.exports ?? {})) {
     const module = subpath === '.' ? name : `${name}${subpath.slice(1)}`
     const current = currentExports[subpath]
     if (current === undefined) {
@@ -145,10 +158,26 @@ async function compareModule(now: string, before: string, name: string): Promise
         throw new ReleaseError(`${name} is not built: ${file} is missing. Run npm run build.`)
     for (const detail of await lostMembers(join(before, entry.default), join(now, built.default)))
       problems.push({ kind: 'binary', module, detail })
-    if (declarations(join(before, entry.types)) !== declarations(join(now, built.types)))
-      problems.push({ kind: 'source', module, detail: `declarations changed: ${entry.types}` })
+    pairs.push({ module, before: join(before, entry.types), now: join(now, built.types) })
   }
   return problems
+}
+
+/** Returns the commands that are gone, and the changed requirements of a package. */
+function manifestProblems(was: Manifest, is: Manifest): readonly Omit<Problem, 'module'>[] {
+  const commandsOf = ({ name, bin = {} }: Manifest) =>
+    typeof bin === 'string' ? [name.replace(/^@[^/]*\//, '')] : Object.keys(bin)
+  const left = commandsOf(is)
+  const gone = commandsOf(was).filter((command) => !left.includes(command))
+  const { engines: before = {} } = was
+  const changed = Object.entries(is.engines ?? {}).filter(([engine, range]) => before[engine] !== range)
+  return [
+    ...gone.map((command) => ({ kind: 'binary', detail: `command "${command}" is gone` }) as const),
+    ...changed.map(
+      ([engine, range]) =>
+        ({ kind: 'source', detail: `needs ${engine} ${range}, not ${before[engine] ?? 'any'}` }) as const,
+    ),
+  ]
 }
 
 /** Converts paths of exports to those of the build. In the repository, exports refer to the sources. */
@@ -158,20 +187,41 @@ const asBuilt = ({ types, default: code }: { readonly types: string; readonly de
 })
 
 /**
- * Loads the old and the new build. Returns a text for each export, and for each member of an exported class, that is
- * missing in the new build.
+ * Loads the old and the new build. Returns a text for each export, member and value of a list that is missing in the new
+ * build, and for each value of another kind.
  */
 async function lostMembers(before: string, now: string): Promise<string[]> {
   const load = async (file: string): Promise<Readonly<Record<string, unknown>>> => import(pathToFileURL(file).href)
   const [was, is] = [await load(before), await load(now)]
   return Object.entries(was).flatMap(([name, value]) => {
     if (!(name in is)) return [`export "${name}" is gone`]
-    const kept = new Set(membersOf(is[name]))
-    return membersOf(value)
-      .filter((member) => !kept.has(member))
-      .map((member) => `member "${name}.${member}" is gone`)
+    return lostParts(name, value, is[name], new Set())
   })
 }
+
+/** @param seen earlier values, because values may refer to each other */
+function lostParts(path: string, was: unknown, is: unknown, seen: Set<unknown>): readonly string[] {
+  const [before, now] = [kindOf(was), kindOf(is)]
+  if (before !== now) return [`"${path}" was ${before}, is ${now}`]
+  if (Array.isArray(was) && Array.isArray(is)) {
+    const lost = was.filter((value) => kindOf(value) !== 'object' && !is.includes(value))
+    return lost.map((value) => `"${path}" has no ${JSON.stringify(value)} any more`)
+  }
+  if (seen.has(was)) return []
+  seen.add(was)
+  const kept = new Set(membersOf(is))
+  return membersOf(was).flatMap((member) => {
+    if (!kept.has(member)) return [`member "${path}.${member}" is gone`]
+    if (!isPlain(was) || !isPlain(is)) return []
+    return lostParts(`${path}.${member}`, was[member], is[member], seen)
+  })
+}
+
+const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value)
+
+/** Returns true for an object whose members are data. Instances of classes may compute their members. */
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
 /**
  * Returns the names of the members of an object, or of the methods and accessors of a class, including inherited and
@@ -187,19 +237,4 @@ function membersOf(value: unknown): readonly string[] {
   for (let part = value.prototype; part && part !== Object.prototype; part = Object.getPrototypeOf(part))
     methods.push(...Object.getOwnPropertyNames(part).filter((name) => name !== 'constructor'))
   return [...statics, ...methods.map((name) => `prototype.${name}`)]
-}
-
-/** Returns the text of a declaration file and of all declaration files that it imports, without comments and blanks. */
-function declarations(file: string, seen = new Set<string>()): string {
-  if (seen.has(file) || !existsSync(file)) return ''
-  seen.add(file)
-  const text = readFileSync(file, 'utf8')
-  const bare = text
-    .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
-    .replace(/\s+/g, ' ')
-    .trim()
-  const nested = [...text.matchAll(/(?:\bfrom|\bimport\()\s*(['"])(\.[^'"]+)\1/g)].map(([, , path = '']) =>
-    declarations(join(file, '..', path.replace(/\.(ts|js)$/, '.d.ts')), seen),
-  )
-  return [bare, ...nested].join('\n')
 }

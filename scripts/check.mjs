@@ -1,10 +1,12 @@
 /**
- * Program of `npm test`. It checks types, lint, import boundaries and generated pages, and runs all tests with tap. The
+ * Program of `npm test`. It checks types, lint, import boundaries and generated pages, and runs all tests, or the given files. The
  * last line contains the counts.
  */
 import { spawn } from 'node:child_process'
-import { availableParallelism } from 'node:os'
-import { lastLine, runTests } from './count-tests.mjs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { lastLine, readWords, runTests } from './count-tests.ts'
+import { testFiles } from './test-files.ts'
 
 /**
  * The browser pages are built first. Otherwise the first tests that need them would all build them at the same time.
@@ -35,11 +37,22 @@ async function run([title, command, ...words]) {
   return code === 0 ? [] : [title]
 }
 
+/** Removes migrated databases of former sources. Other runs in this checkout may use newer ones. */
+function removeOldTemplates(maxAgeMs = 24 * 3_600_000) {
+  const folder = '.tap/templates'
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    const file = join(folder, name)
+    const { mtimeMs = Number.NaN } = statSync(file, { throwIfNoEntry: false }) ?? {}
+    if (Date.now() - mtimeMs > maxAgeMs) rmSync(file, { recursive: true, force: true })
+  }
+}
+
+removeOldTemplates()
 const unprepared = await run(preparation)
 const checks = Promise.all(steps.map(run))
 console.log('\n== tests')
-// Tests wait for servers and processes part of the time, so two test files per processor keep the processor busy.
-const tests = await runTests([`--jobs=${2 * availableParallelism()}`, ...process.argv.slice(2)])
+const { files, grep } = readWords()
+const tests = await runTests(files.length > 0 ? files : testFiles(), { grep })
 const broken = [...unprepared, ...(await checks).flat()]
 for (const title of broken) console.log(`FAILED: ${title}`)
 const failed = tests.failed + broken.length

@@ -1,5 +1,5 @@
 /**
- * An example of each command, for the page about the command line. `test/cli-page.test.ts` runs the examples on a
+ * An example of each command, for the page about the command line. `test/cli-page.proof.ts` runs the examples on a
  * product with the plugins of the quickstart.
  */
 export const cliExamples: Readonly<Record<string, string>> = {
@@ -13,6 +13,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth config export': 'npx plinth config export --file values.json',
   'plinth config import': 'npx plinth config import values.json --dry-run',
   'plinth config rollback': 'npx plinth config rollback 1 --reason "back to the first version"',
+  'plinth config reseal': 'npx plinth config reseal',
   'plinth config history': 'npx plinth config history --key platform.iam.audit.retention --limit 5',
   'plinth plugins list': 'npx plinth plugins list --role worker',
   'plinth plugins graph': 'npx plinth plugins graph',
@@ -25,6 +26,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth doctor': 'npx plinth doctor',
   'plinth create product': 'npx plinth create product my-shop --preset minimal',
   'plinth create plugin': 'npx plinth create plugin greeting',
+  'plinth create deploy': 'npx plinth create deploy',
   'plinth create channel': 'npx plinth create channel acme-chat',
   'plinth create provider': 'npx plinth create provider acme-hook',
   'plinth create store': 'npx plinth create store acme-store',
@@ -35,6 +37,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth openapi': 'npx plinth openapi --client client',
   'plinth migrate': 'npx plinth migrate --status',
   'plinth migrate draft': 'npx plinth migrate draft',
+  'plinth migrate back': 'npx plinth migrate back shop/0002-add-note',
   'plinth database confirm-clock': 'npx plinth database confirm-clock',
   'plinth admin create': 'npx plinth admin create --username root --password-stdin < password.txt',
   'plinth permissions': 'npx plinth permissions',
@@ -45,7 +48,9 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth money reconcile': 'npx plinth money reconcile',
 }
 
-/** Examples that `test/cli-page.test.ts` does not run, each with the reason. */
+/** Examples that `test/cli-page.proof.ts` does not run, each with the reason. */
 export const commandsNotRun: Readonly<Record<string, string>> = {
-  'plinth plugins verify': 'needs minutes; `test/verify/verify.test.ts` runs the command on other plugins',
+  'plinth migrate back':
+    'needs a change set of `plinth dev`; `plugins/database/test/way-back.test.ts` runs the command',
+  'plinth plugins verify': 'needs minutes; `test/verify/verify.proof.ts` runs the command on other plugins',
 }

@@ -138,7 +138,7 @@ export async function cliPage(root: string, locale: PageLocale): Promise<string>
       ),
       ...optionTable(command),
       `\n${example}\n`,
-      `<!-- ${path in commandsNotRun ? `not run: ${commandsNotRun[path]}` : 'run by test/cli-page.test.ts'} -->`,
+      `<!-- ${path in commandsNotRun ? `not run: ${commandsNotRun[path]}` : 'run by test/cli-page.proof.ts'} -->`,
       `\`\`\`sh\n${line}\n\`\`\``,
     ]
   }

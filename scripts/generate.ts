@@ -1,5 +1,5 @@
 /**
- * Writes all generated files: configuration reference, `.env.example`, error reference, command line, API description,
+ * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference, command line, API description,
  * client, contributions and lock file of the quickstart, types of the operations that pages use, change sets, permissions, retention of
  * tables, personal data, native packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is
  * out of date.
@@ -25,12 +25,13 @@ import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
 import { contributionsText } from './contributions.ts'
 import { errorPage } from './error-page.ts'
+import { withMeasuredFigures } from './measured-figures.ts'
 import { nativePackagePage } from './native-packages.ts'
 import { personalDataPage } from './personal-data-page.ts'
 import { migrationPage, type PageLocale, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
-import { testFiles } from './test-files.ts'
+import { proofFiles, testFiles } from './test-files.ts'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
@@ -52,15 +53,26 @@ async function pages(): Promise<Record<string, string>> {
       'docs/texts.md': textPage(product),
       ...(await pagesOf('docs', 'en', running)),
       ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
+      ...figurePages(),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
       'docs/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),
       ...(await operationFiles(openapi)),
-      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),
+      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), [
+        ...testFiles(),
+        ...proofFiles(),
+      ]),
     }
   } finally {
     await running.stop('pages written')
   }
+}
+
+/** Returns the pages that contain figures of benchmarks, with the current figures. */
+function figurePages(): Record<string, string> {
+  const results = readFileSync('bench/README.md', 'utf8')
+  const pages = ['docs/operations/sizing.md', 'docs/zh-CN/operations/sizing.md']
+  return Object.fromEntries(pages.map((page) => [page, withMeasuredFigures(readFileSync(page, 'utf8'), results)]))
 }
 
 /** Returns the pages that exist in each language. */

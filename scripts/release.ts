@@ -6,9 +6,10 @@
  *
  * `npm run --silent release -- api-compat --previous-version <version>` prints a shell script that compares each public
  * module with its previous release (document 1 of the specification, "Public library compatibility"). It writes
- * nothing. With `--check` it compares: an export, a class member or a package that is gone is a binary incompatibility
- * and fails; a changed declaration is a source incompatibility and is reported for the maintainers to judge; a module
- * without a previous release is new public API.
+ * nothing. With `--check` it compares: an export, a member, a value of a list, a command or a package that is gone, or a
+ * value of another kind, is a binary incompatibility and fails; a type that the compiler does not accept in place of the
+ * earlier one, or another range in `engines`, is a source incompatibility and is reported for the maintainers to judge; a
+ * module without a previous release is new public API.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,13 +1,16 @@
 import { globSync } from 'node:fs'
 
-/**
- * Returns all test files below `root`, sorted. `.taprc` contains the same pattern. A file with another ending is not a
- * test.
- */
-export const testFiles = (root = '.'): string[] =>
-  globSync('{config-schema,kernel/test,migrations,plugins,examples,test}/**/*.test.ts', {
-    cwd: root,
-    exclude: (path) => /(^|\/)(node_modules|dist)$/.test(path),
-  })
+/** Returns the files that a pattern matches, without installed packages and built files, sorted. */
+export const findFiles = (pattern: string, root = '.'): string[] =>
+  globSync(pattern, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist)$/.test(path) })
     .map((file) => file.replaceAll('\\', '/'))
     .sort()
+
+const filesWith = (ending: string, root: string): string[] =>
+  findFiles(`{config-schema,kernel/test,migrations,plugins,examples,test}/**/*.${ending}.ts`, root)
+
+/** Returns the files of `npm test` below `root`, sorted. `.taprc` contains the same pattern. */
+export const testFiles = (root = '.'): string[] => filesWith('test', root)
+
+/** Returns the files that only `npm run proof` runs, sorted. */
+export const proofFiles = (root = '.'): string[] => filesWith('proof', root)

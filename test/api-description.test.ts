@@ -123,6 +123,7 @@ const openOperations = [
   'POST /api/v1/admin/mall/refunds/{refundNo}/decision',
   'GET /api/v1/admin/money/accounts/{id}/explain',
   'POST /api/v1/admin/money/payment-orders/{outTradeNo}/refund',
+  'POST /api/v1/admin/web3/unmatched-payments/{id}/credit',
   'POST /api/v1/auth/login',
   'POST /api/v1/auth/wallet/login',
   'PUT /api/v1/iam/users/me',

@@ -49,6 +49,7 @@ const counted = new Map<string, number>()
 const used = {
   of: (name: string) => counted.get(name) ?? 0,
   add: (name: string, cost: number) => counted.set(name, used.of(name) + cost).get(name) ?? 0,
+  subtract: (name: string, cost: number) => void counted.set(name, Math.max(0, used.of(name) - cost)),
   forget: (name: string) => void counted.delete(name),
 }
 const decide = ({ limit, windowMs }: { readonly limit: number; readonly windowMs: number }, count: number) => ({
@@ -104,6 +105,7 @@ const smsChannel: NotificationChannel = {
   enabled: () => true,
   providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }],
   send: async ({ content }, { signal }) => ((await isPosted(content, signal)) ? { outcome: 'accepted' } : rejected),
+  target: ({ attributes }) => ({ server: 'acme', address: String(attributes['acme.chat']) }),
   reachable: async (userIds) => new Set(userIds),
   verify: async (signal) => assert(await account(signal), 'The account is closed.'),
   condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] }),
@@ -114,6 +116,7 @@ export const countingStore: RateLimitStore = {
   consume: ({ key, cost, ...window }) => decide(window, used.add(key, cost)),
   peek: ({ key, ...window }) => decide(window, used.of(key)),
   consumeAll: (requests) => requests.map(({ key, cost, ...window }) => decide(window, used.add(key, cost))),
+  refund: ({ key, cost }) => used.subtract(key, cost),
   reset: (key) => used.forget(key),
 }
 
@@ -137,6 +140,7 @@ export const acmeSms = definePlugin({
   contributes: [notificationChannel, optional(rateLimitStore), quickstartCleanup, healthCheck],
   config: {
     'platform.acme-sms.poll': key.duration({ title: 'Poll', default: '1m' }),
+    'platform.acme-sms.settings-file': key.string({ title: 'Settings file', default: '.env', scope: 'process' }),
     'platform.acme-sms.task-name': key.string({ title: 'Name', default: 'acme-sms.poll-balance' }),
   },
   configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } },
@@ -151,6 +155,7 @@ export const acmeSms = definePlugin({
   commands: [showBalance],
   implements: ['messages'],
   setupDeadlineMs: 20_000,
+  settingsFileKey: 'platform.acme-sms.settings-file',
   setup: ({ provide, contribute }) => {
     provide(smsBalance, { cents: () => 4711 })
     contribute(notificationChannel, 'acme-sms', smsChannel)

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { errorTables } from '../scripts/error-page.ts'
-import { testFiles } from '../scripts/test-files.ts'
+import { proofFiles, testFiles } from '../scripts/test-files.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -26,7 +26,11 @@ t.test('every coded error is named after its package and written in two sentence
 
 t.test('every coded error is raised by its package, documented and expected by a test', async (t) => {
   const reference = read('docs/errors.md')
-  const tests = [...testFiles(root), ...globSync('test/{author-mistakes,verify}/*.ts', { cwd: root })]
+  const tests = [
+    ...testFiles(root),
+    ...proofFiles(root),
+    ...globSync('test/{author-mistakes,verify}/*.ts', { cwd: root }),
+  ]
   const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
   const problems = tables.flatMap(({ folder, codes }) => {
     const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root })

@@ -16,6 +16,7 @@ import {
 import { assertSuccess, Successes } from './every-operation/clients.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
 import { assertListQueriesApply, type Operation } from './every-operation/list-queries.ts'
+import { LostResponses } from './every-operation/lost-responses.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
 import { callUserOperations } from './every-operation/people.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
@@ -31,6 +32,12 @@ const exceptions: Readonly<Record<string, string>> = {
     'It needs a paid order on a chain: test/journeys/settlement-journey.test.ts.',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/{id}/retry':
     'It needs a paid order on a chain: plugins/web3-settlement/test/settle.test.ts.',
+  'POST /api/v1/admin/web3/unmatched-payments':
+    'It needs a transfer on a chain: plugins/web3-settlement/test/unmatched.test.ts.',
+  'POST /api/v1/admin/web3/unmatched-payments/{id}/credit':
+    'It needs a transfer on a chain: plugins/web3-settlement/test/unmatched.test.ts.',
+  'POST /api/v1/admin/web3/unmatched-payments/{id}/repayment':
+    'It needs a transfer on a chain: plugins/web3-settlement/test/unmatched.test.ts.',
   'POST /api/v1/notification-send-logs/{id}/retry':
     'It needs a message that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
   'POST /api/v1/notification-send-logs/retry-batch':
@@ -48,6 +55,13 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
 )
 
+/** Operations that accept an idempotency key. */
+const idempotentOperations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([, { parameters = [] }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
+    .map(([method]) => `${method.toUpperCase()} ${path}`),
+)
+
 /** Shows that the type of a response depends on `code`: a success has data, and a failure has a reason. */
 async function narrowed({ admin }: Scene): Promise<string> {
   const { data: envelope } = await admin.GET('/api/v1/admin/templates/{id}', { params: { path: { id: 1 } } })
@@ -60,7 +74,8 @@ async function narrowed({ admin }: Scene): Promise<string> {
 
 t.test('the generated client calls every operation of the quickstart', { timeout: 600_000 }, async (t) => {
   const successes = new Successes()
-  const scene = await startScene(t, successes)
+  const lost = new LostResponses()
+  const scene = await startScene(t, successes, {}, lost)
   const calls = [
     callUserOperations,
     callConsole,
@@ -82,6 +97,13 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   ]
   for (const call of calls) await t.resolves(call(scene), call.name)
   t.equal(await narrowed(scene), 'template.unknown')
+  await t.test('after a lost response, a repeated call with the same key executes nothing', async (t) => {
+    const notKept = '1 commit, 1 executed, 409 idempotency.answer-not-kept'
+    // A repeated send builds its response from the rows of its message. The second transaction delivers to the inbox.
+    const resumed = { 'POST /api/v1/notifications/send': '2 commit, 2 executed, 200; 1 commit, 2 executed, 200' }
+    const called = idempotentOperations.filter((one) => !(one in exceptions))
+    t.same(lost.summary, { ...Object.fromEntries(called.map((one) => [one, notKept])), ...resumed })
+  })
   await t.test('every list applies its filters and its time range', (t) => assertListQueriesApply(t, scene, paths))
   await t.rejects(assertSuccess(scene.user.GET('/api/v1/admin/iam/users')), /403/, 'a failure is no success')
 

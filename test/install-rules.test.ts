@@ -1,7 +1,7 @@
 /** Tests a failed and a successful installation. Notification rules report them to a configured recipient. */
 import { join } from 'node:path'
 import asyncTask from '@plinth/async-task'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import inbox from '@plinth/inbox'
@@ -22,7 +22,7 @@ const configOn = (db: TestDatabase) => ({
   'platform.notification.default-channel': 'database',
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'I-205 I-207 a successful and a failed installation reach the inboxes of the configured recipients',
   async (t, db) => {
@@ -69,7 +69,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'I-206 before the first migration a failed installation misses no rule', async (t, db) => {
+onDatabase(t, 'I-206 before the first migration a failed installation misses no rule', async (t, db) => {
   const lines: string[] = []
   const { running, execute, form } = await startInstall(t, db, {
     plugins,

@@ -25,6 +25,7 @@ const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
   ['platform.notification.send-deadline', '1ms'],
   ['platform.notification.channels.webhook.deadline', '1ms'],
   ['platform.rate-limit.store-deadline', '1ms'],
+  ['platform.rate-limit.stores.memory.max-keys', 1],
   ['platform.storage.max-file-size', 1],
 ]
 

@@ -11,7 +11,11 @@ import product from '../examples/quickstart/plinth.config.ts'
 const root = join(import.meta.dirname, '..')
 
 t.test('N-003 the quickstart has the eight channels of the document', async (t) => {
-  const set = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
+  const set = {
+    'platform.database.sqlite.file': ':memory:',
+    'platform.http.port': '0',
+    'platform.http.overload.max-wait': '1m',
+  }
   const running = await startForTest(product, { roles: ['cli'], set })
   t.teardown(() => running.stop('test ended'))
   const codes = running
@@ -79,7 +83,9 @@ t.test('N-065 N-066 webhook settings that the back office stores override local 
   t.hasStrict(await store('enabled', true), { code: '200' })
   t.match(await send(), { data: { result: { provider: 'dingtalk', errorCode: 'webhook.endpoint-missing' } } })
   t.hasStrict(await store('default-provider', 'slack'), { code: '200' })
-  t.match(await send(), { data: { result: { provider: 'slack' } } })
+  // Without a network, the message waits for its retry.
+  const { data } = await send()
+  t.equal((Array.isArray(data) ? data[0] : data.result).provider, 'slack')
 })
 
 t.test('N-002 no plugin imports a channel: senders know only the notification service', async (t) => {

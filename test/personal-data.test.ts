@@ -141,6 +141,20 @@ async function fillMore(db: Database, userId: number, username: string): Promise
     occurred_at: 0,
     created_at: 0,
   })
+  await insert('money_debt', {
+    id: id(),
+    account_id: id(),
+    idem_hash: `actor of ${username}`,
+    fingerprint: 'f',
+    kind: 'k',
+    counter: 'c',
+    deducted: 0,
+    shortfall: 1,
+    owed: 1,
+    recovery: 'none',
+    actor: `user:${userId}`,
+    created_at: 0,
+  })
 }
 
 /** Inserts a notification to both users. */

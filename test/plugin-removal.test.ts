@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import asyncTaskPlugin, { asyncTasks, taskType } from '@plinth/async-task'
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { event, events } from '@plinth/events'
 import http, { Type } from '@plinth/http'
 import i18n from '@plinth/i18n'
@@ -122,7 +122,7 @@ async function countsOf(
   }
 }
 
-onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugin, and deletes them', async (t, db) => {
+onDatabase(t, 'remove lists tables, permissions, values and tasks of a plugin, and deletes them', async (t, db) => {
   const set = Object.fromEntries([
     ...Object.entries(db.config).map(([name, value]) => [name, String(value)]),
     ['platform.http.port', '0'],

@@ -1,9 +1,9 @@
 /** Tests that `plinth upgrade --dry-run` lists all steps of an upgrade and changes neither the database nor a file. */
 import { createHash } from 'node:crypto'
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http, Type } from '@plinth/http'
 import { definePlugin, defineProduct, type KeyDeclarations, key, type Product } from '@plinth/kernel'
 import { programEnvironment, startForTest } from '@plinth/kernel/testing'
@@ -62,6 +62,7 @@ const first: Version = {
     'platform.acme.colour': number(),
     'platform.acme.shape': number(),
     'platform.acme.age': number(),
+    'platform.acme.place': key.string({ title: title('Place'), default: '', reload: 'live' }),
   },
   migrations: [items],
   routes: { '/api/v1/acme/items': undefined, '/api/v1/acme/old': undefined },
@@ -74,6 +75,7 @@ const second: Version = {
     'platform.acme.size': number({ since: '1.1.0', replacement: 'platform.acme.length' }),
     'platform.acme.weight': number({ since: '1.1.0', replacement: 'platform.acme.mass' }),
     'platform.acme.age': number({ since: '1.1.0' }),
+    'platform.acme.place': key.string({ title: title('Place'), default: '', scope: 'process' }),
   },
   migrations: [items, table('0002-create-part', 'acme_part')],
   routes: {
@@ -144,9 +146,8 @@ async function installFirst(db: TestDatabase) {
   const plinth = commandOn(db)
   const set = Object.fromEntries(Object.entries(db.config).map(([name, value]) => [name, String(value)]))
   const running = await startForTest(products.first, { set: { ...set, 'platform.http.port': '0' } })
-  const changes = ['platform.acme.weight', 'platform.acme.shape'].map((name) => {
-    return { key: name, action: 'set' as const, value: 5 }
-  })
+  const values = { 'platform.acme.weight': 5, 'platform.acme.shape': 5, 'platform.acme.place': 'files' }
+  const changes = Object.entries(values).map(([name, value]) => ({ key: name, action: 'set' as const, value }))
   await running.service(configCentre).save(changes, { actor: { name: 'test' } })
   await running.stop('installed')
   return plinth
@@ -173,6 +174,7 @@ const expectedSteps = [
   `key deprecated acme second.config.js: Key "platform.acme.age" ${noReplacement}`,
   `! key removed acme .env:1: "PLATFORM_ACME_COLOUR" ${unknownKey}`,
   'key renamed acme stored value of platform.acme.weight: Key "platform.acme.weight" is deprecated since 1.1.0. Use platform.acme.mass.',
+  `! key ignored acme stored value of platform.acme.place: The value of "platform.acme.place" is set per process, so the stored value is ignored: set it in a file, in the environment or with --set. Correct the value. \`plinth config explain platform.acme.place\` shows the rule and all sources.`,
   `key removed acme stored value of platform.acme.shape: "platform.acme.shape" ${noKey}`,
 ]
 
@@ -184,11 +186,11 @@ interface Step {
   readonly isBlocking: boolean
 }
 
-onEachDatabase(t, 'C-002 upgrade --dry-run lists all steps of an upgrade and writes nothing', async (t, db) => {
+onDatabase(t, 'C-002 upgrade --dry-run lists all steps of an upgrade and writes nothing', async (t, db) => {
   const plinth = await installFirst(db)
   t.equal((await plinth('first', 'plugins', 'lock')).code, 0)
   const unchanged = await plinth('first', 'upgrade', '--dry-run', '--json')
-  t.strictSame(JSON.parse(unchanged.stdout), { steps: [], blocking: 0 }, unchanged.stderr)
+  t.strictSame(JSON.parse(unchanged.stdout), { steps: [], blocking: 0, isLocked: true }, unchanged.stderr)
   t.equal(unchanged.code, 0)
 
   const before = await stateOf(t, db)
@@ -209,6 +211,21 @@ onEachDatabase(t, 'C-002 upgrade --dry-run lists all steps of an upgrade and wri
   t.match(text.stdout, /^ACTION +SUBJECT +CHANGE +PLUGIN +ENTRY\n +version +changed +acme +1\.0\.0 -> 1\.1\.0\n/)
   t.strictSame(await stateOf(t, db), before)
 
+  renameSync(join(db.directory, 'product/plinth.lock.json'), join(db.directory, 'product/kept.json'))
+  const unlocked = await plinth('second', 'upgrade', '--dry-run', '--json')
+  const kinds = JSON.parse(unlocked.stdout).steps.map(({ subject, change }: Step) => `${subject} ${change}`)
+  t.strictSame(kinds, [
+    'change-sets pending',
+    'routes deprecated',
+    'key renamed',
+    'key deprecated',
+    'key removed',
+    'key renamed',
+    'key ignored',
+    'key removed',
+  ])
+  renameSync(join(db.directory, 'product/kept.json'), join(db.directory, 'product/plinth.lock.json'))
+
   const broken = await plinth('edited', 'upgrade', '--dry-run', '--json')
   t.equal(broken.code, 1)
   const changed = { subject: 'change-sets', change: 'changed', plugin: 'acme', entry: '0001-create-item' }
@@ -216,7 +233,7 @@ onEachDatabase(t, 'C-002 upgrade --dry-run lists all steps of an upgrade and wri
   t.strictSame(await stateOf(t, db), before)
 })
 
-t.test('upgrade needs --dry-run, a lock file, and a product whose other values are valid', async (t) => {
+t.test('upgrade needs --dry-run and a product whose other values are valid', async (t) => {
   const directory = t.testdir({})
   const plinth = commandOn({ directory, config: {}, dialect: 'sqlite' } as unknown as TestDatabase)
   const failure = async (...words: string[]) => {
@@ -224,7 +241,8 @@ t.test('upgrade needs --dry-run, a lock file, and a product whose other values a
     return [code, JSON.parse(stdout).error.code]
   }
   t.strictSame(await failure(), [2, 'PLINTH_CLI_USAGE'])
-  t.strictSame(await failure('--dry-run'), [1, 'PLINTH_LOCK_MISSING'])
+  const { code, stdout, stderr } = await plinth('first', 'upgrade', '--dry-run', '--json')
+  t.strictSame([code, JSON.parse(stdout).isLocked, /plinth\.lock\.json/.test(stderr)], [0, false, true], stderr)
   t.equal((await plinth('first', 'plugins', 'lock')).code, 0)
   t.strictSame(await failure('--dry-run', '--set', 'platform.acme.age=old'), [3, 'PLINTH_START_REFUSED'])
   t.strictSame(globSync('**/*.sqlite*', { cwd: directory }), [], 'no database was created')

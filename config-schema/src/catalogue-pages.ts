@@ -14,6 +14,7 @@ const words = {
     sensitive: 'Secret.',
     locked: 'Not editable in the configuration centre.',
     process: 'Set per process.',
+    permission: (code: string) => `Needs the permission \`${code}\`.`,
     must: (rules: readonly string[]) => `Must ${rules.join(' and ')}.`,
     items: (rules: readonly string[]) => `Each item must ${rules.join(' and ')}.`,
     deprecated: (since: string, replacement?: string) =>
@@ -29,6 +30,7 @@ const words = {
     sensitive: '敏感信息。',
     locked: '不能在配置中心修改。',
     process: '在启动进程处设置。',
+    permission: (code: string) => `需要权限 \`${code}\`。`,
     must: (rules: readonly string[]) => `必须${rules.join('，且')}。`,
     items: (rules: readonly string[]) => `每一项必须${rules.join('，且')}。`,
     deprecated: (since: string, replacement?: string) =>
@@ -54,7 +56,7 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
   const sentence = (rules: readonly string[], words: (rules: readonly string[]) => string) =>
     rules.length > 0 && words(rules)
   const meaning = (entry: CatalogueEntry) => {
-    const { schema, title, description, rule, sensitive, editable, scope, deprecated } = entry
+    const { schema, title, description, rule, sensitive, editable, scope, permission, deprecated } = entry
     const { items } = schema
     return [
       `**${localize(title, locale)}**`,
@@ -63,6 +65,7 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
       isSchema(items) && sentence(rulesOf(items), word.items),
       sensitive && word.sensitive,
       scope === 'process' ? word.process : !editable && word.locked,
+      permission !== undefined && word.permission(permission),
       deprecated && word.deprecated(deprecated.since, deprecated.replacement),
       deprecated?.reason && localize(deprecated.reason, locale),
     ]

@@ -51,6 +51,8 @@ export interface CatalogueEntry {
   readonly neededWhile?: RequiredWhile
   /** For a secret: the keys that decide where the secret is sent, such as a host. */
   readonly destination?: readonly string[]
+  /** Permission that a user needs to change the value, see `KeyDeclaration.permission`. */
+  readonly permission?: string
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
   readonly examples?: readonly JsonValue[]
@@ -108,6 +110,7 @@ function entryOf({ key, plugin, env, declaration, groupTitle }: OwnedKey): Catal
     }),
     ...(declaration.neededWhile && { neededWhile: declaration.neededWhile }),
     ...(declaration.destination && { destination: declaration.destination }),
+    ...(declaration.permission !== undefined && { permission: declaration.permission }),
     env,
     ...(deprecated && {
       deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },

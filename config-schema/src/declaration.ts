@@ -84,10 +84,12 @@ export interface RequiredWhile {
   readonly is: string
 }
 
-/** A value that is unsafe in production, and the reason that users see. */
+/** A value that is unsafe in production, and the reason that users see. Either `is` or `isNot` is present. */
 export interface InsecureValue {
   /** The unsafe value in written form, for example `5m`. */
-  readonly is: JsonValue
+  readonly is?: JsonValue
+  /** The only safe value in written form. */
+  readonly isNot?: JsonValue
   /** If present, the value is unsafe only while this other key of the same plugin has the given value. */
   readonly while?: { readonly key: string; readonly is: JsonValue }
   readonly reason: LocalizedText
@@ -151,6 +153,14 @@ export interface KeyDeclaration<T = unknown> {
    * secret is sent. If absent, the planner rejects an editable secret whose plugin also declares an address key.
    */
   readonly destination?: readonly string[]
+  /**
+   * Permission that a user needs to change the value, in addition to the permission for the configuration. Set it if a
+   * check of the product depends on the value: who may do something, login, limits, audit, encryption. It is the
+   * permission that the check protects. If a user who has that permission is checked too, it is `guardsPermission`.
+   * The command line is not restricted. Only for an editable key. The permission must be declared by the same plugin or
+   * by a plugin that this plugin requires.
+   */
+  readonly permission?: string
   /** Group of the key in the catalogue. Default: the second segment of the key. */
   readonly group?: string
   /** Name of the environment variable. Default: the key in upper case, with `_` instead of `.` and `-`. */
@@ -160,6 +170,12 @@ export interface KeyDeclaration<T = unknown> {
   /** Contains the type of the value for the compiler. The property is never set. */
   readonly '~type'?: T
 }
+
+/**
+ * Permission for configuration keys that decide about access and belong to no narrower permission (decision G.8). The
+ * plugin iam declares it and only the role `super-admin` has it by default.
+ */
+export const guardsPermission = 'iam:guards:save'
 
 /** The declarations of one plugin, by full key. */
 export type KeyDeclarations = { readonly [key: string]: KeyDeclaration }

@@ -5,6 +5,7 @@ export {
   bilingual,
   environmentName,
   environmentNameOf,
+  guardsPermission,
   inBothLocales,
   type Localized,
   localize,

@@ -33,6 +33,8 @@ export interface KeyOptions<W extends JsonValue> {
   readonly insecure?: InsecureValue
   /** Only for a sensitive key without `state`. A list that is not empty must not be combined with `required`. */
   readonly destination?: readonly string[]
+  /** See `KeyDeclaration.permission`. */
+  readonly permission?: string
   readonly group?: string
   readonly env?: string
   readonly deprecated?: Deprecation
@@ -118,6 +120,7 @@ function builder<B extends Builder>(schemaOf: (constraints: Constraints) => Json
       neededWhile,
       insecure,
       destination,
+      permission,
       group,
       env,
       deprecated,
@@ -125,7 +128,7 @@ function builder<B extends Builder>(schemaOf: (constraints: Constraints) => Json
       ...constraints
     } = others
     const common = { description, multiline, rule, default: fallback, state, scope, neededWhile, insecure, destination }
-    const optional = { ...common, group, env, deprecated, examples }
+    const optional = { ...common, permission, group, env, deprecated, examples }
     return deepFreeze({
       schema: schemaOf(constraints),
       title,

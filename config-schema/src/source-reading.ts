@@ -124,7 +124,8 @@ function checkEntry(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Che
   const owned = keys[by].get(name)
   if (owned === undefined) {
     if (source === 'database' || !isOurs(entry)) return { findings: [] }
-    const details = { name, nearest: didYouMean(name, keys[by].keys()) }
+    const nearest = flatNameHint(entry) ?? didYouMean(name, keys[by].keys())
+    const details = { name, nearest }
     // In the environment this is only a warning, because other programs may also use variables with this prefix.
     return { findings: [{ rule: 'unknown', isWarning: source === 'environment', place, details }] }
   }
@@ -170,4 +171,17 @@ const notFromDatabase: ParsedValueResult = {
   ok: false,
   rule: 'editable',
   message: 'must not come from the database: set it in a file, in the environment or with --set',
+}
+
+/** Returns a hint for a product file that nests the parts of a key, for example `{ platform: { http: { port: 1 } } }`. */
+function flatNameHint({ name, written }: ConfigEntry): string | undefined {
+  const path = [name]
+  let inner: unknown = written
+  while (typeof inner === 'object' && inner !== null && !Array.isArray(inner)) {
+    const [entry] = Object.entries(inner)
+    if (entry === undefined) break
+    path.push(entry[0])
+    inner = entry[1]
+  }
+  return path.length === 1 ? undefined : ` Keys are flat. Write "${path.join('.')}".`
 }

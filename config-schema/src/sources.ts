@@ -43,8 +43,10 @@ export interface ConfigSourceInputs {
   readonly file: string | undefined
   /** Directory that contains the `.env` file. */
   readonly root: string
-  /** Path of the `.env` file, or `false` for no file. Default: `.env` in `root`. */
+  /** Path of the `.env` file, or `false` for no file. The file must exist. Default: `settingsFile`. */
   readonly envFile?: string | false
+  /** Path of the `.env` file if `envFile` is absent. The file may be missing. Default: `.env` in `root`. */
+  readonly settingsFile?: string | undefined
   /** Environment variables of the process. Default: none. */
   readonly environment?: Texts
   /** Values of `--set`, by key. */
@@ -57,8 +59,8 @@ type Texts = Readonly<Record<string, string | undefined>>
 
 /** Returns the sources of a process with increasing precedence. */
 export function sourcesOf(surroundings: ConfigSourceInputs): ConfigSource[] {
-  const { config, file, root, envFile, environment = {}, set = {}, fallback = {} } = surroundings
-  const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? '.env'), envFile !== undefined)]
+  const { config, file, root, envFile, settingsFile = '.env', environment = {}, set = {}, fallback = {} } = surroundings
+  const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? settingsFile), envFile !== undefined)]
   const variables = textEntries('variable', environment, (name) => `environment variable ${name}`)
   const settings = textEntries('key', set, (name) => `--set ${name}`)
   return [

@@ -39,6 +39,9 @@ export function validateDeclaration(key: string, declaration: KeyDeclaration): r
   if (declaration.neededWhile !== undefined && declaration.schema?.['type'] !== 'boolean') {
     problems.push(problem('needed', 'neededWhile', 'must be absent: only a boolean key can be switched off'))
   }
+  if (declaration.permission !== undefined && declaration.editable !== true) {
+    problems.push(problem('permission', 'permission', 'must be absent: no user can change a key that is not editable'))
+  }
   problems.push(...destinationProblems(key, declaration))
   if (declaration.deprecated?.replacement === key) {
     problems.push(problem('deprecated', 'deprecated.replacement', 'must be another key'))
@@ -101,8 +104,11 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
     rule: 'must name a key in "key" and the value that needs this one in "is"',
   },
   insecure: {
-    holds: absentOr((value) => isObject(value) && 'is' in value && 'reason' in value && isLocalized(value.reason)),
-    rule: 'must name the value in "is" and the reason in "reason"',
+    holds: absentOr(
+      (value) =>
+        isObject(value) && 'is' in value !== 'isNot' in value && 'reason' in value && isLocalized(value.reason),
+    ),
+    rule: 'must name the value in "is" or "isNot" and the reason in "reason"',
   },
   destination: {
     holds: absentOr(
@@ -113,6 +119,7 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
     ),
     rule: 'must be a list of different keys',
   },
+  permission: { holds: absentOr(isText), rule: 'must be the code of a permission' },
   group: { holds: absentOr(isText), rule: 'must be text' },
   env: {
     holds: absentOr((value) => typeof value === 'string' && /^[A-Z][A-Z0-9_]*$/.test(value)),

@@ -129,6 +129,9 @@ t.test('C-003 every mistake in a declaration is reported with its place', async 
   t.same(members({ state: 1 }), ['state state'])
   t.same(members({ state: true }), ['state editable'])
   t.same(members({ state: true, editable: false }), [])
+  t.same(members({ permission: 'acme:save' }), [])
+  t.same(members({ permission: '' }), ['permission permission'])
+  t.same(members({ permission: 'acme:save', editable: false }), ['permission permission'])
   t.same(members({ reload: 'never' }), ['reload reload'])
   t.same(members({ env: 'lower' }), ['env env'])
   t.same(members({ group: '' }), ['group group'])
@@ -138,6 +141,8 @@ t.test('C-003 every mistake in a declaration is reported with its place', async 
   t.same(members({ deprecated: { since: '1.2.0', replacement: 'platform.y' } }), [])
   t.same(members({ insecure: { is: true } }), ['insecure insecure'], 'a reason is needed')
   t.same(validateDeclaration('platform.x', key.boolean({ title: 'x', insecure: { is: true, reason: 'Open.' } })), [])
+  t.same(members({ insecure: { isNot: true, reason: 'Open.' } }), [])
+  t.same(members({ insecure: { is: 1, isNot: 2, reason: 'Open.' } }), ['insecure insecure'], 'one of both')
   t.same(members({ neededWhile: { key: 'platform.y' } }), ['neededWhile neededWhile', 'needed neededWhile'])
   const neededWhile = { key: 'platform.y', is: 'x' }
   t.same(members({ neededWhile }), ['needed neededWhile'], 'only what can be switched off')

@@ -3,6 +3,7 @@ import { apiModules, writeApiReference } from '../../scripts/api-reference/index
 import { excludedPages } from './links.ts'
 import { adaptDocuments } from './markdown.ts'
 import { writePlainPages } from './plain-pages.ts'
+import { searchOptions } from './search.ts'
 
 const page = (text: string, link: string) => ({ text, link })
 
@@ -75,6 +76,7 @@ const explanation = [
   page('Architecture', '/architecture'),
   page('Promises under faults', '/faults'),
   page('Glossary', '/glossary'),
+  page('What Plinth does not do', '/limits'),
 ]
 
 const sidebar: DefaultTheme.SidebarItem[] = [
@@ -149,6 +151,7 @@ const chineseExplanation = [
   page('架构', '/zh-CN/architecture'),
   page('故障时的承诺', '/zh-CN/faults'),
   page('术语表', '/zh-CN/glossary'),
+  page('Plinth 不提供的功能', '/zh-CN/limits'),
 ]
 
 const chineseSidebar: DefaultTheme.SidebarItem[] = [
@@ -225,6 +228,7 @@ export default defineConfig({
       provider: 'local',
       options: {
         locales: { 'zh-CN': { translations: chineseSearch } },
+        miniSearch: { searchOptions },
         _render: (source, env, md) => (withoutSearch.has(env.relativePath) ? '' : md.render(source, env)),
       },
     },

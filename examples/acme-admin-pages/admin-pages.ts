@@ -1,4 +1,5 @@
 import { adminDetail, adminForm, adminList } from '@plinth/admin'
+import { acme } from './page-group.ts'
 
 const tones = { open: 'good', closed: 'quiet' } as const
 const labels = { open: { en: 'Open', 'zh-CN': '营业' }, closed: { en: 'Closed', 'zh-CN': '停业' } }
@@ -6,7 +7,7 @@ const labels = { open: { en: 'Open', 'zh-CN': '营业' }, closed: { en: 'Closed'
 const depots = adminList('getAdminAcmeDepots', (row) => ({
   id: 'acme.depots',
   title: { en: 'Depots', 'zh-CN': '仓库' },
-  place: { group: 'product', order: 900 },
+  place: { group: acme, order: 10 },
   key: 'id',
   detail: 'acme.depot',
   columns: [row.text('name', { link: true }), row.text('city'), row.status('state', tones, { labels })],

@@ -22,9 +22,10 @@ function element(name, className, text = '') {
 
 async function show() {
   if (context === undefined) return
-  const { language, texts } = context
   try {
     const { items } = await host.call('getAdminAcmeDepots', { query: { size: 100 } })
+    // The context is read after the call, because it may have changed meanwhile and responses may arrive in any order.
+    const { language, texts } = context
     const groups = Object.entries(Object.groupBy(items, ({ city }) => city))
     groups.sort(([a], [b]) => a.localeCompare(b, language))
     cities.replaceChildren(...groups.map(([city, depots = []]) => cityOf(city, depots, items.length, texts)))

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { adminFrame } from '@plinth/admin'
+import { acme } from './page-group.ts'
 
 const file = (name: string) => readFileSync(join(import.meta.dirname, name), 'utf8')
 
@@ -9,7 +10,7 @@ export const depotCities = adminFrame('getAdminAcmeDepots', {
   id: 'acme.depot-cities',
   title: { en: 'Depots by city', 'zh-CN': '各城市的仓库' },
   lead: { en: 'Open and closed depots in each city.', 'zh-CN': '每个城市营业和停业的仓库。' },
-  place: { group: 'product', order: 901 },
+  place: { group: acme, order: 20 },
   html: '<div id="cities"></div><p id="note" role="status"></p>',
   script: file('depot-cities.js'),
   style: file('depot-cities.css'),

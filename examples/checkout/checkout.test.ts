@@ -1,7 +1,7 @@
 /** The checkout as a buyer sees it, with a chain whose responses the test defines. */
 import approval from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -132,7 +132,7 @@ const mined = (change: object = {}) => ({
   ...change,
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'a sale returns the amount and the progress of the payment, and is delivered when it is settled',
   async (t, db) => {
@@ -205,44 +205,40 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
-  t,
-  'a checkout that is not set up is closed, and prices follow the decimals of the token',
-  async (t, db) => {
-    const { member, seed, known, running } = await startCheckout(t, db)
-    await seed()
-    const ann = await member('ann')
-    const [{ id: offerId }] = (await ann('GET', 'offers?size=1')).data.items
-    const order = () => ann('POST', 'orders', { offerId })
-    const [amounts] = await assertKeyEffect(t, 'platform.example.checkout.token-decimals', {
-      changed: 18,
-      async observe(values) {
-        await applyLiveValues(running, values)
-        const { price, pay } = (await order()).data
-        return [price, pay.amountRaw]
-      },
-    })
-    assertMembers(t, amounts, { before: [12_000, `120${'0'.repeat(6)}`], after: [12_000, `120${'0'.repeat(18)}`] })
-    const closed = { code: '409', data: { reason: 'checkout.closed' } }
-    const local = known.get('local') as Chain
-    for (const change of [{ enabled: false }, { requiredConfirmations: null }]) {
-      known.set('local', { ...local, ...change })
-      t.match(await order(), closed, JSON.stringify(change))
-    }
-    known.set('local', local)
-    const codes = await assertKeyEffect(t, 'platform.example.checkout.{chain,token,receiver}', {
-      changed: '0x12',
-      async observe(values) {
-        await applyLiveValues(running, values)
-        const { code, data } = await order()
-        return data.reason ?? code
-      },
-    })
-    for (const { key, before, after } of codes) t.same([before, after], ['200', 'checkout.closed'], key)
-  },
-)
+onDatabase(t, 'a checkout that is not set up is closed, and prices follow the decimals of the token', async (t, db) => {
+  const { member, seed, known, running } = await startCheckout(t, db)
+  await seed()
+  const ann = await member('ann')
+  const [{ id: offerId }] = (await ann('GET', 'offers?size=1')).data.items
+  const order = () => ann('POST', 'orders', { offerId })
+  const [amounts] = await assertKeyEffect(t, 'platform.example.checkout.token-decimals', {
+    changed: 18,
+    async observe(values) {
+      await applyLiveValues(running, values)
+      const { price, pay } = (await order()).data
+      return [price, pay.amountRaw]
+    },
+  })
+  assertMembers(t, amounts, { before: [12_000, `120${'0'.repeat(6)}`], after: [12_000, `120${'0'.repeat(18)}`] })
+  const closed = { code: '409', data: { reason: 'checkout.closed' } }
+  const local = known.get('local') as Chain
+  for (const change of [{ enabled: false }, { requiredConfirmations: null }]) {
+    known.set('local', { ...local, ...change })
+    t.match(await order(), closed, JSON.stringify(change))
+  }
+  known.set('local', local)
+  const codes = await assertKeyEffect(t, 'platform.example.checkout.{chain,token,receiver}', {
+    changed: '0x12',
+    async observe(values) {
+      await applyLiveValues(running, values)
+      const { code, data } = await order()
+      return data.reason ?? code
+    },
+  })
+  for (const { key, before, after } of codes) t.same([before, after], ['200', 'checkout.closed'], key)
+})
 
-onEachDatabase(t, 'demo offers are removed if no offer was ordered', async (t, db) => {
+onDatabase(t, 'demo offers are removed if no offer was ordered', async (t, db) => {
   const { member, seed, admin } = await startCheckout(t, db)
   const cleanup = '/api/v1/admin/install/quickstart-cleanups/checkout'
   const clean = async () => {
@@ -264,66 +260,62 @@ onEachDatabase(t, 'demo offers are removed if no offer was ordered', async (t, d
   t.hasStrict(await clean(), { outcome: 'blocked', executed: false })
 })
 
-onEachDatabase(
-  t,
-  'a sale that is not paid in time is closed, and its amount becomes available again',
-  async (t, db) => {
-    const config = { [`${key}.payment-timeout`]: '10m', [`${key}.amount-release`]: '2h' }
-    const product = await startCheckout(t, db, config, [approval, settlementPlugin])
-    const { clock, member, admin, payments, seed, says, closeUnpaid } = product
-    await seed()
-    const [{ id: offerId }] = (await (await member('guest'))('GET', 'offers?size=1')).data.items
-    const order = async (username: string) => {
-      const call = await member(username)
-      const { orderNo, pay, expiresAt } = (await call('POST', 'orders', { offerId })).data
-      t.equal(expiresAt, new Date(clock.now() + 600_000).toISOString(), 'the buyer sees until when to pay')
-      const sale = async () => (await call('GET', `orders/${orderNo}`)).data
-      return { call, orderNo, amount: pay.amountRaw, sale, path: `orders/${orderNo}` }
-    }
-    const late = await order('ann')
-    const [announced, reviewed, closed] = [await order('bob'), await order('cleo'), await order('dan')]
-    const all = [late, announced, reviewed, closed]
-    t.equal(new Set(all.map(({ amount }) => amount)).size, 4)
-    const reported = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
-    t.equal(reported.expiresAt, null, 'an order that names a transaction does not expire')
-    says(mined())
-    const reviews = '/api/v1/admin/web3/payment-settlement-review-logs'
-    const review = (outTradeNo: string, transactionHash: string) =>
-      admin('POST', reviews, { outTradeNo, transactionHash, action: 'settle' })
-    t.equal((await review(reviewed.orderNo, blockHash)).data.status, 'open')
-    await payments.close(closed.orderNo)
-    const states = async () => {
-      await closeUnpaid()
-      const open = await product.db.query<{ order_no: string }>(
-        'select order_no from checkout_sale where open_terms is not null',
-      )
-      const keepsAmount = new Set(open.map((row) => row.order_no))
-      return Promise.all(
-        all.map(async ({ sale, orderNo }) => [(await sale()).status, keepsAmount.has(orderNo) ? 'reserved' : 'free']),
-      )
-    }
-    const waiting = ['pending', 'reserved']
-    clock.shiftWallClock(599_999)
-    t.same(await states(), [waiting, waiting, waiting, ['closed', 'reserved']])
-    clock.shiftWallClock(1)
-    t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
-    t.equal((await late.sale()).expiresAt, null)
-    const other = (await (await member('eve'))('POST', 'orders', { offerId })).data
-    t.notOk(new Set(all.map(({ amount }) => amount)).has(other.pay.amountRaw), 'a late payment fits no other order')
-    clock.shiftWallClock(7_199_999)
-    t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
-    clock.shiftWallClock(1)
-    t.same(await states(), [['closed', 'free'], waiting, waiting, ['closed', 'free']])
-    t.equal((await late.call('GET', `${late.path}/progress`)).data.state, 'closed')
-    const next = (await late.call('POST', 'orders', { offerId })).data
-    t.equal(next.pay.amountRaw, late.amount, 'the amount is free again')
+onDatabase(t, 'a sale that is not paid in time is closed, and its amount becomes available again', async (t, db) => {
+  const config = { [`${key}.payment-timeout`]: '10m', [`${key}.amount-release`]: '2h' }
+  const product = await startCheckout(t, db, config, [approval, settlementPlugin])
+  const { clock, member, admin, payments, seed, says, closeUnpaid } = product
+  await seed()
+  const [{ id: offerId }] = (await (await member('guest'))('GET', 'offers?size=1')).data.items
+  const order = async (username: string) => {
+    const call = await member(username)
+    const { orderNo, pay, expiresAt } = (await call('POST', 'orders', { offerId })).data
+    t.equal(expiresAt, new Date(clock.now() + 600_000).toISOString(), 'the buyer sees until when to pay')
+    const sale = async () => (await call('GET', `orders/${orderNo}`)).data
+    return { call, orderNo, amount: pay.amountRaw, sale, path: `orders/${orderNo}` }
+  }
+  const late = await order('ann')
+  const [announced, reviewed, closed] = [await order('bob'), await order('cleo'), await order('dan')]
+  const all = [late, announced, reviewed, closed]
+  t.equal(new Set(all.map(({ amount }) => amount)).size, 4)
+  const reported = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
+  t.equal(reported.expiresAt, null, 'an order that names a transaction does not expire')
+  says(mined())
+  const reviews = '/api/v1/admin/web3/payment-settlement-review-logs'
+  const review = (outTradeNo: string, transactionHash: string) =>
+    admin('POST', reviews, { outTradeNo, transactionHash, action: 'settle' })
+  t.equal((await review(reviewed.orderNo, blockHash)).data.status, 'open')
+  await payments.close(closed.orderNo)
+  const states = async () => {
+    await closeUnpaid()
+    const open = await product.db.query<{ order_no: string }>(
+      'select order_no from checkout_sale where open_terms is not null',
+    )
+    const keepsAmount = new Set(open.map((row) => row.order_no))
+    return Promise.all(
+      all.map(async ({ sale, orderNo }) => [(await sale()).status, keepsAmount.has(orderNo) ? 'reserved' : 'free']),
+    )
+  }
+  const waiting = ['pending', 'reserved']
+  clock.shiftWallClock(599_999)
+  t.same(await states(), [waiting, waiting, waiting, ['closed', 'reserved']])
+  clock.shiftWallClock(1)
+  t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
+  t.equal((await late.sale()).expiresAt, null)
+  const other = (await (await member('eve'))('POST', 'orders', { offerId })).data
+  t.notOk(new Set(all.map(({ amount }) => amount)).has(other.pay.amountRaw), 'a late payment fits no other order')
+  clock.shiftWallClock(7_199_999)
+  t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
+  clock.shiftWallClock(1)
+  t.same(await states(), [['closed', 'free'], waiting, waiting, ['closed', 'free']])
+  t.equal((await late.call('GET', `${late.path}/progress`)).data.state, 'closed')
+  const next = (await late.call('POST', 'orders', { offerId })).data
+  t.equal(next.pay.amountRaw, late.amount, 'the amount is free again')
 
-    const rejected = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
-    t.same([rejected.code, rejected.data.reason], ['409', 'payment.order-not-pending'])
-    const { data: lateReview } = await review(late.orderNo, `0x${'ef'.repeat(32)}`)
-    t.equal(lateReview.reasons[0], 'local-order-not-settleable', 'a late payment is for a person')
-  },
-)
+  const rejected = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
+  t.same([rejected.code, rejected.data.reason], ['409', 'payment.order-not-pending'])
+  const { data: lateReview } = await review(late.orderNo, `0x${'ef'.repeat(32)}`)
+  t.equal(lateReview.reasons[0], 'local-order-not-settleable', 'a late payment is for a person')
+})
 
 t.test('the deadlines of an unpaid sale come from the configuration', async (t) => {
   const stateAfter = (waitMs: number) => async (config: KeyValues) => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import asyncTaskPlugin from '@plinth/async-task'
 import databasePlugin from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -22,7 +22,7 @@ import forumPlugin, { forum } from './plugin.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'correct horse battery staple'
 
-onEachDatabase(t, 'N-098 N-162 N-170 a reply reaches the inbox of the author once', async (t, db) => {
+onDatabase(t, 'N-098 N-162 N-170 a reply reaches the inbox of the author once', async (t, db) => {
   const product = defineProduct({
     name: 'community',
     plugins: [

@@ -1,5 +1,5 @@
 import databasePlugin from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import iamPlugin, { accounts } from '@plinth/iam'
@@ -48,7 +48,7 @@ async function startForum(t: Test, db: TestDatabase) {
   }
 }
 
-onEachDatabase(t, 'I-173 I-176 I-180 demo data is added and removed, and real data stays', async (t: Test, db) => {
+onDatabase(t, 'I-173 I-176 I-180 demo data is added and removed, and real data stays', async (t: Test, db) => {
   const { boards, demoTitles, preview, clean } = await startForum(t, db)
   const real = await boards.createBoard('Garden')
   await boards.post(real, ada, 'Tomatoes in November')
@@ -77,7 +77,7 @@ onEachDatabase(t, 'I-173 I-176 I-180 demo data is added and removed, and real da
   t.hasStrict(await clean(), { outcome: 'clean', executed: false })
 })
 
-onEachDatabase(t, 'I-177 posts of users on a demo board block the removal', async (t: Test, db) => {
+onDatabase(t, 'I-177 posts of users on a demo board block the removal', async (t: Test, db) => {
   const { boards, demoTitles, preview, clean } = await startForum(t, db)
   await boards.seedDemo()
   const [first] = await boards.boards()
@@ -94,7 +94,7 @@ onEachDatabase(t, 'I-177 posts of users on a demo board block the removal', asyn
   ])
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'I-179 a foreign key protects a board that somebody follows, and all posts are restored',
   async (t: Test, db) => {
@@ -110,7 +110,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'I-004 the module works without the plugin that removes demo data', async (t: Test, db) => {
+onDatabase(t, 'I-004 the module works without the plugin that removes demo data', async (t: Test, db) => {
   const product = defineProduct({
     name: 'plain',
     plugins: [databasePlugin, eventsPlugin, forumPlugin],

@@ -129,6 +129,7 @@ export const adminRoutes = [
     reasons: [
       ...creditReasons,
       'mall.order-unknown',
+      'mall.own-refund',
       'mall.refund-decided',
       'mall.refund-unknown',
       'money.exceeds-journal',
@@ -145,6 +146,7 @@ export const adminRoutes = [
       const { approve } = request.body
       const { userId } = await parts.refunds.get(refundNo)
       if (!(await isReached(parts, principal, userId))) throw businessError('refund-unknown')
+      if (userId === principal.userId) throw businessError('own-refund')
       return parts.db.transactional(async () => {
         const refund = await parts.refunds.decide(refundNo, approve, principal.username)
         await record(parts, request, 'mall-refund.decide', refundNo, { approve, amount: refund.amount })

@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 export const keys = {
   'platform.example.mall.currency': key.string({
@@ -20,6 +20,7 @@ export const keys = {
     },
     default: false,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.example.mall.credit-asset': key.string({
     title: { en: 'Credit asset for orders', 'zh-CN': '可抵扣的资产' },

@@ -22,6 +22,7 @@ export const businessError = defineBusinessErrors('mall', en.mall, {
   'refund-exceeds-paid': '409',
   'refund-asked': '409',
   'refund-decided': '409',
+  'own-refund': '403',
   'line-unknown': '404',
 })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
 import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
@@ -13,7 +13,7 @@ import { startMall } from './test/start-mall.ts'
 const root = '/api/v1/mall'
 const typesOf = (found: readonly { readonly type: string }[]) => found.map(({ type }) => type)
 
-onEachDatabase(
+onDatabase(
   t,
   'P-008 an order is created, paid, sent, refunded in parts and reviewed, and each event is published once',
   async (t: Test, db) => {
@@ -121,104 +121,96 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
-  t,
-  'stock, coupons, numbers and payments stay correct with many concurrent calls',
-  async (t: Test, db) => {
-    const { running, shop, clock, member, add, published } = await startMall(t, db)
-    const [ann, bob] = [await member('ann'), await member('bob')]
-    const course = await add('COURSE', 2_000, 7, 'virtual')
-    const order = (who: typeof ann, more: object = {}) =>
-      who.call('POST', `${root}/orders`, { lines: [{ goodsId: course, quantity: 1 }], ...more })
+onDatabase(t, 'stock, coupons, numbers and payments stay correct with many concurrent calls', async (t: Test, db) => {
+  const { running, shop, clock, member, add, published } = await startMall(t, db)
+  const [ann, bob] = [await member('ann'), await member('bob')]
+  const course = await add('COURSE', 2_000, 7, 'virtual')
+  const order = (who: typeof ann, more: object = {}) =>
+    who.call('POST', `${root}/orders`, { lines: [{ goodsId: course, quantity: 1 }], ...more })
 
-    const responses = await Promise.all(Array.from({ length: 10 }, (_, i) => order(i % 2 === 0 ? ann : bob)))
-    const made = responses.filter(({ code }) => code === '200')
-    t.equal(made.length, 7, 'no piece is sold twice')
-    t.equal(responses.filter(({ data }) => data.reason === 'mall.stock-short').length, 3)
-    t.equal(new Set(made.map(({ data }) => data.orderNo)).size, 7)
-    const shortages = (await published()).filter(({ type }) => type.startsWith('mall.virtual'))
-    t.same(
-      shortages.map(({ type, payload }) => [type, payload['stock']]).sort(),
-      [
-        ['mall.virtual-delivery.low-stock', 2],
-        ['mall.virtual-delivery.out-of-stock', 0],
-      ],
-      'told where the stock fell to the mark, and at its end',
-    )
-    const theirs = (who: typeof ann) =>
-      made.filter(({ data }) => data.userId === who.id).map(({ data }) => String(data.orderNo))
-    const [one = '', other = ''] = theirs(ann)
-    t.hasStrict(await bob.call('GET', `${root}/orders/${one}`), { code: '404', data: { reason: 'mall.order-unknown' } })
-    t.hasStrict(await bob.call('POST', `${root}/orders/${one}/payments`, { provider: 'test' }), { code: '404' })
-    t.hasStrict(await bob.call('POST', `${root}/orders/${one}/cancel`), { code: '404' })
+  const responses = await Promise.all(Array.from({ length: 10 }, (_, i) => order(i % 2 === 0 ? ann : bob)))
+  const made = responses.filter(({ code }) => code === '200')
+  t.equal(made.length, 7, 'no piece is sold twice')
+  t.equal(responses.filter(({ data }) => data.reason === 'mall.stock-short').length, 3)
+  t.equal(new Set(made.map(({ data }) => data.orderNo)).size, 7)
+  const shortages = (await published()).filter(({ type }) => type.startsWith('mall.virtual'))
+  t.same(
+    shortages.map(({ type, payload }) => [type, payload['stock']]).sort(),
+    [
+      ['mall.virtual-delivery.low-stock', 2],
+      ['mall.virtual-delivery.out-of-stock', 0],
+    ],
+    'told where the stock fell to the mark, and at its end',
+  )
+  const theirs = (who: typeof ann) =>
+    made.filter(({ data }) => data.userId === who.id).map(({ data }) => String(data.orderNo))
+  const [one = '', other = ''] = theirs(ann)
+  t.hasStrict(await bob.call('GET', `${root}/orders/${one}`), { code: '404', data: { reason: 'mall.order-unknown' } })
+  t.hasStrict(await bob.call('POST', `${root}/orders/${one}/payments`, { provider: 'test' }), { code: '404' })
+  t.hasStrict(await bob.call('POST', `${root}/orders/${one}/cancel`), { code: '404' })
 
-    const pay = (orderNo: string) => ann.call('POST', `${root}/orders/${orderNo}/payments`, { provider: 'test' })
-    const payments = await Promise.all([...Array.from({ length: 5 }, () => pay(one)), pay(other)])
-    t.equal(payments.filter(({ code }) => code === '200').length, 2, 'each is paid once')
-    const after = await published()
-    t.equal(after.filter(({ type }) => type === 'commerce.order.paid').length, 2)
-    t.equal(after.filter(({ type }) => type === 'first-order').length, 1, 'one of them is the first')
-    t.notOk(typesOf(after).includes('mall.order.pending-fulfilment'), 'nobody packs a course')
+  const pay = (orderNo: string) => ann.call('POST', `${root}/orders/${orderNo}/payments`, { provider: 'test' })
+  const payments = await Promise.all([...Array.from({ length: 5 }, () => pay(one)), pay(other)])
+  t.equal(payments.filter(({ code }) => code === '200').length, 2, 'each is paid once')
+  const after = await published()
+  t.equal(after.filter(({ type }) => type === 'commerce.order.paid').length, 2)
+  t.equal(after.filter(({ type }) => type === 'first-order').length, 1, 'one of them is the first')
+  t.notOk(typesOf(after).includes('mall.order.pending-fulfilment'), 'nobody packs a course')
 
-    const requested = await Promise.all(
-      Array.from({ length: 6 }, () => ann.call('POST', `${root}/orders/${one}/refunds`, { amount: 700, reason: 'r' })),
-    )
-    t.equal(requested.filter(({ code }) => code === '200').length, 2, 'open requests together stay within the price')
+  const requested = await Promise.all(
+    Array.from({ length: 6 }, () => ann.call('POST', `${root}/orders/${one}/refunds`, { amount: 700, reason: 'r' })),
+  )
+  t.equal(requested.filter(({ code }) => code === '200').length, 2, 'open requests together stay within the price')
 
-    const [unpaid = ''] = theirs(bob)
-    const cancels = await Promise.all([1, 2, 3].map(() => bob.call('POST', `${root}/orders/${unpaid}/cancel`)))
-    t.equal(cancels.filter(({ code }) => code === '200').length, 1)
-    const stock = async () => (await ann.call('GET', `${root}/goods`)).data.items[0].stock
-    t.equal(await stock(), 1, 'its piece can be bought again')
+  const [unpaid = ''] = theirs(bob)
+  const cancels = await Promise.all([1, 2, 3].map(() => bob.call('POST', `${root}/orders/${unpaid}/cancel`)))
+  t.equal(cancels.filter(({ code }) => code === '200').length, 1)
+  const stock = async () => (await ann.call('GET', `${root}/goods`)).data.items[0].stock
+  t.equal(await stock(), 1, 'its piece can be bought again')
 
-    const em = running.service(database)
-    await em.fork().insert(Coupon, {
-      id: em.newId(),
-      code: 'TEN',
-      name: 'Ten',
-      amount: 2_000,
-      minAmount: 1_000,
-      remaining: 2,
-      demo: false,
-      validUntil: new Date(clock.now() + 60_000),
-    })
-    t.hasStrict(await order(ann, { couponCode: 'NONE' }), { code: '409', data: { reason: 'mall.coupon-unusable' } })
-    t.equal(await stock(), 1, 'a refused order takes nothing')
-    const free = await order(ann, { couponCode: 'TEN' })
-    t.hasStrict(free.data, { status: 'paid', couponAmount: 2_000, cashAmount: 0 }, 'nothing is left to be paid')
-    t.match(
-      (await published()).find(({ type }) => type === 'commerce.order.paid'),
-      { payload: { cashAmount: 0 } },
-    )
-    const again = await add('COURSE-2', 2_000, 5, 'virtual')
-    const wish = { lines: [{ goodsId: again, quantity: 2 }], couponCode: 'TEN' }
-    t.hasStrict(await ann.call('POST', `${root}/orders`, wish), { data: { reason: 'mall.coupon-used' } })
-    const withCoupon = (await bob.call('POST', `${root}/orders`, wish)).data
-    t.match(withCoupon, { couponAmount: 2_000, cashAmount: 2_000 })
-    await bob.call('POST', `${root}/orders/${withCoupon.orderNo}/cancel`)
-    const back = (await bob.call('POST', `${root}/orders`, wish)).data
-    t.match(back, { couponAmount: 2_000 }, 'the coupon of a cancelled order can be used again')
-    clock.shiftWallClock(60_001)
-    await bob.call('POST', `${root}/orders/${back.orderNo}/cancel`)
-    t.hasStrict(
-      await bob.call('POST', `${root}/orders`, wish),
-      { data: { reason: 'mall.coupon-unusable' } },
-      'too late',
-    )
+  const em = running.service(database)
+  await em.fork().insert(Coupon, {
+    id: em.newId(),
+    code: 'TEN',
+    name: 'Ten',
+    amount: 2_000,
+    minAmount: 1_000,
+    remaining: 2,
+    demo: false,
+    validUntil: new Date(clock.now() + 60_000),
+  })
+  t.hasStrict(await order(ann, { couponCode: 'NONE' }), { code: '409', data: { reason: 'mall.coupon-unusable' } })
+  t.equal(await stock(), 1, 'a refused order takes nothing')
+  const free = await order(ann, { couponCode: 'TEN' })
+  t.hasStrict(free.data, { status: 'paid', couponAmount: 2_000, cashAmount: 0 }, 'nothing is left to be paid')
+  t.match(
+    (await published()).find(({ type }) => type === 'commerce.order.paid'),
+    { payload: { cashAmount: 0 } },
+  )
+  const again = await add('COURSE-2', 2_000, 5, 'virtual')
+  const wish = { lines: [{ goodsId: again, quantity: 2 }], couponCode: 'TEN' }
+  t.hasStrict(await ann.call('POST', `${root}/orders`, wish), { data: { reason: 'mall.coupon-used' } })
+  const withCoupon = (await bob.call('POST', `${root}/orders`, wish)).data
+  t.match(withCoupon, { couponAmount: 2_000, cashAmount: 2_000 })
+  await bob.call('POST', `${root}/orders/${withCoupon.orderNo}/cancel`)
+  const back = (await bob.call('POST', `${root}/orders`, wish)).data
+  t.match(back, { couponAmount: 2_000 }, 'the coupon of a cancelled order can be used again')
+  clock.shiftWallClock(60_001)
+  await bob.call('POST', `${root}/orders/${back.orderNo}/cancel`)
+  t.hasStrict(await bob.call('POST', `${root}/orders`, wish), { data: { reason: 'mall.coupon-unusable' } }, 'too late')
 
-    const twice = { lines: [1, 2].map(() => ({ goodsId: again, quantity: 1 })) }
-    t.hasStrict(await ann.call('POST', `${root}/orders`, twice), {
-      code: '400',
-      data: { reason: 'mall.goods-repeated' },
-    })
-    t.hasStrict(await ann.call('POST', `${root}/orders`, { lines: [{ goodsId: 4711, quantity: 1 }] }), {
-      data: { reason: 'mall.goods-unknown' },
-    })
-    await rejectsWith(t, shop.refunds.decide('R0', true, 'admin'), { message: 'The refund does not exist.' })
-  },
-)
+  const twice = { lines: [1, 2].map(() => ({ goodsId: again, quantity: 1 })) }
+  t.hasStrict(await ann.call('POST', `${root}/orders`, twice), {
+    code: '400',
+    data: { reason: 'mall.goods-repeated' },
+  })
+  t.hasStrict(await ann.call('POST', `${root}/orders`, { lines: [{ goodsId: 4711, quantity: 1 }] }), {
+    data: { reason: 'mall.goods-unknown' },
+  })
+  await rejectsWith(t, shop.refunds.decide('R0', true, 'admin'), { message: 'The refund does not exist.' })
+})
 
-onEachDatabase(
+onDatabase(
   t,
   'unpaid orders are cancelled after their time, and test payments can be disabled',
   async (t: Test, db) => {
@@ -254,7 +246,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'a payment is rolled back if its event cannot be published', async (t: Test, db) => {
+onDatabase(t, 'a payment is rolled back if its event cannot be published', async (t: Test, db) => {
   const { shop, db: own, member, add } = await startMall(t, db)
   const { id, call } = await member('ann')
   const orderNo = await shop.orders.create(id, { lines: [{ goodsId: await add('TEA', 4_500, 10), quantity: 1 }] })
@@ -268,62 +260,71 @@ onEachDatabase(t, 'a payment is rolled back if its event cannot be published', a
   t.equal(Number(count), 0)
 })
 
-onEachDatabase(
-  t,
-  'credit is put on hold, captured with the payment, and returned with the last refund',
-  async (t, db) => {
-    const { running, admin, member, add } = await startMall(t, db, {
-      'platform.example.mall.credit-asset': 'credit:test',
-    })
-    const { id, call } = await member('ann')
-    const tea = await add('TEA', 4_500, 10)
-    const account = { owner: { type: 'user', id: String(id) }, asset: 'credit:test' }
-    const book = running.service(ledger)
-    const balance = async () => {
-      const { available, frozen } = await book.balance(account)
-      return [available, frozen]
-    }
-    await book.credit({ ...account, amount: 3_000, key: 'gift', kind: 'test.gift' })
-    const order = (credit: number) => call('POST', `${root}/orders`, { lines: [{ goodsId: tea, quantity: 1 }], credit })
-    const pay = (orderNo: string) => call('POST', `${root}/orders/${orderNo}/payments`, { provider: 'test' })
+onDatabase(t, 'credit is put on hold, captured with the payment, and returned with the last refund', async (t, db) => {
+  const { running, admin, member, add } = await startMall(t, db, {
+    'platform.example.mall.credit-asset': 'credit:test',
+  })
+  const { id, call } = await member('ann')
+  const tea = await add('TEA', 4_500, 10)
+  const account = { owner: { type: 'user', id: String(id) }, asset: 'credit:test' }
+  const book = running.service(ledger)
+  const balance = async () => {
+    const { available, frozen } = await book.balance(account)
+    return [available, frozen]
+  }
+  await book.credit({ ...account, amount: 3_000, key: 'gift', kind: 'test.gift' })
+  const order = (credit: number) => call('POST', `${root}/orders`, { lines: [{ goodsId: tea, quantity: 1 }], credit })
+  const pay = (orderNo: string) => call('POST', `${root}/orders/${orderNo}/payments`, { provider: 'test' })
 
-    t.hasStrict(await order(3_001), { code: '409', data: { reason: 'money.balance-insufficient' } })
-    t.hasStrict(await order(4_501), { code: '409', data: { reason: 'mall.credit-exceeds-price', price: 4_500 } })
-    t.equal((await call('GET', `${root}/goods`)).data.items[0].stock, 10, 'a refused order takes nothing')
-    const first = (await order(1_000)).data
-    t.match(first, { creditAmount: 1_000, cashAmount: 3_500 })
-    t.same(await balance(), [2_000, 1_000])
-    await call('POST', `${root}/orders/${first.orderNo}/cancel`)
-    t.same(await balance(), [3_000, 0], 'a cancelled order gives it back')
+  t.hasStrict(await order(3_001), { code: '409', data: { reason: 'money.balance-insufficient' } })
+  t.hasStrict(await order(4_501), { code: '409', data: { reason: 'mall.credit-exceeds-price', price: 4_500 } })
+  t.equal((await call('GET', `${root}/goods`)).data.items[0].stock, 10, 'a refused order takes nothing')
+  const first = (await order(1_000)).data
+  t.match(first, { creditAmount: 1_000, cashAmount: 3_500 })
+  t.same(await balance(), [2_000, 1_000])
+  await call('POST', `${root}/orders/${first.orderNo}/cancel`)
+  t.same(await balance(), [3_000, 0], 'a cancelled order gives it back')
 
-    const { orderNo } = (await order(3_000)).data
-    t.same(await balance(), [0, 3_000])
-    t.hasStrict(await pay(orderNo), { data: { status: 'paid', creditAmount: 3_000, cashAmount: 1_500 } })
-    t.same(await balance(), [0, 0])
-    t.hasStrict(await running.service(payments).get(orderNo), {
-      status: 'success',
-      provider: 'test',
-      scene: 'mall.order',
-      asset: 'cny',
-      amount: 1_500,
-      userId: id,
-    })
-    // Operators must be able to approve a refund with any reason that a customer may enter.
-    const reason = '💔'.repeat(200)
-    for (const [amount, after] of [
-      [500, 0],
-      [1_000, 3_000],
-    ]) {
-      const { refundNo } = (await call('POST', `${root}/orders/${orderNo}/refunds`, { amount, reason })).data
-      const decided = await admin('POST', `/api/v1/admin/mall/refunds/${refundNo}/decision`, { approve: true })
-      t.hasStrict(decided, { code: '200', data: { status: 'refunded', reason } })
-      t.same(await balance(), [after, 0])
-    }
-    t.hasStrict(await running.service(payments).get(orderNo), { status: 'refunded', refundedAmount: 1_500 })
-  },
-)
+  const { orderNo } = (await order(3_000)).data
+  t.same(await balance(), [0, 3_000])
+  t.hasStrict(await pay(orderNo), { data: { status: 'paid', creditAmount: 3_000, cashAmount: 1_500 } })
+  t.same(await balance(), [0, 0])
+  t.hasStrict(await running.service(payments).get(orderNo), {
+    status: 'success',
+    provider: 'test',
+    scene: 'mall.order',
+    asset: 'cny',
+    amount: 1_500,
+    userId: id,
+  })
+  // Operators must be able to approve a refund with any reason that a customer may enter.
+  const reason = '💔'.repeat(200)
+  for (const [amount, after] of [
+    [500, 0],
+    [1_000, 3_000],
+  ]) {
+    const { refundNo } = (await call('POST', `${root}/orders/${orderNo}/refunds`, { amount, reason })).data
+    const decided = await admin('POST', `/api/v1/admin/mall/refunds/${refundNo}/decision`, { approve: true })
+    t.hasStrict(decided, { code: '200', data: { status: 'refunded', reason } })
+    t.same(await balance(), [after, 0])
+  }
+  t.hasStrict(await running.service(payments).get(orderNo), { status: 'refunded', refundedAmount: 1_500 })
+})
 
-onEachDatabase(t, 'an order that was paid only with credit is refunded as a whole, once', async (t, db) => {
+onDatabase(t, 'an operator does not decide the refund of the own order', async (t, db) => {
+  const { running, admin, add } = await startMall(t, db)
+  const tea = await add('TEA', 4_500, 10)
+  const { data } = await admin('POST', `${root}/orders`, { lines: [{ goodsId: tea, quantity: 1 }] })
+  await admin('POST', `${root}/orders/${data.orderNo}/payments`, { provider: 'test' })
+  const refund = await admin('POST', `${root}/orders/${data.orderNo}/refunds`, { amount: 4_500, reason: 'broken' })
+  for (const approve of [true, false]) {
+    const decided = await admin('POST', `/api/v1/admin/mall/refunds/${refund.data.refundNo}/decision`, { approve })
+    t.hasStrict(decided, { code: '403', data: { reason: 'mall.own-refund' } })
+  }
+  t.hasStrict(await running.service(payments).get(data.orderNo), { status: 'success', refundedAmount: 0 })
+})
+
+onDatabase(t, 'an order that was paid only with credit is refunded as a whole, once', async (t, db) => {
   const { running, admin, member, add, published } = await startMall(t, db, {
     'platform.example.mall.credit-asset': 'credit:test',
   })
@@ -371,7 +372,7 @@ onEachDatabase(t, 'an order that was paid only with credit is refunded as a whol
   t.hasStrict(await ask(paid.orderNo, 0), { code: '400', data: { reason: 'mall.refund-of-nothing', field: 'amount' } })
 })
 
-onEachDatabase(t, 'an order is either paid or cancelled, whichever happens first', async (t, db) => {
+onDatabase(t, 'an order is either paid or cancelled, whichever happens first', async (t, db) => {
   const { running, member, add, shop } = await startMall(t, db)
   const { id } = await member('ann')
   const tea = await add('TEA', 4_500, 100)
@@ -402,7 +403,7 @@ onEachDatabase(t, 'an order is either paid or cancelled, whichever happens first
 
 const cleanup = '/api/v1/admin/install/quickstart-cleanups/mall'
 
-onEachDatabase(
+onDatabase(
   t,
   'I-173 I-176 I-177 I-179 demo goods are added and removed, and stay if they were ordered',
   async (t: Test, db) => {

@@ -2,7 +2,7 @@
  * Tests orders of the mall that are paid with member points, through HTTP: points on hold, refunds and cancellations.
  */
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -105,7 +105,7 @@ async function startShop(t: Test, at: TestDatabase) {
   return { running, clock, member, administrator, settled, points: running.service(memberPoints) }
 }
 
-onEachDatabase(t, 'points on hold stay claimed when their order is refunded', async (t, at) => {
+onDatabase(t, 'points on hold stay claimed when their order is refunded', async (t, at) => {
   const shop = await startShop(t, at)
   const ann = await shop.member('ann')
   const first = await ann.order()
@@ -149,7 +149,7 @@ onEachDatabase(t, 'points on hold stay claimed when their order is refunded', as
   })
 })
 
-onEachDatabase(t, 'returned points keep their expiry and are not earned again', async (t, at) => {
+onDatabase(t, 'returned points keep their expiry and are not earned again', async (t, at) => {
   const shop = await startShop(t, at)
   const bob = await shop.member('bob')
   await shop.points.rewardLottery(bob.id, 'gift', 1_000)
@@ -202,7 +202,7 @@ onEachDatabase(t, 'returned points keep their expiry and are not earned again', 
   })
 })
 
-onEachDatabase(t, 'a deleted member earns no points and gets none back', async (t, at) => {
+onDatabase(t, 'a deleted member earns no points and gets none back', async (t, at) => {
   const shop = await startShop(t, at)
   const [cid, dan] = [await shop.member('cid'), await shop.member('dan')]
   const account = async (id: number) => {

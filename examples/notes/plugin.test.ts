@@ -1,5 +1,5 @@
 import databasePlugin from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -35,7 +35,7 @@ async function startNotes(t: Test, db: TestDatabase) {
   return { running, server, clock, call }
 }
 
-onEachDatabase(t, 'notes are added, announced, listed and removed, and old notes are deleted', async (t: Test, db) => {
+onDatabase(t, 'notes are added, announced, listed and removed, and old notes are deleted', async (t: Test, db) => {
   const { running, server, clock, call } = await startNotes(t, db)
   t.hasStrict(await call('POST', path, { body: '' }), { code: '400' })
   const { data } = await call('POST', path, { body: 'Tomatoes in November' })

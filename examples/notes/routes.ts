@@ -34,7 +34,13 @@ export const noteRoutes = [
     handler: (request, { notes }) =>
       listResponse(request.query, newestFirst, async (window) => {
         const found = await notes.list(requirePrincipal(request).userId, window)
-        return { ...found, items: found.items.map((one) => ({ ...one, createdAt: one.createdAt.toISOString() })) }
+        const items = found.items.map(({ id, body, announced, createdAt }) => ({
+          id,
+          body,
+          announced,
+          createdAt: createdAt.toISOString(),
+        }))
+        return { ...found, items }
       }),
   }),
   route({

@@ -1,19 +1,15 @@
 #!/usr/bin/env node
 // Written in plain JavaScript, so that an old Node.js can run it. It enables the compile cache before it loads other
 // modules.
-import { existsSync, readFileSync } from 'node:fs'
-import * as nodeModule from 'node:module'
-import { resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { enableCompileCache } from './compile-cache.js'
 import { oldNodeVersion } from './node-version.js'
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const old = oldNodeVersion(process.versions.node, engines.node)
 
 if (old === undefined) {
-  // The cache is in `node_modules` of the product. All users of the machine can write to the default directory of
-  // Node.js, and Node.js executes the code in the cache.
-  const modules = resolve('node_modules')
-  if (existsSync(modules)) nodeModule.enableCompileCache(resolve(modules, '.cache', 'plinth'))
+  enableCompileCache(process.argv.slice(2), process.cwd())
   await import('#main')
 } else {
   // The same text as PLINTH_NODE_VERSION in the error table. An old Node.js may be unable to load that table.

@@ -14,6 +14,7 @@ export {
   type Format,
   formatDuration,
   formats,
+  guardsPermission,
   type InsecureValue,
   inBothLocales,
   type JsonSchema,
@@ -98,6 +99,7 @@ export {
   ChannelError,
   type ChannelProvider,
   type ChannelReadiness,
+  type ChannelTarget,
   channelChecks,
   type DeliveryOutcome,
   isChannelError,
@@ -148,6 +150,7 @@ export {
   isPlinthError,
   isUnavailable,
   PlinthError,
+  type Remedy,
 } from './errors/coded-error.ts'
 export { makePrivateDirectory, makePrivateFile } from './files/private-files.ts'
 export { type ErrorLine, RepeatedFailureLog, type RepeatedFailureTexts, toErrorLine } from './logging/error-line.ts'

@@ -2,6 +2,7 @@ import { didYouMean, type OwnedKey } from '@plinth/config-schema/reading'
 import satisfies from 'semver/functions/satisfies.js'
 import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
+import { checkKeyPermissions } from './configuration/key-permissions.ts'
 import { orderByDependency } from './dependency-graph.ts'
 import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
@@ -40,7 +41,7 @@ export interface Plan {
 }
 
 /** Names of the properties that the kernel knows. Others are reported as misspelt. */
-const knownMembers: ReadonlySet<string> = new Set(['id', 'version', 'kernel', 'businessErrors', ...declarationMembers])
+const knownMembers: ReadonlySet<string> = new Set(['id', 'version', 'kernel', ...declarationMembers])
 
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
 
@@ -62,7 +63,7 @@ export function planProduct(
   const providers = findOwners('provides', declaring, report)
   const owners = findOwners('extensionPoints', declaring, report)
   const dependencies = findDependencies(active, providers, owners, options.roles, report)
-  const keys = collectPluginKeys(declaring, report)
+  const keys = checkKeyPermissions(declaring, collectPluginKeys(declaring, report), providers, report)
   checkDeclarations(declaring, report)
   const warnings: Problem[] = []
   reportOmissions(declaring, (code, place, details, plugin) => warnings.push(problem(code, place, details, plugin)))

@@ -244,7 +244,8 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly kernel: string
   /**
-   * Process roles in which the plugin loads. Default: all.
+   * Process roles in which the plugin loads. Default: all. Commands set up the plugins of all roles, with the role `cli`
+   * in `context.roles`.
    *
    * @example roles: ['web', 'worker', 'cli']
    */
@@ -288,6 +289,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    *
    * @example config: {
    *   'platform.acme-sms.poll': key.duration({ title: 'Poll', default: '1m' }),
+   *   'platform.acme-sms.settings-file': key.string({ title: 'Settings file', default: '.env', scope: 'process' }),
    *   'platform.acme-sms.task-name': key.string({ title: 'Name', default: 'acme-sms.poll-balance' }),
    * }
    */
@@ -381,6 +383,14 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    * }
    */
   setup?(context: PluginContext<D>): void | Promise<void>
+  /**
+   * Key of this plugin whose value is the path of the settings file, relative to the directory of the product file. The
+   * product then reads this file instead of `.env`. The product file, the environment and `--set` can set the key. Only
+   * one plugin of a product can declare such a key.
+   *
+   * @example settingsFileKey: 'platform.acme-sms.settings-file'
+   */
+  readonly settingsFileKey?: string
   /**
    * Called if the start of a web process failed. May return values by key, in written form. The product then starts
    * again with these values, so that an operator can fix the problem in the browser. The product does not run during

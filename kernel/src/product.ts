@@ -2,10 +2,11 @@ import type { JsonValue } from '@plinth/config-schema'
 import { type ConfigSource, type ConfigSourceInputs, sourcesOf } from '@plinth/config-schema/reading'
 import { findTaskNameProblems } from './bound-tasks.ts'
 import { ConfigValues } from './configuration/config-values.ts'
+import { settingsFileOf, settingsFileWarnings } from './configuration/settings-file.ts'
 import type { Problem } from './errors/kernel-errors.ts'
 import { kernelVersion } from './kernel-plugin.ts'
 import { type Plan, planProduct } from './plan.ts'
-import type { Plugin, Role } from './plugin.ts'
+import { roles as allRoles, type Plugin, type Role } from './plugin.ts'
 import { nodeEnvironmentOf } from './process/process-identity.ts'
 
 export interface ProductDeclaration {
@@ -57,6 +58,11 @@ export function isProduct(value: unknown): value is Product {
 export interface PrepareOptions extends Pick<ConfigSourceInputs, 'envFile' | 'environment' | 'set' | 'fallback'> {
   /** Roles of this process. Default: `web` and `worker`. */
   readonly roles?: readonly Role[]
+  /**
+   * If true, the plugins of all roles load. Used by commands, so that they find the routes and the errors of a server.
+   * `roles` still decides what the plugins do: they do not listen, and they run no background work.
+   */
+  readonly loadsAllRoles?: boolean
   /** If true, keys that no plugin declares are reported as warnings. Used by commands that explain such keys. */
   readonly toleratesUnknownKeys?: boolean
 }
@@ -77,14 +83,15 @@ export interface PreparedProduct {
 /** Plans a product and reads its configuration, without running code of its plugins. All problems are in the result. */
 export function prepareProduct(product: Product, options: PrepareOptions = {}): PreparedProduct {
   const roles = options.roles ?? ['web', 'worker']
-  const plan = planProduct(product.plugins, { kernelVersion, roles })
+  const plan = planProduct(product.plugins, { kernelVersion, roles: options.loadsAllRoles ? allRoles : roles })
   const { isProduction } = nodeEnvironmentOf((options.environment ?? process.env)['NODE_ENV'])
-  const sources = sourcesOf({ ...product, ...options })
-  const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
+  const sources = sourcesOf({ ...product, ...options, settingsFile: settingsFileOf(product, options) })
+  const source = sources.find(({ name }) => name === 'dotenv')
   const { toleratesUnknownKeys = false } = options
   const config = new ConfigValues(plan.keys, sources, { isProduction, toleratesUnknownKeys })
   // If the plan has problems, the declarations may be malformed, so the names of tasks are not checked.
   const names = plan.problems.length === 0 ? findTaskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]
-  return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }
+  const warnings = [...plan.warnings, ...config.warnings, ...settingsFileWarnings(product, source)]
+  return { product, roles, plan, config, settingsFile: source?.file, problems, warnings }
 }

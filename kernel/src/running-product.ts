@@ -15,14 +15,14 @@ import {
 } from './contracts/kernel.ts'
 import { errorReason, isPlinthError, PlinthError } from './errors/coded-error.ts'
 import { kernelError, StartRejectedError, StopFailedError } from './errors/kernel-errors.ts'
-import { declaringFileOf } from './errors/stack.ts'
+import { hintAt, notAnError } from './errors/start-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { captureOutput, createLogger } from './logging/logger.ts'
 import type { Plan } from './plan.ts'
 import { type PluginHook, PluginHost } from './plugin-host.ts'
 import { runHook } from './process/opened-resources.ts'
+import { WatchedHook } from './process/watched-hook.ts'
 import './process/tick-shape.ts'
-import type { Plugin } from './plugin.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
 import { createFrozenFacade } from './read-only.ts'
 import type { AnyReferenceType, ExtensionPoint, ServiceRef } from './refs.ts'
@@ -43,6 +43,8 @@ export interface StartOptions extends PrepareOptions {
   readonly signal?: AbortSignal
   /** The program that restarts the product on request. Default: `external`. */
   readonly supervised?: Kernel['supervised']
+  /** True if `plinth dev` starts the product. Default: false. */
+  readonly isDev?: boolean
   /** Reason why the values of `fallback` apply. */
   readonly fallbackReason?: StartFailure
   /** Receives the product before the first setup, so that the caller can report on a start that fails. */
@@ -52,15 +54,9 @@ export interface StartOptions extends PrepareOptions {
 }
 
 const kernelMembers = [
-  'product',
-  'plugins',
-  'state',
-  'timeline',
-  'supervised',
-  'fallback',
-  'requestRestart',
-  'storedValuesBehind',
-] as const
+  ...(['product', 'plugins', 'state', 'timeline', 'supervised', 'isDev', 'fallback', 'settingsFile'] as const),
+  ...(['requestRestart', 'storedValuesBehind', 'logOf'] as const),
+]
 const adminMembers = [
   ...(['catalogue', 'list', 'explain', 'preview', 'destinations', 'verify', 'apply', 'orphaned', 'insecure'] as const),
   ...(['overridden', 'storedProblems'] as const),
@@ -102,9 +98,11 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly installTasks: DeclaredTasks['installTasks']
   readonly scheduledTasks: DeclaredTasks['scheduledTasks']
   readonly supervised: Kernel['supervised']
+  readonly isDev: Kernel['isDev']
   /** True in the role `cli`, in which the process runs one command and does not serve requests. */
   readonly isCommand: boolean
   readonly fallback: Kernel['fallback']
+  readonly settingsFile: Kernel['settingsFile']
   /** Problems of the plan and of the configuration that did not prevent the start. */
   readonly warnings: PreparedProduct['warnings']
   readonly #values: ConfigValues
@@ -137,10 +135,12 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.#end.promise.catch(() => undefined)
     this.isCommand = roles.includes('cli')
     this.supervised = options.supervised ?? 'external'
+    this.isDev = options.isDev ?? false
     this.fallback = options.fallbackReason
     this.#onRestartRequest = options.onRestartRequest
     this.log = options.logger ?? createLogger(config, this.isCommand)
     this.#releaseOutput = options.capturesOutput ? captureOutput(this.log) : () => {}
+    this.settingsFile = settingsFile?.path
     if (settingsFile !== undefined && !this.isCommand) {
       const { path, isMissing } = settingsFile
       this.log.info({ file: path }, isMissing ? 'there is no settings file' : 'settings file read')
@@ -199,6 +199,10 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   /** Masks all secrets of the configuration in a text, including former values. */
   redact(text: string, more?: Iterable<unknown>): string {
     return this.#values.redact(text, more)
+  }
+
+  logOf(plugin: string): Logger {
+    return this.runtimeOf(plugin)?.log ?? this.log
   }
 
   /** Returns the objects that tasks and commands of a loaded plugin receive. */
@@ -332,10 +336,13 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     const ended = new AbortController()
     void this.#reportSlow(plugin, phase, ended.signal)
     let outcome: TimelineEntry['outcome'] = 'failed'
+    const started = this.#started.signal
+    const watched = new WatchedHook((signal) => runHook({ plugin, started }, () => hook(signal)))
     try {
-      const started = this.#started.signal
-      await withinDeadline(this.#clock, ms, (signal) => runHook({ plugin, started }, () => hook(signal)), late, outer)
+      await withinDeadline(this.#clock, ms, (signal) => watched.run(signal), late, outer)
       outcome = 'ok'
+    } catch (error) {
+      throw phase === 'drain' ? await watched.explain(error) : error
     } finally {
       ended.abort()
       const durationMs = this.#clock.monotonic() - startedAt
@@ -357,18 +364,3 @@ const kernelContributions = (registry: Registry) =>
     if (kernelPlugin.extensionPoints?.some(({ id }) => id === point.id)) return registry.contributions(point)
     throw kernelError('PLINTH_CONTRIBUTION_UNDECLARED', { plugin: kernelPlugin.id, point: point.id })
   }) satisfies Kernel['contributions']
-
-/** Returns the error to report if a plugin threw a value that is not an error. */
-function notAnError(thrown: unknown, plugin: Plugin) {
-  const text = typeof thrown === 'string' ? `the text ${JSON.stringify(thrown)}` : String(thrown)
-  return kernelError('PLINTH_NOT_AN_ERROR', { found: text, file: declaringFileOf(plugin) ?? 'an unknown file' })
-}
-
-/**
- * Returns a hint if a plugin read a property of undefined. The usual reason is a service that is missing in `requires`.
- */
-function hintAt(error: Error, { requires = {} }: Plugin): string {
-  if (!(error instanceof TypeError) || !/\bof undefined\b/.test(error.message)) return ''
-  const names = Object.keys(requires).join(', ') || 'no services'
-  return ` If it is a service: \`requires\` has ${names}.`
-}

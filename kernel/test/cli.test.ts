@@ -1,5 +1,7 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { chmodSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { kernelVersion } from '@plinth/kernel/host'
 import { assertMembers, programEnvironment, waitForProcessEnd, watchProcess } from '@plinth/kernel/testing'
@@ -372,6 +374,40 @@ export default defineProduct({ name: 'x', plugins: [lamp] })`),
   )
 })
 
+t.test(
+  'the compile cache is in the nearest node_modules at or above the product that other users cannot write',
+  async (t) => {
+    const root = t.testdir({ node_modules: {}, workspace: { node_modules: {}, shop: {} }, elsewhere: {} })
+    chmodSync(join(root, 'workspace/node_modules'), 0o777)
+    const module = pathToFileURL(join(import.meta.dirname, '../bin/compile-cache.js')).href
+    const program = `const { enableCompileCache } = await import('${module}')
+    enableCompileCache(process.argv.slice(1), process.cwd())
+    console.log((await import('node:module')).getCompileCacheDir() ?? 'none')`
+    const environment = { ...programEnvironment({ NODE_OPTIONS: '' }), NODE_COMPILE_CACHE: undefined }
+    const cacheOf = (directory: string, ...words: string[]) => {
+      const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program, '--', ...words], {
+        cwd: join(root, directory),
+        env: environment,
+        encoding: 'utf8',
+      })
+      return relative(root, stdout.trim()).replace(/\/v24[^/]*$/, '')
+    }
+    const shared = 'node_modules/.cache/plinth'
+    const open = cacheOf('workspace/shop', 'start')
+    chmodSync(join(root, 'workspace/node_modules'), 0o755)
+    t.strictSame(
+      [
+        open,
+        cacheOf('workspace/shop', 'start'),
+        cacheOf('elsewhere'),
+        cacheOf('elsewhere', '--product', '../workspace/shop/x.ts'),
+      ],
+      [shared, `workspace/${shared}`, shared, `workspace/${shared}`],
+    )
+    t.equal(cacheOf('elsewhere', 'start', '--product=../workspace/shop/x.ts'), `workspace/${shared}`)
+  },
+)
+
 t.test('K-009 K-018 doctor checks plan, values and health without serving, and shows no secret', async (t) => {
   assertMembers(t, await responseOf(t, ['--product', shop, 'doctor', '--set', 'platform.shop.salute=Servus']), {
     code: 0,
@@ -379,6 +415,7 @@ t.test('K-009 K-018 doctor checks plan, values and health without serving, and s
       healthy: true,
       findings: [
         { check: 'Node.js', outcome: /^ok$/, detail: `${process.versions.node}, needs >=24.7` },
+        { check: 'compile cache', outcome: /^ok$/ },
         { check: 'plan', outcome: /^ok$/, detail: /^4 plugins, \d+ keys$/ },
         {
           check: '--set platform.shop.salute',
@@ -392,7 +429,7 @@ t.test('K-009 K-018 doctor checks plan, values and health without serving, and s
   })
   const sick = await onShop('doctor', '--set', 'platform.shop.healthy=false')
   t.match(sick, { code: 1, stdout: /^failed +health of till +the till refuses \*{6}$/m })
-  t.match(sick.stdout, /^setup \d+ ms\n├── \S+ \d+ ms\n└── \S+ \d+ ms$/m, 'how long each plugin took')
+  t.match(sick.stdout, /^setup \d+ ms\n(├── \S+ \d+ ms\n)+└── \S+ \d+ ms$/m, 'how long each plugin took')
   const rejected = await plinth(['--product', shop, 'doctor'], { environment: {} })
   t.match(rejected, {
     code: 1,
@@ -467,6 +504,10 @@ t.test('C-002 K-009 commands of plugins run with their own arguments, options, g
 })
 
 t.test('C-002 a command name that is taken is a problem of the plan, not a crash', async (t) => {
+  t.match(await responseOf(t, ['--product', shop, 'orders', 'fail', '--denied']), {
+    code: 3,
+    answer: { error: { code: /^PLINTH_FILE_ACCESS$/, message: '/var/lib/shop/.env', stack: undefined } },
+  })
   const command = (id: string, name: string) =>
     `definePlugin({ id: '${id}', version: '1.0.0', kernel: '^1.0.0', commands: [{ name: '${name}', summary: 'x', run() {} }] })`
   const listOf = (...plugins: string[]) => product(`export default defineProduct({ name: 'x', plugins: [${plugins}] })`)
@@ -695,10 +736,10 @@ t.test(
     t.match(await hanging.ended(), { code: 1, signal: null, output: late })
     t.match(await stuck.ended(), { code: 1, output: 'shop.counter in stop: the door is stuck, says ******' })
     t.match((await stuck.ended()).output, 'counter closed')
-    t.match(await leaking.ended(), { code: 0, output: 'Ended although something is still open: Timeout.' })
+    t.match(await leaking.ended(), { code: 0, output: 'Ended although something is still open: Timeout (3 times).' })
     t.match(
       (await leaking.ended()).output,
-      /Plugin "shop\.counter" opened a Timeout at .*shop\.config\.ts:\d+:\d+ and did not close it\./,
+      /Plugin "shop\.counter" opened a Timeout at .*shop\.config\.ts:\d+:\d+ and did not close it \(3 times\)\./,
     )
     for (const { ended } of [failing, hanging, stuck, leaking]) t.notMatch((await ended()).output, 'Pass')
   },

@@ -794,6 +794,26 @@ t.test('a value that is unsafe in production is listed with its reason while it 
   }
 })
 
+t.test('a key with only one safe value is unsafe with every other value', async (t) => {
+  const config = {
+    'platform.shop.tolerance': key.integer({
+      title: 'Tolerance',
+      default: 0,
+      reload: 'live',
+      insecure: { isNot: 0, reason: 'Too much.' },
+    }),
+  }
+  const sample = createSamplePlugin('shop', { config })
+  const running = await startForTest(productOf([sample]), { environment: { NODE_ENV: 'production' } })
+  t.teardown(() => running.stop('test ended'))
+  t.same(running.config.insecure(), [])
+  await running.config.apply([row('platform.shop.tolerance', 5)])
+  t.same(
+    running.config.insecure().map(({ place }) => place),
+    ['platform.shop.tolerance'],
+  )
+})
+
 t.test('a start lists once the variables that stored values override, without their values', async (t) => {
   const keys = {
     'platform.shop.name': key.string({ title: 'Name', default: 'x' }),

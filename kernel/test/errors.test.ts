@@ -158,6 +158,10 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_PLAN_MESSAGES_INCOMPLETE: prepared([{ messages: { en: { a: 'x' }, 'zh-CN': {} } }]),
   PLINTH_PLAN_MESSAGES_PLACEHOLDERS: prepared([{ messages: { en: { a: 'No {id}.' }, 'zh-CN': { a: '没有。' } } }]),
   PLINTH_PLAN_SECRET_DESTINATION: prepared([{ config: secretWithoutDestination }]),
+  PLINTH_PLAN_KEY_PERMISSION: prepared([
+    { config: { 'platform.a': key.string({ title: 'x', permission: 'p1:save' }) } },
+    { permissions: [{ code: 'p1:save', displayName: 'x' }] },
+  ]),
   PLINTH_PLAN_DUPLICATE_PLUGIN: prepared([{}, { id: 'p0' }]),
   PLINTH_PLAN_KERNEL_VERSION: prepared([{ kernel: '^99.0.0' }]),
   PLINTH_PLAN_MISSING_SERVICE: prepared([{ requires: { missing } }]),
@@ -187,6 +191,12 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     [{ config: { 'platform.a': key.string({ title: 'x', deprecated: { since: '1.0.0' } }) } }],
     { set: { 'platform.a': 'x' } },
   ),
+  PLINTH_CONFIG_SETTINGS_FILE: async () => {
+    const config = { 'platform.a': key.string({ title: 'x', default: '.env' }) }
+    const product = productOf([createSamplePlugin('p0', { config, settingsFileKey: 'platform.a' })])
+    const root = t.testdir({ '.env': 'PLATFORM_A=other.env\n' })
+    return prepareProduct({ ...product, root }, { environment: {} }).warnings
+  },
   PLINTH_CONFIG_INSECURE: async () => {
     const declared = {
       'platform.a': key.boolean({ title: 'x', default: true, insecure: { is: true, reason: 'Open.' } }),
@@ -341,6 +351,15 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     'orders',
     'fail',
     '--business',
+    '--product',
+    'fixtures/shop.config.ts',
+    '--set',
+    'platform.shop.password=x',
+  ),
+  PLINTH_FILE_ACCESS: commandLine(
+    'orders',
+    'fail',
+    '--denied',
     '--product',
     'fixtures/shop.config.ts',
     '--set',

@@ -28,6 +28,27 @@ t.test('a failure is logged when it begins, and with the number of failures when
   ])
 })
 
+t.test('failures that go on for some time are told from single ones', async (t) => {
+  const clock = manualClock()
+  const { log } = logOf({ clock, ms: 5_000 })
+  t.equal(log.lastErrorAfter(0), undefined)
+  const [first, last] = [new Error('first'), new Error('last')]
+  log.failed(first)
+  t.equal(log.lastErrorAfter(0), first)
+  await clock.advance(10_000)
+  log.succeeded()
+  log.failed(first)
+  await clock.advance(10_000)
+  t.equal(log.lastErrorAfter(10_000), undefined, 'the time of one failure is not its pause')
+  log.failed(last)
+  t.equal(log.lastErrorAfter(10_000), last)
+  t.equal(log.lastErrorAfter(10_001), undefined)
+  await clock.advance(10_001)
+  t.equal(log.lastErrorAfter(10_000), undefined, 'they are past')
+  log.failed(last)
+  t.equal(log.lastErrorAfter(1), undefined, 'and a later one begins again')
+})
+
 t.test('a success between failures does not end the series of failures', async (t) => {
   const clock = manualClock()
   const { log, lines } = logOf({ clock, ms: 60_000 })

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { assertMembers, programEnvironment } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 
@@ -187,6 +187,24 @@ t.test('upgrade prints a table with the steps that need an action, and whether t
   })
 })
 
+t.test('upgrade lists a new plugin in one line', async (t) => {
+  const { plinth, lockFile } = folder(t)
+  await plinth(first, 'plugins', 'lock')
+  const { plugins, ...lock } = JSON.parse(readFileSync(lockFile, 'utf8'))
+  writeFileSync(lockFile, JSON.stringify({ ...lock, plugins: { 'shop.till': plugins['shop.till'] } }))
+  const { code, stdout } = await plinth(first, 'upgrade', '--dry-run', '--json')
+  t.equal(code, 1)
+  t.strictSame(JSON.parse(stdout).steps, [
+    {
+      subject: 'plugin',
+      change: 'added',
+      plugin: 'shop.shelf',
+      entry: '1.0.0 with roles: 3, keys: 1, drawers: 1',
+      isBlocking: true,
+    },
+  ])
+})
+
 t.test('a missing or damaged lock file is an error with a code, and lock replaces it', async (t) => {
   const { plinth, lockFile } = folder(t)
   const failure = async () => {
@@ -205,4 +223,42 @@ t.test('a missing or damaged lock file is an error with a code, and lock replace
   }
   await plinth(first, 'plugins', 'lock')
   t.equal((await plinth(first, 'plugins', 'diff')).code, 0)
+})
+
+t.test('C-002 plugins diff fails if an installed package has other files under the same version', async (t) => {
+  const plugin = (version: string, code = '') =>
+    `import { definePlugin } from '@plinth/kernel'\nexport default definePlugin({ id: 'acme.pkg', version: '${version}', kernel: '^1.0.0', setup() {${code}} })`
+  const product = `
+import { defineProduct } from '@plinth/kernel'
+import plugin from 'acme-pkg'
+export default defineProduct({ name: 'locked', plugins: [plugin] })`
+  const directory = t.testdir({
+    'v0.config.ts': product,
+    node_modules: {
+      'acme-pkg': {
+        'package.json': '{ "name": "acme-pkg", "type": "module", "exports": "./dist/plugin.js" }',
+        dist: { 'plugin.js': plugin('1.0.0'), 'other.js': '' },
+      },
+    },
+  })
+  const plinth = async (words: readonly string[]) => {
+    let stdout = ''
+    const code = await runProgram(['--product', join(directory, 'v0.config.ts'), ...words, '--json'], {
+      stdout: { write: (text) => (stdout += text) },
+      stderr: { write: () => {} },
+      environment: programEnvironment(),
+      directory,
+    })
+    return { code, ...JSON.parse(stdout) }
+  }
+  await plinth(['plugins', 'lock'])
+  t.match(JSON.parse(readFileSync(join(directory, 'plinth.lock.json'), 'utf8')), {
+    plugins: { 'acme.pkg': { package: /^sha256-.{44}$/ } },
+  })
+  assertMembers(t, await plinth(['plugins', 'diff']), { code: 0, differences: [] })
+  writeFileSync(join(directory, 'node_modules/acme-pkg/dist/other.js'), "import 'node:child_process'")
+  assertMembers(t, await plinth(['plugins', 'diff']), {
+    code: 1,
+    differences: [{ change: 'changed', plugin: 'acme.pkg', kind: 'package', entry: '1.0.0' }],
+  })
 })

@@ -580,7 +580,7 @@ t.test(
       suppliesConfiguration: true,
       extensionPoints: [],
       contributes: [],
-      config: {},
+      config: { 'platform.every.settings-file': key.string({ title: 'Settings', default: '.env' }) },
       configGroups: {},
       businessErrors: [],
       permissions: [],
@@ -593,6 +593,7 @@ t.test(
       commands: [],
       implements: ['messages'],
       setupDeadlineMs: 1,
+      settingsFileKey: 'platform.every.settings-file',
       setup() {},
       fallbackStart: () => undefined,
     }

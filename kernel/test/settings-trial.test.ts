@@ -1,12 +1,13 @@
 /** Tests changes of keys while the product runs, and starts that fail because of such changes. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { key, PlinthError } from '@plinth/kernel'
 import { SettingsTrial, StartRejectedError } from '@plinth/kernel/host'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { startWithFallback, startWithSettingsTrial } from '../src/cli/trial-start.ts'
+import { type PrepareOptions, prepareProduct } from '../src/product.ts'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
 
 const patienceMs = 120_000
@@ -21,10 +22,10 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
   const root = t.testdir({})
   const file = join(root, '.env')
   if (before !== null) writeFileSync(file, before)
-  const trial = new SettingsTrial(root)
-  await trial.begin(file, { patienceMs, about: 'connection' })
+  const trial = new SettingsTrial(file)
+  await trial.begin({ patienceMs, about: 'connection' })
   writeFileSync(file, 'HOST=new\n')
-  const record = join(root, 'data', 'settings-trial.json')
+  const record = `${file}.trial`
   const clock = manualClock()
   const said: string[] = []
   const stop = new AbortController()
@@ -52,10 +53,62 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
   return { trial, file, record, said, stop, host, run, tries, pass }
 }
 
+t.test(
+  'a plugin declares the key with the path of the settings file, and the file that is read is known',
+  async (t) => {
+    const root = t.testdir({
+      '.env': 'PLATFORM_SHOP_NAME=usual\nPLATFORM_SHOP_FILE=ignored.env\n',
+      'a.env': 'PLATFORM_SHOP_NAME=a\n',
+      'b.env': 'PLATFORM_SHOP_NAME=b\n',
+    })
+    const config = {
+      'platform.shop.file': key.string({ title: 'File', default: '.env', scope: 'process' }),
+      'platform.shop.name': key.string({ title: 'Name', default: 'none' }),
+    }
+    const shop = createSamplePlugin('shop', { config, settingsFileKey: 'platform.shop.file' })
+    const read = (written: Readonly<Record<string, string>>, options: PrepareOptions, plugin = shop) => {
+      const product = { ...productOf([plugin]), config: written, root }
+      const { config, settingsFile, warnings } = prepareProduct(product, options)
+      const name = config.get('shop', 'platform.shop.name')
+      return [
+        name,
+        relative(root, settingsFile?.path ?? root),
+        warnings.map(({ message }) => /(?<=It ).+/.exec(message)?.[0]),
+      ]
+    }
+    const byVariable = { environment: { PLATFORM_SHOP_FILE: 'b.env' } }
+    const unread = 'does not read .env.'
+    t.strictSame(
+      [
+        read({}, {}, createSamplePlugin('shop', { config })),
+        read({}, {}),
+        read({ 'platform.shop.file': 'a.env' }, {}),
+        read({ 'platform.shop.file': 'a.env' }, byVariable),
+        read({}, { ...byVariable, set: { 'platform.shop.file': join(root, 'a.env') } }),
+        read({}, { ...byVariable, envFile: join(root, 'a.env') }),
+        read({}, { ...byVariable, envFile: false }),
+        read({}, { environment: { PLATFORM_SHOP_FILE: 'missing.env' } }),
+      ],
+      [
+        ['usual', '.env', []],
+        ['usual', '.env', ['ignores PLATFORM_SHOP_FILE in this file.']],
+        ['a', 'a.env', [unread]],
+        ['b', 'b.env', [unread]],
+        ['a', 'a.env', [unread]],
+        ['a', 'a.env', [unread]],
+        ['none', '', []],
+        ['none', 'missing.env', [unread]],
+      ],
+    )
+    const undeclared = { ...productOf([createSamplePlugin('lamp', { settingsFileKey: 'platform.shop.file' })]), root }
+    const codes = new Set(prepareProduct(undeclared, {}).problems.map(({ code }) => code))
+    t.ok(codes.has('PLINTH_PLAN_INVALID_DECLARATION'))
+  },
+)
+
 t.test('a successful start ends the trial, and nothing of the old settings remains', async (t) => {
   const { trial, record, run, tries } = await trialOf(t)
   t.equal(statSync(record).mode & 0o777, 0o600)
-  t.equal(statSync(join(record, '..')).mode & 0o777, 0o700)
   t.match(readFileSync(record, 'utf8'), 's3cret')
   t.equal(await run(async () => 'up'), 'up')
   t.notOk(existsSync(record))
@@ -174,7 +227,7 @@ t.test('a product stops on request, and the trial continues with the next start'
 
 t.test('if settings change again, those that the product ran with are kept', async (t) => {
   const { trial, file, host } = await trialOf(t)
-  await trial.begin(file, { patienceMs: 5000, about: 'second' })
+  await trial.begin({ patienceMs: 5000, about: 'second' })
   writeFileSync(file, 'HOST=newer\n')
   t.equal(await trial.takeReturned(), undefined)
   await trial.giveBack({ code: '', reason: 'x' })

@@ -3,6 +3,7 @@ import { CompiledQuery } from 'kysely'
 import {
   type ChangelogDb,
   deleteLoggedSteps,
+  forgetChangeSet,
   type LoggedStep,
   logStepDone,
   logStepRunning,
@@ -32,6 +33,10 @@ export interface ChangeSetApplication {
   readonly signal: AbortSignal
   readonly newId: () => number
   readonly onStep: (progress: StepProgress) => void
+  /** Records how to take the change set back. Absent except in `plinth dev`. */
+  readonly recordWayBack?: ((db: ChangelogDb, changeSet: CompiledChangeSet) => Promise<void>) | undefined
+  /** Creates the error for a change set that was edited after it was applied in part. */
+  readonly changed: (changeSet: CompiledChangeSet, appliedAt: string) => Promise<Error>
 }
 
 /**
@@ -51,8 +56,14 @@ export async function applyChangeSet(
   const { db, dialect, clock, lock } = application
   const startedAt = clock.monotonic()
   const elapsed = () => Math.max(0, Math.round(clock.monotonic() - startedAt))
-  if (!hasTransactionalDdl[dialect]) await runLoggedSteps(application, changeSet, logged)
+  // If another process began the change set, it is not known who was the first to apply it.
+  const recordWayBack = logged.length === 0 ? application.recordWayBack : undefined
+  if (!hasTransactionalDdl[dialect]) {
+    await recordWayBack?.(db, changeSet)
+    await runLoggedSteps(application, changeSet, logged)
+  }
   await db.transaction().execute(async (trx) => {
+    if (hasTransactionalDdl[dialect]) await recordWayBack?.(trx, changeSet)
     if (hasTransactionalDdl[dialect]) await runSteps({ ...application, db: trx }, changeSet)
     await changeData({ ...application, db: trx }, changeSet)
     await recordApplied(trx, changeSet, clock.now(), elapsed())
@@ -66,7 +77,7 @@ async function runSteps(application: ChangeSetApplication, changeSet: CompiledCh
   for (const [step, statement] of changeSet.statements.entries()) {
     announce(application, changeSet, step, statement)
     await application.db.executeQuery(CompiledQuery.raw(statement)).catch((error: unknown) => {
-      throw failure(application, changeSet, `step ${step + 1}`, error)
+      throw failure(changeSet, `step ${step + 1}`, error, resumptionOf(application))
     })
   }
 }
@@ -81,8 +92,7 @@ async function runLoggedSteps(
   for (const [step, statement] of changeSet.statements.entries()) {
     const earlier = logged.find((entry) => entry.step === step)
     if (earlier !== undefined && earlier.checksum !== stepChecksum(statement)) {
-      const appliedAt = 'an earlier start, which did not finish it,'
-      throw migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet: nameOf(changeSet), appliedAt })
+      throw await application.changed(changeSet, 'an earlier start, which did not finish it,')
     }
     if (earlier?.state === 'done') continue
     announce(application, changeSet, step, statement)
@@ -95,7 +105,7 @@ async function runLoggedSteps(
         // If the server did not respond, the statement may or may not have run. Then the record of the step is kept for
         // the next start.
         if (hasServerAnswered(error)) await deleteLoggedSteps(db, changeSet, step)
-        throw failure(application, changeSet, `step ${step + 1}`, error)
+        throw failure(changeSet, `step ${step + 1}`, error, resumptionOf(application))
       }
     }
     finished = step
@@ -110,7 +120,7 @@ async function changeData(application: ChangeSetApplication, changeSet: Compiled
   try {
     await changeSet.definition.data({ db, dialect, newId, now: () => clock.now(), signal })
   } catch (error) {
-    throw failure(application, changeSet, 'its data step', error)
+    throw failure(changeSet, 'its data step', error, resumptionOf(application))
   }
 }
 
@@ -127,6 +137,41 @@ function announce(
   onStep({ plugin, id, step: step + 1, steps: statements.length + Number(changesData), sql: statement })
 }
 
+/** A change set and the statements that undo it. */
+export interface ChangeSetWayBack {
+  readonly plugin: string
+  readonly id: string
+  readonly statements: readonly string[]
+}
+
+/**
+ * Takes one change set back: runs the statements that undo it, and deletes its records. If the process dies meanwhile,
+ * the next call runs the statements again. On MySQL and MariaDB it tolerates those that have taken effect.
+ *
+ * @throws PlinthError `PLINTH_MIGRATION_FAILED`, `PLINTH_MIGRATION_LOCK_LOST`
+ */
+export async function takeChangeSetBack(
+  { db, dialect, lock }: Pick<ChangeSetApplication, 'db' | 'dialect' | 'lock'>,
+  { statements, ...changeSet }: ChangeSetWayBack,
+): Promise<void> {
+  const isTransactional = hasTransactionalDdl[dialect]
+  const undo = async (on: ChangelogDb) => {
+    for (const statement of statements) {
+      await on.executeQuery(CompiledQuery.raw(statement)).catch((error: unknown) => {
+        if (!isTransactional && isAppliedAlready(statement, error)) return
+        const resumption = isTransactional ? 'nothing of it was taken back' : 'the statements before it took effect'
+        throw failure(changeSet, `"${statement}" while it was taken back`, error, resumption)
+      })
+    }
+  }
+  if (!isTransactional) await undo(db)
+  await db.transaction().execute(async (trx) => {
+    if (isTransactional) await undo(trx)
+    await forgetChangeSet(trx, changeSet)
+    await lock.renew(trx, nameOf(changeSet))
+  })
+}
+
 /** Errors of MySQL and MariaDB that mean that the statement has already taken effect. */
 const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^create (table|view)\b/i, [1050]],
@@ -134,7 +179,7 @@ const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^alter table \S+ rename to\b/i, [1050, 1146]],
   [/^alter table\b/i, [1054, 1060, 1061, 1091, 1826]],
   [/^drop (table|view)\b/i, [1051, 4092]],
-  [/^drop index\b/i, [1091]],
+  [/^drop index\b/i, [1091, 1146]],
 ]
 
 /** MariaDB reports a duplicate foreign key as error 1005 with this text. */
@@ -148,7 +193,7 @@ function isAppliedAlready(statement: string, error: unknown): boolean {
 
 const hasServerAnswered = (error: unknown) => typeof Object(error).sqlState === 'string'
 
-const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
+const nameOf = ({ plugin, id }: Pick<CompiledChangeSet, 'plugin' | 'id'>) => `${plugin}/${id}`
 
 /**
  * Returns the detail that PostgreSQL adds to some errors. It may contain values of rows. Only operators see it, never
@@ -159,16 +204,24 @@ const detailOf = (error: unknown) => {
   return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''
 }
 
-function failure({ dialect }: ChangeSetApplication, changeSet: CompiledChangeSet, place: string, error: unknown) {
+const resumptionOf = ({ dialect }: ChangeSetApplication) =>
+  hasTransactionalDdl[dialect]
+    ? 'this change set runs again from its first step, because nothing of it was kept'
+    : 'it continues with this step'
+
+function failure(
+  changeSet: Pick<CompiledChangeSet, 'plugin' | 'id'>,
+  place: string,
+  error: unknown,
+  resumption: string,
+): Error {
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.+$/, '')
   const details = {
     changeSet: nameOf(changeSet),
     place,
     reason,
     detail: detailOf(error),
-    resumption: hasTransactionalDdl[dialect]
-      ? 'this change set runs again from its first step, because nothing of it was kept'
-      : 'it continues with this step',
+    resumption,
   }
   return migrationError('PLINTH_MIGRATION_FAILED', details, error)
 }

@@ -3,10 +3,13 @@ import { CompiledQuery, type Kysely, sql } from 'kysely'
 import { columnTypes } from './change-set.ts'
 import type { CompiledChangeSet } from './compile.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
+import type { WayBack } from './way-back.ts'
 
 /** Names of the tables that contain the applied change sets and the lock. */
 export const changelogTable = 'schema_changelog'
 export const lockTable = 'schema_changelog_lock'
+/** Created by `plinth dev` only. */
+const developmentTable = 'schema_changelog_development'
 
 /** Tables of this package. Times are milliseconds since the epoch. */
 interface ChangelogTables {
@@ -25,6 +28,13 @@ interface ChangelogTables {
     step: number
     checksum: string
     state: 'running' | 'done' | 'failed'
+  }
+  /** Change sets that `plinth dev` was the first to apply, and how to take them back. */
+  schema_changelog_development: {
+    plugin: string
+    change_set: string
+    project: string
+    way_back: string
   }
   schema_changelog_lock: {
     id: number
@@ -85,6 +95,57 @@ export function changelogTables(dialect: Dialect): CompiledQuery[] {
       .addColumn('expires_at', type.bigint, (c) => c.notNull()),
   ]
   return tables.map((table) => table.compile())
+}
+
+/** Creates the table of the ways back if it is missing. */
+export async function ensureDevelopmentTable(db: ChangelogDb, dialect: Dialect): Promise<void> {
+  const type = columnTypes(dialect)
+  const table = compilerFor(dialect)
+    .schema.createTable(developmentTable)
+    .ifNotExists()
+    .addColumn('plugin', type.text(128), (c) => c.notNull())
+    .addColumn('change_set', type.text(128), (c) => c.notNull())
+    .addColumn('project', type.longText, (c) => c.notNull())
+    .addColumn('way_back', type.longText, (c) => c.notNull())
+    .addPrimaryKeyConstraint('schema_changelog_development_pkey', ['plugin', 'change_set'])
+    .compile()
+  await tolerantOfRace(() => db.executeQuery(table))
+}
+
+export async function recordWayBack(
+  db: ChangelogDb,
+  { plugin, id }: Identified,
+  project: string,
+  wayBack: WayBack,
+): Promise<void> {
+  await deleteWayBack(db, { plugin, id })
+  await db
+    .insertInto(developmentTable)
+    .values({ plugin, change_set: id, project, way_back: JSON.stringify(wayBack) })
+    .execute()
+}
+
+const deleteWayBack = (db: ChangelogDb, { plugin, id }: Identified) =>
+  db.deleteFrom(developmentTable).where('plugin', '=', plugin).where('change_set', '=', id).execute()
+
+/** Returns the ways back of the change sets of a plugin that `plinth dev` was the first to apply in this project. */
+export async function readWaysBack(
+  db: ChangelogDb,
+  plugin: string,
+  project: string,
+): Promise<ReadonlyMap<string, WayBack>> {
+  const rows = await readUnlessTableMissing(() =>
+    db.selectFrom(developmentTable).selectAll().where('plugin', '=', plugin).execute(),
+  )
+  const own = (rows ?? []).filter((row) => row.project === project)
+  return new Map(own.map((row) => [row.change_set, JSON.parse(row.way_back) as WayBack]))
+}
+
+/** Deletes all records of a change set, so that it can be applied again. */
+export async function forgetChangeSet(db: ChangelogDb, { plugin, id }: Identified): Promise<void> {
+  await deleteLoggedSteps(db, { plugin, id })
+  await deleteWayBack(db, { plugin, id })
+  await db.deleteFrom(changelogTable).where('plugin', '=', plugin).where('change_set', '=', id).execute()
 }
 
 /** Creates missing tables. Several processes may call it at the same time. */
@@ -304,5 +365,6 @@ export async function dropTables(db: ChangelogDb, dialect: Dialect, plugin: stri
   const { schema } = compilerFor(dialect)
   for (const table of tables.toReversed()) await db.executeQuery(schema.dropTable(table).ifExists().compile())
   await db.deleteFrom('schema_changelog_step').where('plugin', '=', plugin).execute()
+  await readUnlessTableMissing(() => db.deleteFrom(developmentTable).where('plugin', '=', plugin).execute())
   await db.deleteFrom(changelogTable).where('plugin', '=', plugin).execute()
 }

@@ -14,6 +14,7 @@ import {
 import { type ChangeSet, type ColumnTypes, columnTypes, isChangeSet, type Statement } from './change-set.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
+import { changedTable, type WayBack, wayBackOf } from './way-back.ts'
 
 export interface PluginChangeSets {
   readonly plugin: string
@@ -47,11 +48,11 @@ const breakingStatement =
  * access a database.
  *
  * @param plugins in setup order
- * @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`
+ * @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`, `PLINTH_MIGRATION_TABLE_OF_OTHER`
  */
 export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect: Dialect): CompiledChangeSet[] {
   const compiler = compilerFor(dialect)
-  return plugins.flatMap(({ plugin, changeSets }) =>
+  const all = plugins.flatMap(({ plugin, changeSets }) =>
     changeSets
       .map((declared) => checked(plugin, declared))
       .sort((a, b) => (a.id < b.id ? -1 : 1))
@@ -62,6 +63,22 @@ export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect:
       .filter(({ only }) => only === undefined || only.includes(dialect))
       .map((changeSet) => compiledOnce(compiler, plugin, changeSet, dialect)),
   )
+  assertOwnTables(all)
+  return all
+}
+
+/** Checks that each table is changed only by the plugin whose change sets were the first to create it. */
+function assertOwnTables(changeSets: readonly CompiledChangeSet[]): void {
+  const owners = new Map(
+    changeSets.toReversed().flatMap(({ plugin, tables }) => tables.map((table) => [table, plugin] as const)),
+  )
+  for (const { plugin, id, statements } of changeSets) {
+    for (const table of statements.map(changedTable)) {
+      const owner = owners.get(table ?? '')
+      if (table === undefined || owner === undefined || owner === plugin) continue
+      throw migrationError('PLINTH_MIGRATION_TABLE_OF_OTHER', { changeSet: `${plugin}/${id}`, table, owner })
+    }
+  }
 }
 
 /** Compiled change sets, for products that start several times in one process, for example in tests. */
@@ -90,12 +107,7 @@ function compile(
   dialect: Dialect,
 ): CompiledChangeSet {
   const { id, breaking, data } = definition
-  const queriesWith = (type: ColumnTypes) =>
-    guarded(plugin, id, () =>
-      statementsOf(definition.up?.({ schema: compiler.schema, type, sql, dialect }) ?? []).map((statement) =>
-        statement.compile(compiler),
-      ),
-    )
+  const queriesWith = (type: ColumnTypes) => queriesOf(compiler, plugin, definition, dialect, type)
   const queries = queriesWith(columnTypes(dialect))
   const statements = queries.map((query, index) => {
     const problem = problemOf(query)
@@ -120,6 +132,25 @@ function compile(
     ...(breaking === undefined ? {} : { breaking }),
     definition,
   }
+}
+
+function queriesOf(
+  compiler: Kysely<unknown>,
+  plugin: string,
+  { id, up }: ChangeSet,
+  dialect: Dialect,
+  type: ColumnTypes,
+): readonly CompiledQuery[] {
+  return guarded(plugin, id, () =>
+    statementsOf(up?.({ schema: compiler.schema, type, sql, dialect }) ?? []).map((statement) =>
+      statement.compile(compiler),
+    ),
+  )
+}
+
+/** Returns the statements that undo a change set; see `wayBackOf`. */
+export function compileWayBack({ plugin, definition }: CompiledChangeSet, dialect: Dialect): WayBack {
+  return wayBackOf(queriesOf(compilerFor(dialect), plugin, definition, dialect, columnTypes(dialect)), dialect)
 }
 
 /**

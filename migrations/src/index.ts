@@ -15,6 +15,7 @@ export { type CompiledChangeSet, compileChangeSets, type PluginChangeSets } from
 export { type Dialect, databaseNow, dialects } from './dialect.ts'
 export type { LockHolder, LockOptions } from './lock.ts'
 export {
+  type Development,
   type MigrateOptions,
   type MigrationProgress,
   type MigrationResult,
@@ -23,4 +24,5 @@ export {
   type MigratorOptions,
   type PendingChangeSet,
   type PluginTables,
+  type WayBackPlan,
 } from './migrator.ts'

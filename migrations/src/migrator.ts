@@ -1,6 +1,12 @@
-import { type Clock, errorCodeOf, systemClock } from '@plinth/kernel'
+import { type Clock, errorCodeOf, type Remedy, systemClock } from '@plinth/kernel'
 import type { Kysely } from 'kysely'
-import { applyChangeSet, type ChangeSetApplication, type StepProgress } from './apply.ts'
+import {
+  applyChangeSet,
+  type ChangeSetApplication,
+  type ChangeSetWayBack,
+  type StepProgress,
+  takeChangeSetBack,
+} from './apply.ts'
 import {
   type AppliedChangeSet,
   type ChangelogDb,
@@ -8,19 +14,29 @@ import {
   countApplied,
   deleteLoggedSteps,
   dropTables,
+  ensureDevelopmentTable,
   ensureTables,
   readChangelog,
   readFailedChangeSets,
   readSteps,
   readTableNames,
   readTableSizes,
+  readWaysBack,
   recordFailed,
+  recordWayBack,
   type TableSize,
 } from './changelog.ts'
-import { type CompiledChangeSet, compileChangeSets, findChangedPart, type PluginChangeSets } from './compile.ts'
+import {
+  type CompiledChangeSet,
+  compileChangeSets,
+  compileWayBack,
+  findChangedPart,
+  type PluginChangeSets,
+} from './compile.ts'
 import type { Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
+import { droppedTable } from './way-back.ts'
 
 export interface MigratorOptions {
   /** Database connection. No other code may use it. */
@@ -37,6 +53,26 @@ export interface MigratorOptions {
   readonly lock?: LockOptions
   /** Receives warnings that do not stop `migrate`. */
   readonly warn?: (message: string) => void
+  /** Absent in production. */
+  readonly development?: Development | undefined
+}
+
+/** Change sets that `plinth dev` was the first to apply can be taken back in the same project. */
+export interface Development {
+  /** Directory of the product. */
+  readonly project: string
+  /** True in `plinth dev`. For each applied change set, `migrate` then records how to take it back. */
+  readonly isRecorded: boolean
+}
+
+/** Change sets that are taken back together, and the effect. */
+export interface WayBackPlan {
+  /** In the order in which they are taken back. The requested change set is the last one. */
+  readonly changeSets: readonly { readonly plugin: string; readonly id: string }[]
+  /** The SQL statements that run. */
+  readonly statements: readonly string[]
+  /** Tables that are dropped. */
+  readonly tables: readonly TableSize[]
 }
 
 export interface PendingChangeSet {
@@ -120,7 +156,7 @@ export class Migrator {
   readonly #options: MigratorOptions
   readonly #compiled: readonly CompiledChangeSet[]
 
-  /** @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING` */
+  /** @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`, `PLINTH_MIGRATION_TABLE_OF_OTHER` */
   constructor(options: MigratorOptions) {
     this.#options = options
     this.#compiled = compileChangeSets(options.plugins, options.dialect)
@@ -227,6 +263,92 @@ export class Migrator {
   }
 
   /**
+   * Returns what `takeBack` would do. Reads only. The change sets of the plugin that were applied later are taken back
+   * first, because they may depend on this one.
+   *
+   * @throws PlinthError `PLINTH_MIGRATION_NO_WAY_BACK`
+   */
+  async wayBack(plugin: string, id: string): Promise<WayBackPlan> {
+    const { db, dialect } = this.#options
+    const ways = await this.#waysBack(plugin, id)
+    const statements = ways.flatMap((way) => way.statements)
+    const dropped = statements.map(droppedTable).filter((table) => table !== undefined)
+    return {
+      changeSets: ways.map((way) => ({ plugin, id: way.id })),
+      statements,
+      tables: await readTableSizes(db, dialect, dropped),
+    }
+  }
+
+  /**
+   * Takes a change set back, in development only: drops what it created, and deletes its record, so that `migrate`
+   * applies it again. The product must not run meanwhile.
+   *
+   * @throws PlinthError `PLINTH_MIGRATION_NO_WAY_BACK`, `PLINTH_MIGRATION_LOCKED`, `PLINTH_MIGRATION_FAILED`
+   */
+  async takeBack(plugin: string, id: string): Promise<WayBackPlan> {
+    const { db, dialect } = this.#options
+    const plan = await this.wayBack(plugin, id)
+    await this.#locked(
+      new AbortController().signal,
+      () => {},
+      async (lock) => {
+        for (const way of await this.#waysBack(plugin, id)) await takeChangeSetBack({ db, dialect, lock }, way)
+      },
+    )
+    return plan
+  }
+
+  /** Returns the ways back of a change set and of the later ones of its plugin, the last applied first. */
+  async #waysBack(plugin: string, id: string): Promise<readonly ChangeSetWayBack[]> {
+    const { db, development } = this.#options
+    const rejected = (changeSet: string, reason: string) =>
+      migrationError('PLINTH_MIGRATION_NO_WAY_BACK', { changeSet: `${plugin}/${changeSet}`, plugin, reason })
+    if (development === undefined) throw rejected(id, 'the product runs in production')
+    const ids = await this.#appliedIds(plugin)
+    if (!ids.includes(id)) throw rejected(id, 'it is not applied')
+    const ways = await readWaysBack(db, plugin, development.project)
+    const laterFirst = ids.slice(ids.indexOf(id)).toReversed()
+    return laterFirst.map((one) => {
+      const way = ways.get(one)
+      if (way === undefined) throw rejected(one, '`plinth dev` was not the first to apply it in this project')
+      if ('obstacle' in way) throw rejected(one, way.obstacle)
+      return { plugin, id: one, statements: way.statements }
+    })
+  }
+
+  /** Returns the ids of the change sets of a plugin that were applied, also in part, in the order of their application. */
+  async #appliedIds(plugin: string): Promise<readonly string[]> {
+    const db: ChangelogDb = this.#options.db
+    const applied = ((await readChangelog(db)) ?? [])
+      .filter((entry) => entry.plugin === plugin)
+      .toSorted((a, b) => a.executedAt - b.executedAt || (a.id < b.id ? -1 : 1))
+    const begun = (await readSteps(db)).filter((step) => step.plugin === plugin)
+    return [...new Set([...applied, ...begun].map(({ id }) => id))]
+  }
+
+  /** Creates the error for a change set that was edited after it was applied. It contains the way back. */
+  async #changed({ plugin, id }: { readonly plugin: string; readonly id: string }, appliedAt: string): Promise<Error> {
+    const changeSet = nameOf({ plugin, id })
+    const error = (way: string) => migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet, appliedAt, way })
+    const { db, development } = this.#options
+    if (development === undefined || !(await readWaysBack(db, plugin, development.project)).has(id)) return error('')
+    try {
+      const { changeSets, tables } = await this.wayBack(plugin, id)
+      const [names, loss] = [changeSets.map(nameOf).join(', '), lossOf(tables)]
+      const words = ['migrate', 'back', changeSet, '--yes']
+      const way = `. Or take it back, because \`plinth dev\` applied it: \`plinth ${words.join(' ')}\` ${loss}, and the next start applies it again`
+      const remedy: Remedy = { question: `Take back ${names} and apply the new version? This ${loss}.`, words }
+      return Object.assign(error(way), { remedy })
+    } catch (failed) {
+      if (errorCodeOf(failed) !== 'PLINTH_MIGRATION_NO_WAY_BACK') throw failed
+      return error(
+        `. Or run \`plinth plugins remove ${plugin} --yes\`, which deletes all data of the plugin: \`plinth dev\` applied the change set, but it cannot be taken back alone`,
+      )
+    }
+  }
+
+  /**
    * Returns the tables and the number of change sets that `remove` would delete. Reads only.
    *
    * @param more tables that raw SQL created, because they are not found otherwise
@@ -268,8 +390,9 @@ export class Migrator {
     onProgress: (progress: MigrationProgress) => void,
     work: (lock: MigrationLock) => Promise<T>,
   ): Promise<T> {
-    const { db, dialect, lock: lockOptions = {} } = this.#options
+    const { db, dialect, lock: lockOptions = {}, development } = this.#options
     await ensureTables(db, dialect)
+    if (development?.isRecorded) await ensureDevelopmentTable(db, dialect)
     const lock = new MigrationLock(db, dialect, lockOptions)
     await lock.acquire(signal, (holder) => onProgress({ kind: 'waiting', holder }))
     try {
@@ -284,7 +407,10 @@ export class Migrator {
     signal: AbortSignal,
     onProgress: (progress: MigrationProgress) => void,
   ): Promise<MigrationResult['applied']> {
-    const { dialect, clock = systemClock, newId = noIds, beforeData } = this.#options
+    const { dialect, clock = systemClock, newId = noIds, beforeData, development } = this.#options
+    const recorder: ChangeSetApplication['recordWayBack'] = development?.isRecorded
+      ? (on, changeSet) => recordWayBack(on, changeSet, development.project, compileWayBack(changeSet, dialect))
+      : undefined
     const db: ChangelogDb = this.#options.db
     const pending = this.#missingFrom((await this.#checkedStatus()).applied)
     const steps = await readSteps(db)
@@ -296,7 +422,8 @@ export class Migrator {
       const place = { index: position + 1, total: pending.length }
       const onStep: ChangeSetApplication['onStep'] = (step) => onProgress({ kind: 'step', ...step, ...place })
       const own = steps.filter((step) => nameOf(step) === nameOf(changeSet))
-      const application = { db, dialect, clock, lock, signal, newId, onStep }
+      const changed: ChangeSetApplication['changed'] = (one, appliedAt) => this.#changed(one, appliedAt)
+      const application = { db, dialect, clock, lock, signal, newId, onStep, changed, recordWayBack: recorder }
       const durationMs = await applyChangeSet(application, changeSet, own).catch(async (error: unknown) => {
         if (errorCodeOf(error) === 'PLINTH_MIGRATION_FAILED') await recordFailed(db, changeSet).catch(() => undefined)
         throw error
@@ -312,8 +439,7 @@ export class Migrator {
     const status = await this.status()
     const [changed] = status.changed
     if (changed !== undefined) {
-      const appliedAt = new Date(changed.executedAt).toISOString()
-      throw migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet: nameOf(changed), appliedAt })
+      throw await this.#changed(changed, new Date(changed.executedAt).toISOString())
     }
     const { foreignTables } = status
     if (foreignTables.length === 0) return status
@@ -359,13 +485,23 @@ export class Migrator {
   }
 }
 
+/** Describes the rows that are lost with tables. */
+const lossOf = (tables: readonly TableSize[]) =>
+  tables.length === 0
+    ? 'drops no table, only columns and indexes'
+    : `drops ${tables.map(({ table, rows }) => `${table} (rows: ${rows})`).join(', ')}`
+
 /** Maximum number of names that an error message lists. */
 const maxNamed = 5
 
 const firstOf = (names: readonly string[]) =>
   names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '')
 
-function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
+/**
+ * Returns warnings that an operator can act on. A changed `data` function is not one of them: only the author can change it,
+ * and `status` lists it.
+ */
+function doubtsOf({ unknown }: MigrationStatus): string[] {
   const names = (entries: readonly AppliedChangeSet[]) => firstOf(entries.map(nameOf))
   return [
     ...(unknown.length === 0
@@ -373,12 +509,6 @@ function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
       : [
           `the database was migrated by another version, which this one does not know: ${names(unknown)}. Go back to that ` +
             'version, or restore a backup from before it; the version right before it may run on while an upgrade is under way',
-        ]),
-    ...(dataChanged.length === 0
-      ? []
-      : [
-          `what these change sets do with data was changed after they were applied, and does not run again: ${names(dataChanged)}. ` +
-            'Put the change into a new change set',
         ]),
   ]
 }

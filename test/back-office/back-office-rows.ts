@@ -259,6 +259,15 @@ export async function startWithRows(
      from web3_settlement_review_log where out_trade_no = 'TEA-2026-0002'`,
     [store.newId(), '["transfer-moved"]', true, false, true, false],
   )
+  const hash = `0x${'0d'.repeat(32)}`
+  const [receiver, payer] = ['5c', '9e'].map((byte) => `0x${byte.repeat(20)}`)
+  await store.execute(
+    `insert into web3_unmatched_payment (id, out_trade_no, kind, state, source, chain_name, transaction_hash, event_key,
+       log_index, log_ordinal, block_number, token, receiver, payer, amount_raw, amount, version, created_at)
+     select ?, out_trade_no, 'short', 'open', 'operator', chain_name, ?, ?, 0, 0, 1, token_contract, ?, ?, '48000000', 4800, 1, ?
+     from money_payment_order where out_trade_no = 'TEA-2026-0001'`,
+    [store.newId(), hash, `base:${hash}:0`, receiver ?? '', payer ?? '', at],
+  )
   await store.execute(
     'insert into install_session (id, status, started_at, ended_at, retried_session_id, failed_step, message, client_ip) values (?, ?, ?, ?, ?, ?, ?, ?)',
     [sessionId, 'passed', at, at, '', '', '', '127.0.0.1'],

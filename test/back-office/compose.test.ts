@@ -38,7 +38,7 @@ t.test('N-001 N-032 a message is written, tested, scheduled and cancelled', { sk
   await main.getByRole('button', { name: 'Send', exact: true }).click()
   const errors = main.getByRole('alert')
   t.strictSame(await errors.getByRole('listitem').allInnerTexts(), [
-    'Recipients At least 1 items.',
+    'Recipients Number of items: at least 1.',
     'price This field is required.',
     'user.name This field is required.',
   ])

@@ -59,7 +59,9 @@ const allowed: readonly Allowed[] = [
   },
   { view: '', text: /^https?:/, reason: 'addresses, and errors of the network, are shown as they came' },
   { view: '', text: /^[A-Z]\w+\/[\w /-]+$/, reason: 'the names of time zones are those of the IANA database' },
-  { view: 'web3-settlement.reviews: ', text: /^M\w{10,}$/, reason: 'the picker offers orders by their numbers' },
+  { view: 'web3-settlement.', text: /^M\w{10,}$/, reason: 'the picker offers orders by their numbers' },
+  { view: 'notification.send', text: /^webhook: /, reason: 'a message is named by its channel and its subject' },
+  { view: 'events.event', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
   {
     view: 'notification.compose',
     text: /^[a-z-]+ · /,

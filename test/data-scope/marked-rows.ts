@@ -26,6 +26,7 @@ interface Marked {
 /** Entities whose rows belong to no user or organisation, or that no operation reads. */
 const withoutUsers: readonly string[] = [
   'IamRole',
+  'IdempotencyCall',
   'IamPermission',
   'IamRolePermission',
   'IamEpoch',
@@ -108,6 +109,7 @@ function membersOf(
     MoneyJournal: { action: 'credit', refType: 'order' },
     MoneyEntry: { accountId: idOf('MoneyAccount'), journalId: idOf('MoneyJournal'), asset, monthKey: 202611 },
     MoneyHold: { accountId: idOf('MoneyAccount'), journalId: idOf('MoneyJournal'), state: 'open' },
+    MoneyDebt: { accountId: idOf('MoneyAccount'), journalId: idOf('MoneyJournal'), recovery: 'none' },
     MoneyFinding: { reconciliationId: idOf('MoneyReconciliation'), accountId: idOf('MoneyAccount') },
     MoneyPaymentOrder: { status: 'success', outTradeNo: mark, amountRaw: null, payer: null, payerProof: null },
     MoneyPaymentTransaction: { outTradeNo: mark, facts: null },
@@ -115,6 +117,7 @@ function membersOf(
     InboxItem: { contentId: idOf('InboxContent') },
     InboxAttachment: { contentId: idOf('InboxContent'), url: null, disk: null, path: null },
     NotificationRow: {
+      claimId: null,
       channels: [],
       orgId: null,
       payload: null,
@@ -177,6 +180,14 @@ function membersOf(
       handlingStatus: 'open',
       riskLevel: 'high',
       suggestedAction: 'manual-review',
+    },
+    Web3UnmatchedPayment: {
+      outTradeNo: mark,
+      kind: 'late',
+      state: 'open',
+      source: 'order',
+      amountRaw: '1',
+      handledBy: userId,
     },
     Web3PaymentCallbackLog: { reasons: [], reviewLogId: idOf('Web3SettlementReviewLog') },
   }

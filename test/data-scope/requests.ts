@@ -46,10 +46,13 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/admin/open-platform/apps/', ({ idOf }) => idOf('OpenApp')],
   ['/api/v1/admin/web3/payment-settlement-audit-logs/', ({ idOf }) => idOf('Web3SettlementAuditLog')],
   ['/api/v1/admin/web3/payment-settlement-review-logs/', ({ idOf }) => idOf('Web3SettlementReviewLog')],
+  ['/api/v1/admin/web3/unmatched-payments/', ({ idOf }) => idOf('Web3UnmatchedPayment')],
   ['/api/v1/notification-rules/', ({ idOf }) => idOf('NotificationRule')],
   ['/api/v1/notification-send-logs/', ({ idOf }) => idOf('SendLog')],
   ['/api/v1/notifications/', ({ idOf }) => idOf('NotificationRow')],
 ]
+
+const anyHash = `0x${'ab'.repeat(32)}`
 
 /** Request bodies of operations that change or read rows of the marked user. */
 const bodies: Readonly<Record<string, (names: Names) => object>> = {
@@ -89,6 +92,14 @@ const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch': ({ idOf }) => ({
     ids: [idOf('Web3SettlementReviewLog')],
   }),
+  'POST /api/v1/admin/web3/unmatched-payments': ({ mark }) => ({ outTradeNo: mark, transactionHash: anyHash }),
+  'POST /api/v1/admin/web3/unmatched-payments/{id}/credit': () => ({ fingerprint: 'f'.repeat(64), reason: 'test' }),
+  'POST /api/v1/admin/web3/unmatched-payments/{id}/repayment': () => ({
+    transactionHash: anyHash,
+    fingerprint: 'f'.repeat(64),
+    reason: 'test',
+  }),
+  'POST /api/v1/admin/web3/unmatched-payments/{id}/repayment/preview': () => ({ transactionHash: anyHash }),
   'DELETE /api/v1/notification-rules': ({ idOf }) => ({ ids: [idOf('NotificationRule')] }),
   'POST /api/v1/notification-rules': ({ userId }) => ({ code: 'intruder.rule', recipientUserIds: [userId] }),
   'PUT /api/v1/notification-rules/{id}': () => ({ thresholdCount: 9 }),

@@ -8,8 +8,9 @@ import { request } from 'node:https'
 import { delimiter, join } from 'node:path'
 import { freePort, until, watchProcess } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
+import { deployFile } from './deploy-files.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const _root = join(import.meta.dirname, '..', '..')
 /** Host name in the proxy configurations. */
 export const host = 'shop.example.com'
 /** Context path in the proxy configurations. */
@@ -60,10 +61,14 @@ export const proxies: readonly Proxy[] = [
     name: 'nginx',
     program: findProgram('nginx'),
     configure({ directory, certificate, key, port, plainPort, instances }) {
-      const shipped = readFileSync(join(root, 'deploy/nginx/shop.conf'), 'utf8')
+      const shipped = deployFile('deploy/nginx/shop.conf')
       const site = replaced(shipped, {
         '127.0.0.1:3000': instances[0],
         '127.0.0.1:3001': instances[1],
+        'listen [::]:80 default_server;': '',
+        'listen [::]:443 ssl default_server;': '',
+        'listen 80 default_server;': `listen 127.0.0.1:${plainPort} default_server;`,
+        'listen 443 ssl default_server;': `listen 127.0.0.1:${port} ssl default_server;`,
         'listen [::]:80;': '',
         'listen [::]:443 ssl http2;': '',
         'listen 80;': `listen 127.0.0.1:${plainPort};`,
@@ -93,7 +98,7 @@ export const proxies: readonly Proxy[] = [
     name: 'Caddy',
     program: findProgram('caddy'),
     configure({ directory, certificate, key, port, plainPort }) {
-      const shipped = readFileSync(join(root, 'deploy/caddy/Caddyfile'), 'utf8')
+      const shipped = deployFile('deploy/caddy/Caddyfile')
       const opening = `{$SITE:${host}} {`
       const site = replaced(shipped, { [opening]: `${opening}\n\ttls ${certificate} ${key}` })
       const global = ['admin off', `http_port ${plainPort}`, `https_port ${port}`, 'default_bind 127.0.0.1']

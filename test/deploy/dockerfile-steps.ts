@@ -1,24 +1,46 @@
 /** Runs the instructions of a Dockerfile one by one, in directories of this machine instead of images. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { default as dockerignore } from '@balena/dockerignore'
+import { omitUndefined } from '@plinth/kernel'
 import { freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
 import { type Copy, DockerfileParser, type Instruction, type JSONInstruction } from 'dockerfile-ast'
 import type { Test } from 'tap'
-
-const folder = join(import.meta.dirname, '..', '..', 'deploy')
+import { deployFile } from './deploy-files.ts'
 
 /**
  * Builds an image of a product with `deploy/Dockerfile`.
  *
  * @param context directory of the product
  * @param directory directory that contains the context and the archives of its packages
+ * @param installPackages replaces `npm ci` in a directory
  */
-export async function buildImage(context: string, directory: string): Promise<BuiltImage> {
-  const ignored = readFileSync(join(folder, 'Dockerfile.dockerignore'), 'utf8').trim().split('\n')
-  const dockerfile = readFileSync(join(folder, 'Dockerfile'), 'utf8')
-  return runDockerfile({ dockerfile, context, directory, isIncluded: (path) => !ignored.includes(path) })
+export async function buildImage(
+  context: string,
+  directory: string,
+  installPackages?: Build['installPackages'],
+): Promise<BuiltImage> {
+  const isIncluded = isInContext(deployFile('deploy/Dockerfile.dockerignore'))
+  return runDockerfile({
+    dockerfile: deployFile('deploy/Dockerfile'),
+    context,
+    directory,
+    isIncluded,
+    ...omitUndefined<Pick<Build, 'installPackages'>>({ installPackages }),
+  })
+}
+
+/**
+ * Returns a function that tells whether the engine sends a file to a build. Paths are relative to the build context,
+ * with `/`.
+ *
+ * @param rules content of a `.dockerignore` file
+ */
+export function isInContext(rules: string): (path: string) => boolean {
+  const ignored = dockerignore.default({ ignorecase: false }).add(rules)
+  return (path) => path === '' || !ignored.ignores(path)
 }
 
 /** Runs the command and the health check of an image, and stops it. */
@@ -63,6 +85,11 @@ async function filesOf(app: string): Promise<ReadonlyMap<string, string>> {
 export interface BuiltImage {
   /** Returns the directory on this machine that represents a path of the image. */
   pathOf(path: string): string
+  /** Values of `ENV`, with the paths of the image. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly command: readonly string[]
+  /** Numeric user of the last `USER`. */
+  readonly user: number
   /** Starts the command of the image. */
   start(environment: Readonly<Record<string, string>>): ChildProcess
   /** Runs the health check of the image and returns its exit code. */
@@ -73,6 +100,7 @@ interface Stage {
   readonly root: string
   workdir: string
   readonly environment: Record<string, string>
+  user: number
   command: readonly string[]
   healthCheck: string
 }
@@ -85,21 +113,28 @@ interface Build {
    * both.
    */
   readonly directory: string
+  /** Replaces `npm ci` in a directory. Default: npm runs, with the packages in its cache. */
+  readonly installPackages?: (directory: string) => void
   /** Returns whether `.dockerignore` allows the build to copy a path of the context. */
   readonly isIncluded: (path: string) => boolean
 }
 
 /**
- * Instructions that only change how a container engine runs the image, or who owns files. They have no effect in this
- * test.
+ * Instructions that only change how a container engine runs the image. They have no effect in this test.
  */
-const withoutEffectHere = new Set(['USER', 'VOLUME', 'EXPOSE', 'STOPSIGNAL'])
+const withoutEffectHere = new Set(['VOLUME', 'EXPOSE', 'STOPSIGNAL'])
 
 /**
  * Runs all instructions of a Dockerfile.
  * @throws Error if a command fails or an instruction is not supported
  */
-async function runDockerfile({ dockerfile, context, directory, isIncluded }: Build): Promise<BuiltImage> {
+async function runDockerfile({
+  dockerfile,
+  context,
+  directory,
+  isIncluded,
+  installPackages,
+}: Build): Promise<BuiltImage> {
   const stages = new Map<string, Stage>()
   let stage: Stage | undefined
   for (const instruction of DockerfileParser.parse(dockerfile).getInstructions()) {
@@ -107,15 +142,27 @@ async function runDockerfile({ dockerfile, context, directory, isIncluded }: Bui
     const content = instruction.getArgumentsContent() ?? ''
     if (word === 'FROM') {
       const name = / AS (\w+)$/.exec(content)?.[1] ?? 'final'
-      stage = { root: join(directory, name), workdir: '/', environment: {}, command: [], healthCheck: '' }
+      stage = { root: join(directory, name), workdir: '/', environment: {}, user: 0, command: [], healthCheck: '' }
       stages.set(name, stage)
     } else if (stage === undefined) throw new Error(`${word} before FROM`)
-    else if (!withoutEffectHere.has(word)) await runInstruction(instruction, { stage, stages, context, isIncluded })
+    else if (!withoutEffectHere.has(word))
+      await runInstruction(instruction, {
+        stage,
+        stages,
+        ...omitUndefined<Pick<Context, 'context' | 'isIncluded' | 'installPackages'>>({
+          context,
+          isIncluded,
+          installPackages,
+        }),
+      })
   }
   if (stage === undefined) throw new Error('no FROM')
   const last = stage
   return {
     pathOf: (path) => inStage(last, path),
+    environment: last.environment,
+    command: last.command,
+    user: last.user,
     start(environment) {
       const [program = '', ...words] = last.command
       const cwd = inStage(last, last.workdir)
@@ -125,17 +172,23 @@ async function runDockerfile({ dockerfile, context, directory, isIncluded }: Bui
   }
 }
 
-interface Context extends Pick<Build, 'context' | 'isIncluded'> {
+interface Context extends Pick<Build, 'context' | 'isIncluded' | 'installPackages'> {
   readonly stage: Stage
   readonly stages: ReadonlyMap<string, Stage>
 }
 
-async function runInstruction(instruction: Instruction, { stage, stages, context, isIncluded }: Context) {
+async function runInstruction(
+  instruction: Instruction,
+  { stage, stages, context, isIncluded, installPackages }: Context,
+) {
   const content = instruction.getArgumentsContent() ?? ''
   switch (instruction.getKeyword()) {
     case 'WORKDIR':
       stage.workdir = content
       await mkdir(inStage(stage, content), { recursive: true })
+      return
+    case 'USER':
+      stage.user = Number(content.split(':')[0])
       return
     case 'ENV': {
       const [, name = '', value = ''] = /^(\w+)=(.*)$/.exec(content) ?? []
@@ -161,6 +214,8 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
       return
     }
     case 'RUN': {
+      if (installPackages !== undefined && content.includes('npm ci'))
+        return installPackages(inStage(stage, stage.workdir))
       // npm uses only the packages in its cache, as in all tests.
       const { status, stdout, stderr } = shell(stage, content, { npm_config_offline: 'true' })
       if (status !== 0) throw new Error(`${content}\n${stdout}${stderr}`)
@@ -194,7 +249,15 @@ const environmentOf = (stage: Stage, environment: Readonly<Record<string, string
 
 function shell(stage: Stage, command: string, environment: Readonly<Record<string, string>>) {
   // Includes the environment of the test, because it may contain npm settings that `npm ci` needs, such as a registry.
-  const env = { ...process.env, ...environmentOf(stage, environment) }
+  const env = { ...process.env, ...environmentOf(stage, environment), NODE_COMPILE_CACHE: undefined }
   const cwd = inStage(stage, stage.workdir)
-  return spawnSync('sh', ['-c', command.replaceAll('/app', stage.root)], { cwd, env, encoding: 'utf8' })
+  // Only root can give files to another user. The instructions then run as the user of the test.
+  const chown = 'chown() { [ "$(id -u)" != 0 ] || command chown "$@"; }; '
+  const owner = process.getuid?.() === 0 ? { uid: stage.user, gid: stage.user } : {}
+  return spawnSync('sh', ['-c', chown + command.replaceAll('/app', stage.root)], {
+    ...owner,
+    cwd,
+    env,
+    encoding: 'utf8',
+  })
 }

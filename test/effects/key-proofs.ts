@@ -6,9 +6,7 @@ import { expandKeys } from '@plinth/kernel/testing'
 import { parse } from 'acorn'
 import { testFiles } from '../../scripts/test-files.ts'
 
-export type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<
-  Record<string, unknown>
->
+type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>
 
 const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string'
 
@@ -35,24 +33,6 @@ function keysOfCall(node: Node): string[] {
 export const provenKeys = (source: string): string[] =>
   source.includes('assertKeyEffect(') ? nodesOf(source).flatMap(keysOfCall) : []
 
-/**
- * Returns the title of the outermost test that checks the effect of a key; undefined if the check is in a function
- * outside of all tests.
- */
-export function provingTest(source: string, key: string): string | undefined {
-  const nodes = nodesOf(source)
-  const call = nodes.find((node) => keysOfCall(node).includes(key))
-  const statements = (nodes[0]?.['body'] ?? []) as readonly Node[]
-  const around = statements.find(({ start, end }) => call !== undefined && start <= call.start && call.end <= end)
-  const { arguments: args = [] } = (around?.['expression'] ?? {}) as { readonly arguments?: readonly Node[] }
-  return args.map(textOf).find((text) => text !== undefined)
-}
-
-/** Returns the test files that check the effect of each key. */
-export function filesByKey(root: string): Map<string, string[]> {
-  const files = new Map<string, string[]>()
-  for (const file of testFiles(root))
-    for (const key of new Set(provenKeys(readFileSync(join(root, file), 'utf8'))))
-      files.set(key, [...(files.get(key) ?? []), file])
-  return files
-}
+/** Returns all keys whose effect a test file checks. */
+export const provenKeysBelow = (root: string): Set<string> =>
+  new Set(testFiles(root).flatMap((file) => provenKeys(readFileSync(join(root, file), 'utf8'))))

@@ -20,8 +20,9 @@ export function recordingClient(
   baseUrl: string,
   successes: Successes,
   headers: Readonly<Record<string, string>> = {},
+  fetch: (request: Request) => Promise<Response> = globalThis.fetch,
 ): ApiClient {
-  const client = createApiClient({ baseUrl, headers })
+  const client = createApiClient({ baseUrl, headers, fetch })
   client.use({
     async onResponse({ request, response, schemaPath }) {
       if (response.status !== 200) return

@@ -12,6 +12,7 @@ import product from '../../examples/quickstart/plinth.config.ts'
 import { fillMarked, markedUser, rowMarker } from '../data-scope/marked-rows.ts'
 import { dataDirectory } from '../fixtures/product-process.ts'
 import { assertSuccess, recordingClient, type Successes } from './clients.ts'
+import type { LostResponses } from './lost-responses.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 export const administrator = { username: 'root', password: 'Correct-horse-7' }
@@ -58,30 +59,37 @@ export async function startScene(
   t: Test,
   successes: Successes,
   settings: Readonly<Record<string, string>> = {},
+  lost?: LostResponses,
 ): Promise<Scene> {
   const root = await dataDirectory(t.teardown)
-  const running = await startForTest({ ...product, root } as Product, {
-    set: {
-      'platform.http.port': '0',
-      'platform.http.response-check': 'true',
-      'platform.install.installed': 'true',
-      'platform.install.allow-reinstall': 'true',
-      'platform.database.sqlite.file': join(root, 'plinth.sqlite'),
-      'platform.iam.password.hash.memory': '1MiB',
-      'platform.iam.password.hash.passes': '1',
-      'platform.rate-limit.enabled': 'false',
-      'platform.mail.driver': 'none',
-      'platform.iam.auth.login.verification.email.sender': 'file',
-      'platform.iam.auth.login.verification.sms.sender': 'file',
-      'platform.iam.auth.login.verification.file-sender.directory': join(root, 'codes'),
-      'platform.open-platform.metering.flush-interval': '10ms',
-      'platform.example.mall.test-payments': 'true',
-      ...settings,
+  const running = await startForTest(
+    { ...product, plugins: [...product.plugins, ...(lost ? [lost.plugin()] : [])], root } as Product,
+    {
+      set: {
+        'platform.http.port': '0',
+        'platform.http.response-check': 'true',
+        'platform.http.overload.max-wait': '1m',
+        'platform.template.compile-deadline': '1m',
+        'platform.install.installed': 'true',
+        'platform.install.allow-reinstall': 'true',
+        'platform.database.sqlite.file': join(root, 'plinth.sqlite'),
+        'platform.iam.password.hash.memory': '1MiB',
+        'platform.iam.password.hash.passes': '1',
+        'platform.rate-limit.enabled': 'false',
+        'platform.mail.driver': 'none',
+        'platform.iam.auth.login.verification.email.sender': 'file',
+        'platform.iam.auth.login.verification.sms.sender': 'file',
+        'platform.iam.auth.login.verification.file-sender.directory': join(root, 'codes'),
+        'platform.open-platform.metering.flush-interval': '10ms',
+        'platform.example.mall.test-payments': 'true',
+        ...settings,
+      },
     },
-  })
+  )
   t.teardown(() => running.stop('test ended'))
   const { url = '' } = running.service(http)
   const db = running.service(database)
+  lost?.watch(db)
   const people = running.service(accounts)
   await people.createSuperAdministrator(administrator, origin)
   const { id: userId } = await people.create(markedUser, origin)
@@ -91,7 +99,8 @@ export async function startScene(
   await db.execute('delete from sys_config where config_key = ?', [rowMarker])
   await db.execute('delete from sys_config_history where config_key = ?', [rowMarker])
   const publicClient = recordingClient(url, successes)
-  const clientOf = (accessToken: string) => recordingClient(url, successes, { authorization: `Bearer ${accessToken}` })
+  const clientOf = (accessToken: string) =>
+    recordingClient(url, successes, { authorization: `Bearer ${accessToken}` }, lost?.fetch)
   const signedIn = async (username: string, password: string) => {
     const session = await assertSuccess(publicClient.POST('/api/v1/auth/login', { body: { username, password } }))
     return clientOf(session.accessToken ?? '')

@@ -38,6 +38,7 @@ export async function callMoney({ admin, idOf, execute, mark, until }: Scene): P
   await assertSuccess(admin.GET('/api/v1/admin/money/accounts/{id}/explain', account))
   await assertSuccess(admin.GET('/api/v1/admin/money/entries'))
   await assertSuccess(admin.GET('/api/v1/admin/money/holds'))
+  await assertSuccess(admin.GET('/api/v1/admin/money/debts'))
   await assertSuccess(
     admin.GET('/api/v1/admin/money/journals/{id}', { params: { path: { id: idOf('MoneyJournal') } } }),
   )

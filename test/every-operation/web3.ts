@@ -41,4 +41,12 @@ export async function callSettlement({ admin, mark, idOf }: Scene): Promise<void
   await assertSuccess(admin.POST(reviews, { body: { ...order, action: 'record' } }))
   await assertSuccess(admin.POST(`${reviews}/auto-handle-expired`))
   await assertSuccess(admin.POST(`${reviews}/retry-batch`, { body: { ids: [review.params.path.id] } }))
+
+  const unmatched = '/api/v1/admin/web3/unmatched-payments'
+  const payment = { params: { path: { id: idOf('Web3UnmatchedPayment') } } }
+  await assertSuccess(admin.GET(unmatched))
+  await assertSuccess(admin.GET(`${unmatched}/{id}`, payment))
+  await assertSuccess(admin.POST(`${unmatched}/{id}/credit/preview`, payment))
+  const repayment = { ...payment, body: { transactionHash: `0x${'ab'.repeat(32)}` } }
+  await assertSuccess(admin.POST(`${unmatched}/{id}/repayment/preview`, repayment))
 }

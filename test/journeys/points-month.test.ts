@@ -3,7 +3,7 @@
  * returned balance must equal the ledger, its entries, its lots and a manual calculation.
  */
 import { join } from 'node:path'
-import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
@@ -74,7 +74,7 @@ async function startMonth(t: Test, db: TestDatabase) {
   return { running, clock, userId, ann: callAs('ann'), root: callAs('root'), url: server.url ?? '' }
 }
 
-onEachDatabase(
+onDatabase(
   t,
   'P-004 P-011 P-012 P-013 P-014 P-037 P-038 a month of a member: every returned balance is that of the ledger',
   async (t, db) => {

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { runTests as runTestsHere } from '../../scripts/count-tests.ts'
 import { pageOf } from '../../scripts/requirement-page.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -33,20 +34,19 @@ function runIn(t: Test, files: Record<string, string>, words: readonly string[],
 
 /** Runs the tests of a project as `npm test` does. */
 const runTests = (t: Test, files: Record<string, string>, machine = '') =>
-  runIn(t, files, [join(root, 'scripts/count-tests.mjs')], machine)
+  runIn(t, files, [join(root, 'scripts/count-tests.ts'), '*.test.ts'], machine)
 
 t.test('a failing test fails in each way to run it', async (t) => {
   const files = { 'a.test.ts': test(`t.equal(1, 2, 'unequal')`), 'b.test.ts': test('t.ok(1)') }
   const tap = join(root, 'node_modules/tap/dist/esm/run.mjs')
-  // Before tap has run once, all files are treated as changed.
-  for (const words of [[tap, '--changed'], ['a.test.ts'], [tap, 'a.test.ts'], [tap]]) {
+  for (const words of [['a.test.ts'], [tap, 'a.test.ts'], [tap]]) {
     const { status, output } = runIn(t, files, words)
     t.equal(status, 1, words.join(' '))
     t.match(output, /unequal/, words.join(' '))
   }
   const counted = runTests(t, files)
-  t.match(counted.output, /^FAILED +[\d.]+ s {2}a\.test\.ts\na\.test\.ts: unequal$/m)
-  t.match(counted.output, /^ok +[\d.]+ s {2}b\.test\.ts$/m, 'each finished file has its line')
+  t.match(counted.output, /^\[[12]\/2\] FAILED +[\d.]+ s {2}a\.test\.ts\na\.test\.ts: unequal$/m)
+  t.match(counted.output, /^\[[12]\/2\] ok +[\d.]+ s {2}b\.test\.ts$/m, 'each finished file has its line')
   t.equal(counted.lastLine, '1 passed, 1 failed, 0 skipped')
   t.equal(counted.status, 1)
   t.equal(runIn(t, files, [tap, 'b.test.ts']).status, 0)
@@ -54,6 +54,12 @@ t.test('a failing test fails in each way to run it', async (t) => {
     status: 1,
     errors: /No valid test files found matching "c\.test\.ts"/,
   })
+})
+
+t.test('a run that exceeds its limit is stopped and has failed', async (t) => {
+  const files = { 'a.test.ts': test('await new Promise(() => setInterval(() => {}, 1000))') }
+  const cwd = t.testdir(files)
+  t.strictSame(await runTestsHere(['a.test.ts'], { cwd, limitMs: 1_500.25 }), { passed: 0, failed: 1, skipped: 0 })
 })
 
 t.test('on a complete machine nothing may be missing', async (t) => {
@@ -96,21 +102,13 @@ t.test('an error outside all tests makes the file fail, and is shown', async (t)
   t.equal(status, 1)
 })
 
-t.test('a requirement is proven by a recorded change or a test, partly proven, or not proven', async (t) => {
+t.test('a requirement is proven by a test, partly proven, or not proven', async (t) => {
   const table = [
     'id',
-    ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005', 'A-006'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
+    ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
   ]
   // The texts are built at run time. Otherwise tools would find them as tests of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
-  const change = {
-    file: 'a.ts',
-    fragment: 'a',
-    replacement: 'b',
-    effect: 'It is wrong.',
-    breaks: ['A-006', 'A-002'],
-    noticedBy: ['a.test.ts'],
-  }
   const tests = [
     [
       'a.test.ts',
@@ -121,16 +119,11 @@ t.test('a requirement is proven by a recorded change or a test, partly proven, o
         declare('skip', 'A-003 skipped'),
         declare('test', 'A-004 skipped as well', ", { skip: 'later' }"),
         declare('todo', 'A-005 to be done'),
-        declare('test', 'A-006 whole'),
       ].join('\n'),
     ],
   ] as const
-  const page = pageOf(table.join('\n'), tests, [change])
-  t.match(page, /^6 requirements: 1 proven by a recorded change, 1 proven by a test, 1 partly, 3 not\.$/m)
-  t.match(
-    page,
-    /## Proven by a recorded change\n\n### A-006\n[\s\S]*: A-006 whole\n- Recorded change of `a\.ts`: It is wrong\.\n/,
-  )
+  const page = pageOf(table.join('\n'), tests)
+  t.match(page, /^5 requirements: 1 proven by a test, 1 partly, 3 not\.$/m)
   t.match(page, /## Proven by a test\n\n### A-001\n\nHolds A-001 \(Part\)\n\n- `a\.test\.ts`: A-001 whole\n/)
   t.match(page, /## Partly proven\n\n### A-002\n[\s\S]*: half\n[^#]*- Not proven: the other half\n/)
   t.match(page, /## Not proven\n[\s\S]*\| A-003 \|[\s\S]*\| A-004 \|[\s\S]*\| A-005 \|/)

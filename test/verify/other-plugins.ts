@@ -34,8 +34,8 @@ interface RemainingFault {
 
 export const remainingFaults: readonly RemainingFault[] = [
   {
-    name: 'acme-broken-build',
-    files: filesOf('acme-broken-build', {}, { scripts: { prepack: 'node --eval "process.exit(1)"' } }),
+    name: 'acme-no-version',
+    files: filesOf('acme-no-version', {}, { version: '' }),
     codes: ['PLINTH_VERIFY_PACK_FAILED'],
   },
   {

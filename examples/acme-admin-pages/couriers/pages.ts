@@ -1,5 +1,6 @@
 import { adminChoices, adminDetail, adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { acme } from '../page-group.ts'
 
 const depotTitle = text('Depot', '仓库')
 const depot = { labels: 'acme.depot', page: 'acme.depot' }
@@ -19,7 +20,7 @@ const choices = {
 const couriers = adminList('getAdminAcmeCouriers', (row) => ({
   id: 'acme.couriers',
   title: text('Couriers', '快递员'),
-  place: { group: 'product', order: 902 },
+  place: { group: acme, order: 30 },
   key: 'id',
   detail: 'acme.courier',
   columns: [

@@ -5,7 +5,7 @@ import type { ConfigExplanation, SourcedValue } from '../configuration/explanati
 import { errorReason } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
-import { startForCommand } from './partial-start.ts'
+import { commandRoles, startForCommand } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 
 type Described = CatalogueEntry & Omit<ConfigExplanation, 'key' | 'plugin'>
@@ -54,7 +54,7 @@ export function addConfigCommands(program: Command, scope: CommandScope): void {
 }
 
 async function describeKeys(scope: CommandScope): Promise<readonly Described[]> {
-  const prepared = prepareProduct(scope.product(), { ...scope.options(), roles: ['cli'] })
+  const prepared = prepareProduct(scope.product(), { ...scope.options(), ...commandRoles })
   for (const { place, message } of prepared.problems) scope.output.progress(`${place}: ${message}`)
   const explanations = await explainAll(prepared, scope)
   return prepared.config.catalogue.flatMap((entry) => {

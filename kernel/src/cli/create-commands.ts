@@ -60,13 +60,33 @@ export function addCreateCommands(
             .toLowerCase()
             .replaceAll(/[\s_.]+/g, '-'),
       )
-      const files = templateFiles(['product', `presets/${preset}`], name)
+      const files = templateFiles(['product', 'deploy', `presets/${preset}`], name)
       await writeFolder(folder, options.javascript === true ? convertToJavaScript(files) : files)
       const shown = relative(directory, folder) || '.'
       const next = [...(shown === '.' ? [] : [`cd ${shown}`]), 'npm install', 'npm run dev']
       scope.output.result(
         { folder, name, preset, files: [...files.keys()], next },
         [`Created the product "${name}" in ${shown}. Next:`, ...next.map((line) => `  ${line}`)].join('\n'),
+      )
+    })
+
+  create
+    .command('deploy')
+    .summary('files to run the product in production: image, compose, systemd, Kubernetes, proxies, monitoring')
+    .option('--name <name>', 'name of services and hosts in the files (default: name of the product)')
+    .action(async (options: { readonly name?: string }) => {
+      const product = scope.product()
+      const name = checkedName(options.name ?? product.name)
+      const folder = join(product.root, 'deploy')
+      const files = [...templateFiles(['deploy'], name)].map(
+        ([path, text]) => [path.replace(/^deploy\//, ''), text] as const,
+      )
+      await writeFolder(folder, new Map(files))
+      const shown = posix(relative(directory, folder))
+      const next = [`${shown}/README.md lists the files and their guide`]
+      scope.output.result(
+        { folder, name, files: files.map(([path]) => path), next },
+        `Created ${shown}. Next: ${next[0]}.`,
       )
     })
 

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { basename, dirname, relative, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { parseEnv } from 'node:util'
 import { serveProblemPage } from './problem-page.ts'
 import { exitCodes } from './process-end.ts'
@@ -14,6 +15,7 @@ import {
   type FailureMessage,
   type ModuleMessage,
   type PackageMessage,
+  productWordsOf,
   type ReadyMessage,
   type StartPermitMessage,
   type StopMessage,
@@ -106,9 +108,13 @@ export async function runDev(words: readonly string[]): Promise<number> {
         text: `The process of the product ended with ${code}. The terminal shows the reason.`,
       }
       const problem = await serveProblemPage(failure, host, port ?? portOf(words, settingsFile))
-      await Promise.race([changed, stopped])
+      const answered = new AbortController()
+      const mended = mendIfAccepted(failure, words, answered.signal)
+      const isMended = await Promise.race([mended, changed.then(() => false), stopped.then(() => false)])
+      answered.abort()
       await problem.close()
       if (stop.signal.aborted) return exitCodes.ok
+      if (isMended) continue
       onChange(await changed)
     }
   } finally {
@@ -142,6 +148,25 @@ function start(
     return code ?? exitCodes.failed
   })
   return { child, ended, state }
+}
+
+/**
+ * Asks the developer whether to run the command that removes the cause of a failed start, and runs it.
+ *
+ * @returns true after the command has succeeded. Otherwise never resolves, because only a change of the sources helps.
+ */
+async function mendIfAccepted({ remedy }: FailedStartReport, words: readonly string[], signal: AbortSignal) {
+  if (remedy !== undefined && process.stdin.isTTY && process.stderr.isTTY) {
+    const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false })
+    const answer = await lines.question(`${remedy.question} [y/N] `, { signal }).catch(() => '')
+    lines.close()
+    if (/^y(es)?$/i.test(answer.trim())) {
+      const child = fork(process.argv[1] ?? '', [...productWordsOf(words), ...remedy.words])
+      const [code] = await once(child, 'exit')
+      if (code === exitCodes.ok) return true
+    }
+  }
+  return new Promise<never>(() => {})
 }
 
 /** Stops a process, and kills it if the stop takes too long. */

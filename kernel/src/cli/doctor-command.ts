@@ -1,17 +1,17 @@
+import { getCompileCacheDir } from 'node:module'
 import { omitUndefined } from '@plinth/config-schema'
 import type { Command } from 'commander'
 import { oldNodeVersion } from '../../bin/node-version.js'
 import type { ConfigAdmin, TimelineEntry } from '../contracts/kernel.ts'
 import { healthCheck, readHealthWarnings } from '../contracts/kernel.ts'
 import { causeCodeOf, errorReason, isPlinthError } from '../errors/coded-error.ts'
-import { describeProblem, kernelError } from '../errors/kernel-errors.ts'
+import { describeProblem, fileAccessError, kernelError } from '../errors/kernel-errors.ts'
 import { developerStack } from '../errors/stack.ts'
 import { nodeRange } from '../kernel-plugin.ts'
-import type { Role } from '../plugin.ts'
-import { prepareProduct } from '../product.ts'
+import { type PrepareOptions, prepareProduct } from '../product.ts'
 import { systemClock } from '../time/clock.ts'
 import { withinDeadline } from '../time/deadlines.ts'
-import { startForCommand } from './partial-start.ts'
+import { commandRoles, startForCommand } from './partial-start.ts'
 import { exitCodes, runInterruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
@@ -64,7 +64,7 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
 }
 
 async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: AbortSignal): Promise<Finding[]> {
-  const findings = [nodeFinding(scope.nodeVersion), ...planFindings(scope)]
+  const findings = [nodeFinding(scope.nodeVersion), compileCacheFinding(getCompileCacheDir()), ...planFindings(scope)]
   if (findings.some(({ outcome }) => outcome === 'failed')) return findings
   try {
     const { running, failures } = await startForCommand(scope, { needed: [], setsUp: 'possible', signal })
@@ -101,14 +101,24 @@ function nodeFinding(found: string): Finding {
   return { check, outcome: 'failed', code, detail: `${message} ${fix}` }
 }
 
+/** @param directory of the compile cache of Node.js, if it is enabled */
+function compileCacheFinding(directory: string | undefined): Finding {
+  const check = 'compile cache'
+  if (directory !== undefined) return { check, outcome: 'ok', detail: directory }
+  const detail =
+    'Not in use, so each start compiles all modules. Let the user of the process write node_modules/.cache/plinth next to the product file, or set NODE_COMPILE_CACHE to a directory that only this user can write.'
+  return { check, outcome: 'warning', detail }
+}
+
 /**
  * Checks the plan and the values both for the roles of a server and for `cli`, because some plugins load only in some
  * roles.
  */
 function planFindings(scope: CommandScope): Finding[] {
-  const prepare = (...roles: readonly Role[]) => prepareProduct(scope.product(), { ...scope.options(), roles })
-  const server = prepare('web', 'worker')
-  const command = prepare('cli')
+  const prepare = (roles: Pick<PrepareOptions, 'roles'>) =>
+    prepareProduct(scope.product(), { ...scope.options(), ...roles })
+  const server = prepare({ roles: ['web', 'worker'] })
+  const command = prepare(commandRoles)
   const { plan } = server
   const once = (list: 'problems' | 'warnings') => {
     const described = [...server[list], ...command[list]].map((found) => [describeProblem(found), found] as const)
@@ -149,9 +159,10 @@ async function runCheck(check: string, work: () => Promise<unknown>): Promise<Fi
     if (warnings.length > 0) return warnings.map((detail) => ({ check, outcome: 'warning', detail }))
     return [{ check, outcome: 'ok', detail: '' }]
   } catch (error) {
-    const fix = isPlinthError(error) ? ` ${error.fix}` : ''
+    const known = fileAccessError(error) ?? error
+    const fix = isPlinthError(known) ? ` ${known.fix}` : ''
     const stack = developerStack(error)
-    const detail = `${errorReason(error)}${fix}`
+    const detail = `${errorReason(known)}${fix}`
     return [omitUndefined({ check, outcome: 'failed', code: causeCodeOf(error), detail, stack })]
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { omitUndefined } from '@plinth/config-schema'
 import { manifestEntries } from '../contracts/kernel.ts'
 import { errorCodeOf, errorReason } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
@@ -9,10 +10,13 @@ import { unwrapOptional } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { shape } from '../shapes/shape.ts'
 import { findShapeProblems } from '../shapes/shape-check.ts'
+import { packageHash } from './package-hash.ts'
 
 /** The services, keys, routes and other names that one plugin uses and adds. */
 interface PluginManifest {
   readonly version: string
+  /** Hash of the files of an installed package. Absent for a plugin whose sources belong to the product. */
+  readonly package?: string
   /** Sorted entries by kind. Kinds without entries are absent. */
   readonly entries: Readonly<Record<string, readonly string[]>>
 }
@@ -26,7 +30,10 @@ export interface Manifest {
 const manifestShape = shape.record<Manifest>({
   lockVersion: shape.integer(1, 1),
   plugins: shape.map(
-    shape.record<PluginManifest>({ version: shape.text, entries: shape.map(shape.list({ type: 'string' })) }),
+    shape.record<PluginManifest>(
+      { version: shape.text, entries: shape.map(shape.list({ type: 'string' })) },
+      { package: shape.text },
+    ),
   ),
 })
 
@@ -47,6 +54,7 @@ const declaredKinds: Readonly<Record<string, (plugin: Plugin) => readonly string
 /** Returns the manifest of a product that was set up in the role `cli`. */
 export function createManifest(plugins: readonly unknown[], running: RunningProduct): Manifest {
   const contributed = [...running.contributions(manifestEntries)].map(([kind, read]) => [kind, read()] as const)
+  const hashes = new Map<string, string>()
   const manifestFor = (plugin: Plugin): PluginManifest => {
     const all = [
       ...Object.entries(declaredKinds).map(([kind, read]) => [kind, read(plugin)] as const),
@@ -55,14 +63,16 @@ export function createManifest(plugins: readonly unknown[], running: RunningProd
     const entries = all.flatMap(([kind, list]) =>
       list.length === 0 ? [] : [[kind, [...new Set(list)].sort()] as const],
     )
-    return { version: plugin.version, entries: Object.fromEntries(entries) }
+    const { version } = plugin
+    return omitUndefined({ version, package: packageHash(plugin, hashes), entries: Object.fromEntries(entries) })
   }
   const sorted = plugins.filter(isPlugin).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return { lockVersion: 1, plugins: Object.fromEntries(sorted.map((plugin) => [plugin.id, manifestFor(plugin)])) }
 }
 
 /**
- * A difference between two manifests: an entry that only one of them contains, or a changed version (kind `version`).
+ * A difference between two manifests: an entry that only one of them contains, a changed version (kind `version`), or
+ * other files of a package with the same version (kind `package`).
  */
 interface ManifestDifference {
   readonly change: 'added' | 'removed' | 'changed'
@@ -70,6 +80,16 @@ interface ManifestDifference {
   readonly kind: string
   readonly entry: string
 }
+
+/** Returns true if an installed package has other files than the recorded one, although its version is the same. */
+const isReplaced = (before: PluginManifest, after: PluginManifest): boolean =>
+  before.version === after.version &&
+  before.package !== undefined &&
+  after.package !== undefined &&
+  before.package !== after.package
+
+/** Returns true for a difference that needs an approval: something new, or other code under the same version. */
+export const isWidening = ({ change, kind }: ManifestDifference): boolean => change === 'added' || kind === 'package'
 
 const none: PluginManifest = { version: '', entries: {} }
 
@@ -82,6 +102,9 @@ export function compareManifests(recorded: Manifest, current: Manifest): readonl
     const kinds = [...new Set([...Object.keys(before.entries), ...Object.keys(after.entries)])]
     return [
       ...(before.version === after.version ? [] : [{ change: 'changed' as const, ...version }]),
+      ...(isReplaced(before, after)
+        ? [{ change: 'changed' as const, plugin, kind: 'package', entry: after.version }]
+        : []),
       ...kinds.flatMap((kind) => {
         const [old, fresh] = [before.entries[kind] ?? [], after.entries[kind] ?? []]
         return [

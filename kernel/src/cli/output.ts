@@ -2,8 +2,8 @@ import { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { CommandOutput } from '../contracts/declarations.ts'
 import { isBusinessError } from '../errors/business-error.ts'
-import { causeCodeOf, errorReason, isPlinthError, type PlinthError } from '../errors/coded-error.ts'
-import { kernelError, StartRejectedError } from '../errors/kernel-errors.ts'
+import { causeCodeOf, errorReason, findRemedy, isPlinthError, type PlinthError } from '../errors/coded-error.ts'
+import { fileAccessError, kernelError, StartRejectedError } from '../errors/kernel-errors.ts'
 import { developerStack } from '../errors/stack.ts'
 import type { FailedStartReport } from './supervisor-link.ts'
 import { formatTable } from './table.ts'
@@ -78,7 +78,8 @@ export function createOutput(
       if (json) (isAnswered ? stderr : stdout).write(`${JSON.stringify({ error: failureOf(error) })}\n`)
       else stderr.write(`${describe(error, paintError)}\n`)
       isAnswered = true
-      onFailure({ code: explained(error).code, text: describe(error, (_format, text) => text) })
+      const { code } = explained(error)
+      onFailure({ code, text: describe(error, (_format, text) => text), remedy: findRemedy(error) })
     },
   }
 }
@@ -98,11 +99,13 @@ function describe(error: unknown, paint: ReturnType<typeof painter>): string {
 }
 
 /**
- * Returns an error with a code and a fix. A business error becomes `PLINTH_COMMAND_REFUSED`, every other error without
- * a code becomes `PLINTH_UNEXPECTED`.
+ * Returns an error with a code and a fix. A business error becomes `PLINTH_COMMAND_REFUSED`, a missing permission of the
+ * file system `PLINTH_FILE_ACCESS`, every other error without a code `PLINTH_UNEXPECTED`.
  */
-function explained(error: unknown): PlinthError {
+export function explained(error: unknown): PlinthError {
   if (isPlinthError(error)) return error
+  const denied = fileAccessError(error)
+  if (denied !== undefined) return denied
   return kernelError(isBusinessError(error) ? 'PLINTH_COMMAND_REFUSED' : 'PLINTH_UNEXPECTED', {
     reason: errorReason(error),
   })

@@ -6,6 +6,9 @@ import { prepareProduct } from '../product.ts'
 import { type RunningProduct, type StartOptions, startProduct } from '../running-product.ts'
 import type { CommandScope } from './scope.ts'
 
+/** Commands set up the plugins of all roles, because a server also loads the plugins that the role `cli` would omit. */
+export const commandRoles = { roles: ['cli'], loadsAllRoles: true } as const
+
 interface Part {
   /** Ids of the plugins that the command requires. */
   readonly needed: readonly string[]
@@ -29,7 +32,7 @@ interface Started {
  */
 export async function startForCommand(scope: CommandScope, { needed, setsUp, ...given }: Part): Promise<Started> {
   const product = scope.product()
-  const options: StartOptions = { ...scope.options(), roles: ['cli'], ...given }
+  const options: StartOptions = { ...scope.options(), ...commandRoles, ...given }
   const { signal } = given
   const { plan } = prepareProduct(product, options)
   const expected = withNeeds(plan, needed, ['requires'])

@@ -9,6 +9,7 @@ import { unwrapOptional } from '../refs.ts'
 import {
   compareManifests,
   createManifest,
+  isWidening,
   lockFileName,
   lockFileOf,
   type Manifest,
@@ -192,12 +193,12 @@ function addManifestCommands(plugins: Command, scope: CommandScope): void {
     .action(async () => {
       const recorded = readLockFile(lockFile())
       const differences = compareManifests(recorded, await current())
-      const isWider = differences.some(({ change }) => change === 'added')
+      const isWider = differences.some(isWidening)
       if (differences.length === 0) scope.output.result({ differences, wider: false }, `${lockFileName} is current.`)
       else {
         const rows = differences.map(({ change, plugin, kind, entry }) => [change, plugin, kind, entry])
         const advice = isWider
-          ? 'Plugins use or add more than the lock file allows. If you agree, run "plinth plugins lock" and commit the file.'
+          ? 'Plugins use or add more than the lock file allows, or a package has other files under the same version. If you agree, run "plinth plugins lock" and commit the file.'
           : 'No plugin uses or adds more. Run "plinth plugins lock" to record the changes.'
         scope.output.table(
           { differences, wider: isWider },

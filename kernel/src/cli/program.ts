@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { omitUndefined } from '@plinth/config-schema'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
+import { settingsFileOf } from '../configuration/settings-file.ts'
 import type { CommandDeclaration } from '../contracts/declarations.ts'
-import { errorReason, isPlinthError, type PlinthError } from '../errors/coded-error.ts'
+import { errorReason, type PlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
-import { isPlugin } from '../plugin.ts'
+import { isPlugin, type Plugin } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
 import { addCompletionCommand, describeCommand } from './completion-command.ts'
 import { addConfigCommands } from './config-commands.ts'
@@ -15,7 +16,7 @@ import { CrashWatch } from './crash-watch.ts'
 import { addCreateCommands } from './create-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { loadProduct, onLoadedPackage } from './load-product.ts'
-import { createOutput } from './output.ts'
+import { createOutput, explained } from './output.ts'
 import { startForCommand } from './partial-start.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import { exitCodes, runInterruptible } from './process-end.ts'
@@ -66,7 +67,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     addCreateCommands(program, scope, surroundings)
     addCompletionCommand(program, scope)
     for (const plugin of found.product?.plugins.filter(isPlugin) ?? []) {
-      for (const command of plugin.commands ?? []) addContributedCommand(program, plugin.id, command, scope)
+      for (const command of plugin.commands ?? []) addContributedCommand(program, plugin, command, scope)
     }
     if (found.product === undefined) program.addHelpText('after', withoutProduct(found.error))
     program.hook('preAction', () => {
@@ -106,10 +107,11 @@ const exitCodeByError: Readonly<Record<string, number>> = {
   PLINTH_PRODUCT_IMPORT: exitCodes.refused,
   PLINTH_START_REFUSED: exitCodes.refused,
   PLINTH_START_CANCELLED: exitCodes.interrupted,
+  PLINTH_FILE_ACCESS: exitCodes.refused,
 }
 
 function exitCodeOf(error: unknown): number {
-  return (isPlinthError(error) ? exitCodeByError[error.code] : undefined) ?? exitCodes.failed
+  return exitCodeByError[explained(error).code] ?? exitCodes.failed
 }
 
 const usageError = (reason: string, command = 'plinth') => kernelError('PLINTH_CLI_USAGE', { reason, command })
@@ -142,9 +144,9 @@ const withoutProduct = ({ message }: PlinthError) =>
   `\nOther commands, such as routes, openapi and migrate, belong to plugins. They are missing here: ${message}`
 
 /** Returns a text that shows which files of the product a command uses. */
-function placesText(product: Product, file: string, program: Command, { directory }: ProgramEnvironment): string {
-  const { settingsFile } = program.opts<{ settingsFile?: string }>()
-  const settings = settingsFile === undefined ? join(product.root, '.env') : resolve(directory, settingsFile)
+function placesText(product: Product, file: string, program: Command, environment: ProgramEnvironment): string {
+  const { directory } = environment
+  const settings = settingsFileOf(product, prepareOptions(program, environment)) ?? ''
   const short = (path: string) => relative(directory, path) || path
   return `Product: ${short(file)}. Settings file: ${existsSync(settings) ? short(settings) : `none (${short(settings)})`}.`
 }
@@ -201,7 +203,7 @@ function subcommandOf(group: Command, name: string): Command {
 
 function addContributedCommand(
   program: Command,
-  plugin: string,
+  { id: plugin, roles = ['cli'] }: Plugin,
   { name, summary, arguments: parameters = [], options = [], setsUp = 'all', run }: CommandDeclaration,
   scope: CommandScope,
 ): void {
@@ -219,7 +221,8 @@ function addContributedCommand(
       for (const failure of failures) scope.output.progress(errorReason(failure))
       try {
         const runtime = running.runtimeOf(plugin)
-        if (runtime === undefined) throw usageError(`Plugin "${plugin}" does not load in the role cli.`)
+        if (runtime === undefined || !roles.includes('cli'))
+          throw usageError(`Plugin "${plugin}" does not load in the role cli.`)
         const invocation = { args: command.args, options: command.opts(), output: scope.output, signal }
         scope.exit((await run(runtime, invocation)) ?? (signal.aborted ? exitCodes.interrupted : exitCodes.ok))
       } catch (error) {

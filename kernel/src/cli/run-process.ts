@@ -34,13 +34,24 @@ export async function runProcess(words: readonly string[], supervisor?: Supervis
     const owned = findOpenResources()
       .filter(({ type }) => !standardStreams.some((stream) => stream.toLowerCase() === type.toLowerCase()))
       .map(({ type, plugin, place }) => {
-        return `Plugin "${plugin}" opened a ${type}${place && ` at ${place}`} and did not close it.\n`
+        return `Plugin "${plugin}" opened a ${type}${place && ` at ${place}`} and did not close it`
       })
-    const summary = `Ended although something is still open: ${open.join(', ') || 'unknown'}.\n`
-    process.stderr.write(summary + owned.join(''))
+    const summary = `Ended although something is still open: ${countEqual(open).join(', ') || 'unknown'}.\n`
+    process.stderr.write(
+      summary +
+        countEqual(owned)
+          .map((line) => `${line}.\n`)
+          .join(''),
+    )
     process.exit()
   }, lingerMs).unref()
 }
+
+/** Returns each text once, with the number of its occurrences if there are several. */
+const countEqual = (texts: readonly string[]): readonly string[] =>
+  [...Map.groupBy(texts, (text) => text)].map(([text, { length }]) =>
+    length === 1 ? text : `${text} (${length} times)`,
+  )
 
 interface Terminal {
   readonly stdin: NodeJS.ReadStream

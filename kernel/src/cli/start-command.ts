@@ -1,4 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { withAuthoringValues } from '../configuration/authoring-values.ts'
+import { settingsFileOf } from '../configuration/settings-file.ts'
 import { type StartSummaryLine, startSummary } from '../contracts/kernel.ts'
 import { errorReason, isPlinthError } from '../errors/coded-error.ts'
 import { SettingsTrial } from '../files/settings-trial.ts'
@@ -48,13 +50,15 @@ export function addStartCommand(program: Command, scope: CommandScope): void {
     .addOption(roleOption())
     .addOption(inspectOption())
     .addOption(new Option('--host <address>', 'address to listen on').default(loopback))
-    .action((options: RunOptions) => serve(scope, options))
+    .action((options: RunOptions) => serve(scope, { ...options, isDev: true }))
 }
 
 interface RunOptions {
   readonly role: readonly Role[]
   readonly inspect?: InspectorAddress | true
   readonly host?: string
+  /** True for `plinth dev`. */
+  readonly isDev?: boolean
 }
 
 function serve(scope: CommandScope, options: RunOptions): Promise<void> {
@@ -91,7 +95,7 @@ function startOptions(scope: CommandScope, host: string | undefined): StartOptio
 
 async function run(
   scope: CommandScope,
-  { role: roles, inspect, host }: RunOptions,
+  { role: roles, inspect, host, isDev = false }: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
   await scope.supervisor?.permitted
@@ -108,11 +112,12 @@ async function run(
   // If a signal arrives after a restart was requested, the process ends instead of restarting.
   const isRestart = () => isRequested && !signal.aborted && !scope.crashes.hasCrashed
   try {
-    const options = { ...startOptions(scope, host), roles, signal, supervised, onRestartRequest } as const
-    const product = scope.product()
+    const options = { ...startOptions(scope, host), roles, signal, supervised, isDev, onRestartRequest } as const
+    const product = isDev ? withAuthoringValues(scope.product()) : scope.product()
     const { progress } = scope.output
+    const settingsFile = settingsFileOf(product, options)
     const running = await startWithSettingsTrial({
-      trial: new SettingsTrial(product.root),
+      trial: settingsFile === undefined ? undefined : new SettingsTrial(settingsFile),
       signal,
       clock: systemClock,
       progress,

@@ -1,7 +1,17 @@
+import type { Remedy } from '../errors/coded-error.ts'
 import { endProcess, exitCodes } from './process-end.ts'
 
 /** Options with a value that may be in front of a command. */
 const optionsWithValue: ReadonlySet<string> = new Set(['--product', '--set', '--settings-file'])
+
+/** Returns the words of a command line that select the product and its values, for another command. */
+export const productWordsOf = (words: readonly string[]): readonly string[] =>
+  words.filter(
+    (word, index) =>
+      optionsWithValue.has(word) ||
+      optionsWithValue.has(words[index - 1] ?? '') ||
+      [...optionsWithValue].some((option) => word.startsWith(`${option}=`)),
+  )
 
 /** Returns the first word of a command line that is not an option, such as `start` or `config`. */
 const commandOf = (words: readonly string[]) =>
@@ -74,6 +84,7 @@ export interface FailedStartReport {
   readonly code: string
   /** Problem and fix, as printed on the terminal. */
   readonly text: string
+  readonly remedy?: Remedy | undefined
 }
 
 /** How the supervisor started this process. `dev-again`: `plinth dev` has started the product before. */

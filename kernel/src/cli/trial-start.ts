@@ -59,7 +59,8 @@ const firstPauseMs = 1000
 const maxPauseMs = 15_000
 
 interface TrialStart<T> {
-  readonly trial: SettingsTrial
+  /** Undefined if the product has no settings file. */
+  readonly trial: SettingsTrial | undefined
   /** Starts the product. If the signal aborts, the function cancels the start and releases all resources. */
   readonly start: (signal: AbortSignal) => Promise<T>
   /** Starts the product without a trial, because its settings are not new or the trial is over. Default: `start`. */
@@ -85,8 +86,8 @@ export async function startWithSettingsTrial<T>({
   clock,
   progress,
 }: TrialStart<T>): Promise<T> {
-  const patienceMs = await trial.patienceMs()
-  if (patienceMs === undefined) return startForGood(signal)
+  const patienceMs = await trial?.patienceMs()
+  if (trial === undefined || patienceMs === undefined) return startForGood(signal)
   const endsAt = clock.monotonic() + patienceMs
   const left = () => Math.max(0, endsAt - clock.monotonic())
   let lastCause: unknown

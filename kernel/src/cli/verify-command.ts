@@ -14,6 +14,12 @@ interface VerifyCommandOptions {
   readonly previous?: string
 }
 
+/** The first lines of the command. */
+const warning = [
+  'This command executes the code and the tests of the plugin with your rights on this machine.',
+  'Verify a plugin that you do not trust in a container without credentials.',
+].join('\n')
+
 export function addVerifyCommand(
   plugins: Command,
   scope: CommandScope,
@@ -42,6 +48,7 @@ export function addVerifyCommand(
         try {
           // Loaded only here, because all commands load this file.
           const { verifyPlugin } = await import('../verify/verify-plugin.ts')
+          scope.output.progress(warning)
           const report = await verifyPlugin({
             folder,
             directory,

@@ -182,8 +182,10 @@ export class ConfigValues {
 
   readonly #isInsecure = ({ key, declaration: { insecure } }: KeyState): boolean => {
     if (insecure === undefined || !this.#isProduction) return false
-    const conditions = [{ key, is: insecure.is }, ...(insecure.while === undefined ? [] : [insecure.while])]
-    return conditions.every(({ key, is }) => isDeepStrictEqual(this.#slots.key.get(key)?.effective?.written, is))
+    const isWritten = (key: string, value: unknown) =>
+      isDeepStrictEqual(this.#slots.key.get(key)?.effective?.written, value)
+    const isUnsafe = 'isNot' in insecure ? !isWritten(key, insecure.isNot) : isWritten(key, insecure.is)
+    return isUnsafe && (insecure.while === undefined || isWritten(insecure.while.key, insecure.while.is))
   }
 
   /**

@@ -21,7 +21,7 @@ export interface RateLimitCaseContext<Harness> {
 export function withCallTimeouts(store: RateLimitStore, { answer }: CallTimeouts): RateLimitStore {
   const bounded = <T>(what: string, given: Awaitable<T>): Awaitable<T> =>
     given instanceof Promise ? answer(what, () => given) : given
-  const { consumeAll } = store
+  const { consumeAll, refund } = store
   return {
     get traits() {
       return store.traits
@@ -29,6 +29,11 @@ export function withCallTimeouts(store: RateLimitStore, { answer }: CallTimeouts
     consume: (request, context) => bounded('consume', store.consume(Object.freeze({ ...request }), context)),
     peek: (request, context) => bounded('peek', store.peek(Object.freeze({ ...request }), context)),
     reset: (key, context) => bounded('reset', store.reset(key, context)),
+    ...(refund === undefined
+      ? {}
+      : {
+          refund: (request, context) => bounded('refund', refund.call(store, Object.freeze({ ...request }), context)),
+        }),
     ...(consumeAll === undefined
       ? {}
       : {

@@ -125,6 +125,23 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
       },
     ],
 
+    'returns units that turned out not to be needed': [
+      'A store with `refund` gives back at most the units that are used in the active window, and of that window only.',
+      async ({ store, other }) => {
+        if (store.refund === undefined) return
+        await store.refund(rateLimitRequest())
+        for (let call = 0; call < 5; call++) await store.consume(rateLimitRequest())
+        expectEqual('a used quota denies', (await store.consume(rateLimitRequest())).allowed, false)
+        await other.refund?.(rateLimitRequest({ cost: 2 }))
+        await store.refund(rateLimitRequest({ windowMs: 1_800_000 }))
+        await store.refund(rateLimitRequest({ key: 'account:2' }))
+        expectEqual('two units are free again', (await store.peek(rateLimitRequest())).remaining, 1)
+        await store.refund(rateLimitRequest({ cost: 100 }))
+        const { allowed, remaining } = await store.consume(rateLimitRequest())
+        expectEqual('never more than the limit', [allowed, remaining], [true, 4])
+      },
+    ],
+
     'counts down to the limit and then denies': [
       'Admit while used + cost <= limit, and answer what is left after the decision.',
       async ({ store }) => {

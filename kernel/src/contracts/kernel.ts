@@ -1,4 +1,5 @@
 import type { LocalizedText } from '@plinth/config-schema'
+import type { Logger } from 'pino'
 import type { ConfigValues } from '../configuration/config-values.ts'
 import type { Plugin } from '../plugin.ts'
 import { type ExtensionPoint, extensionPoint, service } from '../refs.ts'
@@ -324,8 +325,12 @@ export interface Kernel {
    * container platform.
    */
   readonly supervised: 'plinth' | 'external'
+  /** True if `plinth dev` runs the product. */
+  readonly isDev: boolean
   /** Reason why the product runs with values from `fallbackStart`. Undefined if it runs with its configuration. */
   readonly fallback: StartFailure | undefined
+  /** Absolute path of the settings file, which may be missing. Undefined if the product reads no settings file. */
+  readonly settingsFile: string | undefined
   /**
    * Stops the product in order. The process then ends with exit code 75, and its supervisor starts it again with the
    * new configuration. Has no effect in the role `cli` or if the product is already stopping.
@@ -338,6 +343,9 @@ export interface Kernel {
    * empty text if there are none.
    */
   storedValuesBehind(plugins: readonly string[], reason: string): string
+
+  /** Returns the logger of a plugin, for a plugin that runs functions of others and logs their errors. */
+  logOf(plugin: string): Logger
 }
 
 /** The error of a failed start: its code, which may be empty, and its message with masked secrets. */

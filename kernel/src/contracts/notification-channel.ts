@@ -94,6 +94,11 @@ export type DeliveryOutcome =
       readonly errorMessage: string
       /** Milliseconds to wait before the next attempt, if the provider specified them. */
       readonly retryAfterMs?: number
+      /**
+       * False if a rate limit of the product itself does not allow the message yet, so that no server was called. The
+       * wait is not counted as an attempt. Default: true.
+       */
+      readonly isAttempted?: boolean
     } & ProviderResponse)
   | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderResponse)
 
@@ -184,6 +189,20 @@ export class ChannelError extends Error {
 export const isChannelError = (error: unknown): error is ChannelError =>
   error instanceof Error && error.name === 'ChannelError' && 'check' in error && 'reason' in error
 
+/** Server and address that a message is sent to. */
+export interface ChannelTarget {
+  /**
+   * Name of the server, without secrets. If a server does not respond several times, messages to it wait for a short
+   * time. A server that a message itself specifies must have its own name, so that it does not affect other messages.
+   */
+  readonly server: string
+  /**
+   * Address at the server, such as a chat. Queued messages with the same address are sent one after another in the order
+   * in which they were queued. It is only stored as a hash.
+   */
+  readonly address?: string
+}
+
 /**
  * A way to deliver messages. A plugin contributes it under its lower-case code: `ctx.contribute(notificationChannel,
  * 'acme', channel)`.
@@ -240,6 +259,13 @@ export interface NotificationChannel {
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**
+   * Returns where the message goes, from its attributes and the configuration. Must not wait for a server. If this method
+   * is absent, the server is the channel or, if the message selects one, its provider, and messages have no order.
+   *
+   * @example target: ({ attributes }) => ({ server: 'acme', address: String(attributes['acme.chat']) })
+   */
+  target?(message: NotificationMessage): ChannelTarget | undefined
+  /**
    * Returns those of the users whom the channel has an address for. Operators see the number of the others before they
    * send a message. If absent, the channel needs no address.
    *
@@ -290,6 +316,7 @@ export const notificationChannel = extensionPoint<NotificationChannel>('notifica
     {
       enabled: shape.function,
       providers: shape.function,
+      target: shape.function,
       reachable: shape.function,
       verify: shape.function,
       condition: shape.function,

@@ -103,6 +103,13 @@ export interface RateLimitStore {
    */
   consumeAll?(requests: readonly RateLimitRequest[], context?: StoreContext): Awaitable<readonly RateLimitDecision[]>
   /**
+   * Returns units that `consume` took in the window that is active now, at most those that are used. Omit it for token
+   * buckets, which refill evenly. If it is absent, the units stay used.
+   *
+   * @example refund: ({ key, cost }) => used.subtract(key, cost)
+   */
+  refund?(request: RateLimitRequest, context?: StoreContext): Awaitable<void>
+  /**
    * Removes all windows of a key.
    *
    * @example reset: (key) => used.forget(key)
@@ -124,6 +131,6 @@ export const rateLimitStore = extensionPoint<RateLimitStore>('rate-limit.store',
       peek: shape.function,
       reset: shape.function,
     },
-    { consumeAll: shape.function },
+    { consumeAll: shape.function, refund: shape.function },
   ),
 })

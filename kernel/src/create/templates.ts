@@ -53,7 +53,7 @@ export function templateFiles(folders: readonly string[], name: string): Templat
       const file = join(entry.parentPath, entry.name)
       const path = file.slice(join(root, folder).length + 1).replaceAll('\\', '/')
       const written = path.replace(/(^|\/)_/, '$1.').replace(/(^|\/)package\.template\.json$/, '$1package.json')
-      return [written, fillTemplate(readFileSync(file, 'utf8'), name)]
+      return [fillTemplate(written, name), fillTemplate(readFileSync(file, 'utf8'), name)]
     })
   })
   return new Map(files.sort(([one], [other]) => (one < other ? -1 : 1)))

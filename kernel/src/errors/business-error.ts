@@ -3,7 +3,8 @@ import { fillText, type TextParams } from '../text/text.ts'
 /**
  * Codes of business errors in the envelope of a response. They are strings. The HTTP status of the response stays 200.
  */
-export type BusinessCode = '400' | '401' | '403' | '404' | '409' | '429' | '500' | '503' | (string & {})
+export const businessCodes = ['400', '401', '403', '404', '409', '422', '429', '500', '503'] as const
+export type BusinessCode = (typeof businessCodes)[number] | (string & {})
 
 export interface BusinessErrorOptions {
   /** Stable code of the exact reason with dots, for example `notification.channel-unknown`. Sent as `data.reason`. */

@@ -1,5 +1,13 @@
 import { fillText, type PlaceholdersOf, type TextParams } from '../text/text.ts'
 
+/** A command that removes the cause of an error. If the error ends a start, `plinth dev` offers to run the command. */
+export interface Remedy {
+  /** Question to the developer. It says what is lost. */
+  readonly question: string
+  /** Words of the command line after `plinth`. */
+  readonly words: readonly string[]
+}
+
 /** An error with a stable code and a text that says how to fix it. For errors that an operator must fix. */
 export class PlinthError extends Error {
   override readonly name: string = 'PlinthError'
@@ -7,6 +15,7 @@ export class PlinthError extends Error {
   readonly fix: string
   /** True if the request is valid and may succeed later. The HTTP layer then responds with 503. */
   declare readonly unavailable?: true
+  declare readonly remedy?: Remedy
 
   constructor(
     code: string,
@@ -27,30 +36,48 @@ export function isPlinthError(error: unknown): error is PlinthError {
   return typeof error.code === 'string' && typeof error.fix === 'string'
 }
 
+const accessErrors: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS'])
+
+/** Returns true if the user of the process may not use a file or a directory. */
+export function isFileAccessError(error: unknown): boolean {
+  const { code, path } = Object(error)
+  return accessErrors.has(code) && typeof path === 'string'
+}
+
 /**
  * Returns the code of the original error. `PLINTH_START_FAILED`, for example, says where an error occurred, and its
  * cause is the original error. If the cause has no code, returns the code of the error itself, otherwise
- * `PLINTH_UNEXPECTED`.
+ * `PLINTH_UNEXPECTED`. An error of the file system that reports a missing permission has the code
+ * `PLINTH_FILE_ACCESS`.
  */
 export function causeCodeOf(error: unknown): string {
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
+  if (isFileAccessError(cause) || isFileAccessError(Object(error).cause)) return 'PLINTH_FILE_ACCESS'
   return isPlinthError(cause) ? cause.code : 'PLINTH_UNEXPECTED'
 }
 
 /** Maximum number of errors to read: the error and its causes. */
 const maxCauses = 5
 
+/** Returns the error and its causes. */
+function* causesOf(error: unknown): Generator<Error> {
+  let current = error
+  for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
+    yield current
+    current = current.cause
+  }
+}
+
+/** Returns the remedy of the error or of one of its causes. */
+export const findRemedy = (error: unknown): Remedy | undefined =>
+  [...causesOf(error)].map((one) => (isPlinthError(one) ? one.remedy : undefined)).find((one) => one !== undefined)
+
 /**
  * Returns true if a later attempt may succeed without a change, because the error or one of its causes is
  * `unavailable`.
  */
 export function isUnavailable(error: unknown): boolean {
-  let current = error
-  for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
-    if ('unavailable' in current && current.unavailable === true) return true
-    current = current.cause
-  }
-  return false
+  return [...causesOf(error)].some((one) => 'unavailable' in one && one.unavailable === true)
 }
 
 /**

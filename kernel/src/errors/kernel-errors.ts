@@ -1,5 +1,5 @@
 import { fillText, type TextParams } from '../text/text.ts'
-import { type ErrorCodeOf, errorReason, errorTable, PlinthError } from './coded-error.ts'
+import { type ErrorCodeOf, errorReason, errorTable, isFileAccessError, PlinthError } from './coded-error.ts'
 
 /** All errors of the kernel. */
 export const kernelError = errorTable({
@@ -53,6 +53,8 @@ export const kernelError = errorTable({
     Rename one key, or set a different variable name with \`env\`.`,
   PLINTH_PLAN_SECRET_DESTINATION: `Key "{{key}}" {{reason}}.
     List in \`destination\` the keys that decide where the secret is sent (host, endpoint, account); write \`destination: []\` for a secret that is sent to no configured address.`,
+  PLINTH_PLAN_KEY_PERMISSION: `Key "{{key}}" needs the permission "{{permission}}", which neither its plugin nor a plugin that it requires declares.
+    Declare the permission in \`permissions\`, correct its code, or use \`guardsPermission\` of @plinth/kernel.`,
   PLINTH_PLAN_DUPLICATE_DECLARATION: `The {{kind}} "{{name}}" is also declared by "{{other}}".
     Rename one of the two.`,
   PLINTH_PLAN_GROUP_TITLED_TWICE: `The key group "{{group}}" has the title "{{title}}" here and "{{otherTitle}}" in "{{other}}".
@@ -77,6 +79,8 @@ export const kernelError = errorTable({
     Remove the variable. To use it instead, remove the stored value: \`plinth config reset {{key}}\`.`,
   PLINTH_CONFIG_SOURCE: `The configuration source cannot be read: {{reason}}.
     Correct the path or the line of the file. The operator guide describes the syntax of a line.`,
+  PLINTH_CONFIG_SETTINGS_FILE: `The product reads its settings from {{used}}. It {{ignored}}.
+    Keep all settings in one file. To use another file, set {{variable}} in the environment.`,
   PLINTH_CONFIG_TASK_NAME: `The name "{{name}}" is already used by another scheduled task: {{other}}.
     Choose a unique name. Pausing, runs and leases of a task are stored by its name.`,
   PLINTH_CONFIG_UNDECLARED: `Plugin "{{plugin}}" read key "{{key}}", which it does not declare.
@@ -153,11 +157,22 @@ export const kernelError = errorTable({
     Run \`{{command}} --help\`.`,
   PLINTH_COMMAND_REFUSED: `{{reason}}
     Correct the arguments, or the state that the message describes.`,
+  PLINTH_FILE_ACCESS: `{{user}} may not use {{path}}: {{reason}}.
+    Give this user access to the path, or set the configuration key of this path to a directory that the user may write.`,
   PLINTH_UNEXPECTED: `{{reason}}
     Correct the cause, or report the error with its stack to the author of the code that the stack shows.`,
 })
 
 export type KernelErrorCode = ErrorCodeOf<typeof kernelError>
+
+/** Returns the error for a path that the user of the process may not use, or `undefined` if another error occurred. */
+export function fileAccessError(error: unknown): PlinthError | undefined {
+  if (!isFileAccessError(error)) return undefined
+  const uid = process.getuid?.()
+  const { path } = Object(error)
+  const user = uid === undefined ? 'The user of the process' : `The user of the process (uid ${uid})`
+  return kernelError('PLINTH_FILE_ACCESS', { user, path, reason: errorReason(error) }, error)
+}
 
 /** One problem of a product. The planner and the configuration report all problems at once. */
 export interface Problem {

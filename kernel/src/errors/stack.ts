@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type ErrorLine, toErrorLine } from '../logging/error-line.ts'
 import { originOf, type Plugin } from '../plugin.ts'
 import { isBusinessError } from './business-error.ts'
-import { isPlinthError } from './coded-error.ts'
+import { isFileAccessError, isPlinthError } from './coded-error.ts'
 
 /** Returns the file of each frame of a stack, starting with the innermost frame. */
 export function stackFiles(stack: string): string[] {
@@ -34,7 +34,7 @@ const wrappers: ReadonlySet<string> = new Set([
  * that error is meant for operators. The length is limited. Secrets must already be masked in the error.
  */
 export function developerStack(error: unknown): string | undefined {
-  if (!(error instanceof Error) || isBusinessError(error)) return undefined
+  if (!(error instanceof Error) || isBusinessError(error) || isFileAccessError(error)) return undefined
   if (!isPlinthError(error)) return stackOf(toErrorLine(error))
   return wrappers.has(error.code) ? developerStack(error.cause) : undefined
 }

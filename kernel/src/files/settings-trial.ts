@@ -1,5 +1,5 @@
 import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { errorCodeOf } from '../errors/coded-error.ts'
 import { makePrivateDirectory } from './private-files.ts'
 
@@ -15,7 +15,6 @@ export interface RevertedTrial {
 
 /** Stored data of a trial. The previous settings contain secrets, so this file is deleted at the end of the trial. */
 interface TrialRecord {
-  readonly settingsFile: string
   readonly patienceMs: number
   readonly about: string
   /**
@@ -27,30 +26,31 @@ interface TrialRecord {
 
 /**
  * A trial of new settings that were saved while the product ran. It ends with the first successful start. If no start
- * succeeds in time, `plinth start` restores the previous settings file. The content of the previous file is stored in
- * `data/settings-trial.json` in the directory of the product, readable only by the owner.
+ * succeeds in time, `plinth start` restores the previous settings file. The content of the previous file is stored next
+ * to it, with the additional extension `.trial`, readable only by the owner.
  */
 export class SettingsTrial {
+  readonly #settingsFile: string
   readonly #path: string
 
-  /** @param root directory of the product */
-  constructor(root: string) {
-    this.#path = join(root, 'data', 'settings-trial.json')
+  /** @param settingsFile absolute path */
+  constructor(settingsFile: string) {
+    this.#settingsFile = settingsFile
+    this.#path = `${settingsFile}.trial`
   }
 
   /**
    * Stores the current settings. Call this before they are changed. If a trial is already open, its stored settings
    * stay, because the newer ones may not work.
    *
-   * @param settingsFile absolute path
    * @param trial `patienceMs`: maximum time for attempts to start, in milliseconds; `about`: a text that `takeReturned`
    * returns
    * @throws the error of the file system; the caller should then not change the settings
    */
-  async begin(settingsFile: string, trial: { readonly patienceMs: number; readonly about: string }): Promise<void> {
+  async begin(trial: { readonly patienceMs: number; readonly about: string }): Promise<void> {
     const open = await this.#read()
-    const previous = open?.previous ?? (await textOf(settingsFile))
-    await this.#write({ ...trial, settingsFile, previous })
+    const previous = open?.previous ?? (await textOf(this.#settingsFile))
+    await this.#write({ ...trial, previous })
   }
 
   /** Returns the maximum time for attempts to start in milliseconds. Returns `undefined` if no trial is open. */
@@ -75,8 +75,8 @@ export class SettingsTrial {
     const { previous, ...rest } = open
     const returned = { about: open.about, code, reason }
     await this.#write({ ...open, returned })
-    if (previous === null) await rm(open.settingsFile, { force: true })
-    else await replace(open.settingsFile, previous)
+    if (previous === null) await rm(this.#settingsFile, { force: true })
+    else await replace(this.#settingsFile, previous)
     await this.#write({ ...rest, returned })
   }
 

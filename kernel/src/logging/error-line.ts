@@ -24,7 +24,9 @@ export class RepeatedFailureLog {
   readonly #texts: RepeatedFailureTexts
   readonly #quiet: QuietTime | undefined
   #failures = 0
+  #firstAt = 0
   #lastAt = 0
+  #last: unknown
 
   /** @param quiet omit it if one success proves that the problem is over */
   constructor(log: Pick<Logger, 'error' | 'info'>, texts: RepeatedFailureTexts, quiet?: QuietTime) {
@@ -39,8 +41,25 @@ export class RepeatedFailureLog {
 
   /** @param details additional fields of the log line */
   failed(error: unknown, details: object = {}): void {
-    this.#lastAt = this.#quiet?.clock.monotonic() ?? 0
+    const now = this.#quiet?.clock.monotonic() ?? 0
+    if (this.#failures === 0 || this.#isPast(now)) this.#firstAt = now
+    this.#lastAt = now
+    this.#last = error
     if (this.#failures++ === 0) this.#log.error({ ...details, reason: errorReason(error) }, this.#texts.failing)
+  }
+
+  /**
+   * Returns the last error if calls have failed again and again for this time until now, with pauses of at most twice
+   * the quiet time. Otherwise, and without a quiet time, returns undefined.
+   */
+  lastErrorAfter(ms: number): unknown {
+    if (this.#failures === 0 || this.#quiet === undefined || this.#isPast(this.#quiet.clock.monotonic()))
+      return undefined
+    return this.#lastAt - this.#firstAt >= ms ? this.#last : undefined
+  }
+
+  #isPast(now: number): boolean {
+    return now - this.#lastAt > 2 * (this.#quiet?.ms ?? 0)
   }
 
   /** Reports a success. Very fast if there was no failure before. */

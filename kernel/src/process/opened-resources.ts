@@ -48,13 +48,17 @@ const keepsAlive = (resource: object): resource is KeepsAlive => 'hasRef' in res
 
 const opened: Opened[] = []
 
+function recordResource(_id: number, type: string, _trigger: number, resource: object): void {
+  const plugin = startingPlugin()
+  if (plugin === undefined || !keepsAlive(resource)) return
+  const opening = { stack: '' }
+  // The stack begins with the caller of this function, so it contains only frames of Node.js and of plugins.
+  Error.captureStackTrace(opening, recordResource)
+  opened.push({ type, plugin, stack: opening.stack, resource: new WeakRef(resource) })
+}
+
 const hook = createHook({
-  init(_id, type, _trigger, resource) {
-    const plugin = startingPlugin()
-    if (plugin === undefined || !keepsAlive(resource)) return
-    const { stack = '' } = new Error(type)
-    opened.push({ type, plugin, stack, resource: new WeakRef(resource) })
-  },
+  init: recordResource,
   // Promises do not keep a process alive. Earlier Node.js versions ignore this option and also report promises.
   trackPromises: false,
 })
@@ -72,9 +76,9 @@ export const findOpenResources = (): readonly OpenedResource[] =>
     resource.deref()?.hasRef() === true ? [{ type, plugin, place: placeOf(stack) }] : [],
   )
 
-/** Returns the innermost frame that is neither in Node.js nor in this file. */
+/** Returns the innermost frame that is not in Node.js. */
 function placeOf(stack: string): string {
-  const frames = stack.split('\n').slice(1)
-  const frame = frames.find((line) => !/node:|opened-resources/.test(line)) ?? ''
+  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
+  const frame = frames.find((line) => !/\bnode:/.test(line)) ?? ''
   return frame.replace(/^\s+at (?:.*\((.*)\)|(?:async )?(.*))$/, '$1$2')
 }

@@ -4,6 +4,7 @@ import type {
   PermissionDeclaration,
   ScheduledTask,
 } from '../contracts/declarations.ts'
+import { businessCodes } from '../errors/business-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import type { ReportProblem } from '../plan-declarations.ts'
 import { type Declared, implementedMembers, type Plugin, roles } from '../plugin.ts'
@@ -170,6 +171,14 @@ const members = {
   provides: [{ type: 'array' }, 'provides: [orders]'],
   extensionPoints: [{ type: 'array' }, 'extensionPoints: [courier], see docs/third-party.md'],
   contributes: [{ type: 'array' }, 'contributes: [notificationChannel]'],
+  businessErrors: [
+    list({
+      type: ['function', 'object'],
+      properties: { area: shape.text, codes: map(among(businessCodes)) },
+      required: ['area', 'codes'],
+    }),
+    "businessErrors: [defineBusinessErrors('shop', en.shop, { 'order-paid': '409' })]",
+  ],
   config: [{ type: 'object' }, "config: { 'platform.shop.limit': key.integer({ title, default: 5 }) }"],
   configGroups: [map(localized), `configGroups: { shop: ${bilingual} }`],
   permissions: [list(permission), `permissions: [{ code: 'shop:order:view', displayName: ${bilingual} }]`],
@@ -195,6 +204,7 @@ const members = {
   implements: [list(among(implementedMembers)), "implements: ['messages']"],
   setupDeadlineMs: [integer(1), 'setupDeadlineMs: 20_000'],
   setup: [run, 'setup: ({ services, provide }) => { ... }'],
+  settingsFileKey: [shape.text, "settingsFileKey: 'platform.shop.settings-file'"],
   fallbackStart: [run, 'fallbackStart: ({ code }) => ({ ... })'],
 } as const satisfies Partial<Record<keyof Plugin, Member>>
 
@@ -212,6 +222,9 @@ export function checkShapes(plugin: Plugin, report: ReportProblem): Plugin {
     if (value === undefined) continue
     const problems = findShapeProblems(expected, value, member)
     if (member === 'extensionPoints' && Array.isArray(value)) problems.push(...pointProblems(value))
+    if (member === 'settingsFileKey' && plugin.config?.[String(value)] === undefined) {
+      problems.push({ path: member, clause: 'must be a key in `config` of the plugin.' })
+    }
     if (problems.length === 0) continue
     for (const { path, clause } of problems) {
       report('PLINTH_PLAN_INVALID_DECLARATION', path, { path, clause, example }, plugin.id)

@@ -1,5 +1,6 @@
 export * from './assertions.ts'
 export { type BrokenImplementations, type KitTestResult, testConformanceKit } from './kit-verdict.ts'
+export { isProof } from './long-form.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export { freePort, skipWithoutServer } from './server-reach.ts'
 export {

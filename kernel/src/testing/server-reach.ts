@@ -24,9 +24,12 @@ export async function freePort(host = '127.0.0.1'): Promise<number> {
   }
 }
 
+/** The limit is long, because on a busy machine the modules of a test load for many seconds before it sees the answer. */
+const connectLimitMs = 120_000
+
 const listens = (port: number) =>
   new Promise<boolean>((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', timeout: 10_000 })
+    const socket = connect({ port, host: '127.0.0.1', timeout: connectLimitMs })
     const end = (response: boolean) => () => {
       socket.destroy()
       resolve(response)

@@ -1,5 +1,6 @@
 import type { ConfigEntry } from '@plinth/config-schema/reading'
 import { pino } from 'pino'
+import { withAuthoringValues } from '../configuration/authoring-values.ts'
 import type { ConfigAdmin } from '../contracts/kernel.ts'
 import type { Plugin } from '../plugin.ts'
 import type { Product } from '../product.ts'
@@ -48,8 +49,22 @@ export function addTestPlugins(plugins: TestPlugins): void {
 }
 
 /**
- * Starts a product for a test. It does not log, and it ignores the environment and `.env` unless the options set them.
- * With the system clock, its deadlines are longer than usual unless the product sets them.
+ * Returns a logger that prints only errors of handlers with a code. They are mistakes of the author, for example a handler
+ * that ignores the declared data scope, and the response does not contain them.
+ */
+function createTestLogger() {
+  const write = (line: string) => {
+    if (!line.includes('"code":"PLINTH_') || !line.includes('"msg":"request failed"')) return
+    const { err }: { readonly err?: { readonly code: string; readonly message: string } } = JSON.parse(line)
+    process.stderr.write(`${err?.code}: ${err?.message}\n`)
+  }
+  return pino({ level: 'error' }, { write })
+}
+
+/**
+ * Starts a product for a test. It logs only mistakes of authors, checks each response against its schema, and ignores the
+ * environment and `.env` unless the options set them. With the system clock, its deadlines are longer than usual unless the
+ * product sets them.
  *
  * Stop the product at the end of the test: `t.teardown(() => running.stop('test ended'))`.
  */
@@ -58,5 +73,5 @@ export function startForTest(product: Product, options: StartOptions = {}): Prom
   const added = additions.flatMap((plugins) => plugins(product, options))
   const extended = added.length === 0 ? product : { ...product, plugins: [...product.plugins, ...added] }
   const patient = clock === systemClock ? { ...extended, config: { ...longDeadlines, ...product.config } } : extended
-  return startProduct(patient, { envFile: false, logger: pino({ level: 'silent' }), ...options })
+  return startProduct(withAuthoringValues(patient), { envFile: false, logger: createTestLogger(), ...options })
 }

@@ -17,7 +17,7 @@ export const verifyError = errorTable({
   PLINTH_VERIFY_NOT_ESM: `{{file}} is not an ECMAScript module.
     Write "type": "module" in package.json, and use import and export.`,
   PLINTH_VERIFY_FILE_NOT_PACKED: `{{importer}} needs {{file}}, which the packed package does not contain.
-    Add the file or its folder to "files" of package.json, or correct the path.`,
+    If the package must be built, build it first: the scripts of the package do not run while it is packed. Otherwise add the file or its folder to "files" of package.json, or correct the path.`,
   PLINTH_VERIFY_DEPENDENCY_UNDECLARED: `{{importer}} imports "{{name}}", which package.json does not list.
     Add it to "dependencies", or to "peerDependencies" if the product must have one copy of it.`,
   PLINTH_VERIFY_PRIVATE_IMPORT: `{{importer}} imports "{{name}}", a private file of another package.
@@ -50,6 +50,8 @@ export const verifyError = errorTable({
     Read the secret from the configuration when it is used. The config centre stores it encrypted.`,
   PLINTH_VERIFY_ROUTE_FAILED: `{{route}} returns "500" for a request with invented values.
     Declare the schemas of the request, and throw a business error for what the caller may see.`,
+  PLINTH_VERIFY_SCOPE_IGNORED: `{{route}} declares the scope "caller", but an operator with the scope "self" reaches the rows of other users.
+    Read and change rows with the condition of \`callerRows\` of @plinth/iam.`,
   PLINTH_VERIFY_TASK_FAILED: `The scheduled task "{{task}}" fails: {{reason}}.
     Check whether it may fail without its external service. The product runs it again after its delay.`,
   PLINTH_VERIFY_TABLE_UNDECLARED: `The plugin creates the table {{table}} without a change set.

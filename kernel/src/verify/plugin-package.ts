@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -22,27 +22,47 @@ export interface InstalledPlugin extends UnpackedPackage {
   readonly product: string
 }
 
+/** Variables that programs need. All others stay hidden, because they may contain tokens. */
+const passedVariables = new Set(
+  [
+    'PATH',
+    'PATHEXT',
+    'SystemRoot',
+    'windir',
+    'ComSpec',
+    'TMPDIR',
+    'TEMP',
+    'TMP',
+    'LANG',
+    'LC_ALL',
+    'TZ',
+    'NODE_COMPILE_CACHE',
+  ].map((name) => name.toUpperCase()),
+)
+
 /**
- * Returns the environment for a program that the verification starts. Omits variables that could change Node.js or the
- * product.
+ * Returns the environment for a program that the verification starts.
+ *
+ * @param home empty directory that replaces the home directory of the user, which contains credentials such as `.npmrc`
  */
-export function createCleanEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !name.startsWith('PLATFORM_'))
-  return Object.fromEntries(kept)
+export function createMinimalEnvironment(home: string): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => passedVariables.has(name.toUpperCase()))
+  return { ...Object.fromEntries(kept), HOME: home, USERPROFILE: home }
 }
 
-/** Maximum duration in milliseconds, and a signal that stops the program. */
+/** Maximum duration in milliseconds, a signal that stops the program, and its home directory. */
 interface ProgramLimits {
+  readonly home: string
   readonly timeout: number
   readonly signal: AbortSignal | undefined
 }
 
 /** Runs a program without a terminal. On Windows npm is a shell script, so a shell is needed there. */
-const runProgramIn = (cwd: string, file: string, words: readonly string[], limits: ProgramLimits) =>
+const runProgramIn = (cwd: string, file: string, words: readonly string[], { home, ...limits }: ProgramLimits) =>
   execute(file, [...words], {
     cwd,
     ...limits,
-    env: createCleanEnvironment(),
+    env: createMinimalEnvironment(home),
     maxBuffer: 64 * 1024 * 1024,
     shell: process.platform === 'win32',
   })
@@ -144,13 +164,14 @@ export async function installPlugin(
   const archives = join(work, 'archives')
   const modules = join(work, 'plugin', 'node_modules')
   const product = join(work, 'product')
-  for (const path of [archives, modules, join(product, 'node_modules')]) await mkdir(path, { recursive: true })
+  const home = join(work, 'home')
+  for (const path of [archives, modules, join(product, 'node_modules'), home]) await mkdir(path, { recursive: true })
   const real = manifest.private === true ? join(work, 'plugin', 'source') : join(modules, manifest.name)
-  const limits = { timeout: packLimitMs, signal }
+  const limits = { timeout: packLimitMs, signal, home }
   try {
-    if (packed === undefined)
-      await runProgramIn(folder, 'npm', ['pack', '--pack-destination', archives, '--loglevel', 'error'], limits)
-    const [archive = ''] = packed === undefined ? await readdir(archives) : [packed]
+    const words = ['pack', '--ignore-scripts', '--pack-destination', archives, '--loglevel', 'error']
+    if (packed === undefined) await runProgramIn(folder, 'npm', words, limits)
+    const [archive = ''] = packed === undefined ? globSync('*.tgz', { cwd: archives }) : [packed]
     await runProgramIn(archives, 'tar', ['-xzf', archive], limits)
     await mkdir(dirname(real), { recursive: true })
     await rename(join(archives, 'package'), real)
@@ -265,7 +286,7 @@ export async function installPreviousVersion(
     const unpacked = join(work, 'previous-archive')
     if (!isFolder) {
       await mkdir(unpacked, { recursive: true })
-      await runProgramIn(unpacked, 'tar', ['-xzf', chosen], { timeout: packLimitMs, signal })
+      await runProgramIn(unpacked, 'tar', ['-xzf', chosen], { timeout: packLimitMs, signal, home: join(work, 'home') })
     }
     const source = isFolder ? chosen : join(unpacked, 'package')
     const manifest = manifestIn(source)

@@ -167,41 +167,48 @@ function hostIn([first, second]: readonly unknown[]): string | undefined {
 
 const pollMs = 20
 
-/** Runs work. Returns its result and the longest time in milliseconds for which it blocked the event loop. */
-export async function measureLoopLag<T>(
-  work: () => Promise<T>,
-): Promise<{ readonly result: T; readonly lagMs: number }> {
-  let [last, lagMs] = [performance.now(), 0]
+/** Processor time of the main thread in milliseconds. Unlike the time of a clock, it does not depend on other programs. */
+function threadTime(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+interface Measured<T> {
+  readonly result: T
+  /** Longest processor time in milliseconds for which the work blocked the event loop. */
+  readonly lagMs: number
+  /** Processor time of the main thread, and the time in which it waited, in milliseconds. */
+  readonly durationMs: number
+}
+
+/**
+ * Runs work and measures it. Only processor time and waits count, so that a busy machine does not change the result: the
+ * time in which the thread is ready but does not run belongs to other programs.
+ */
+export async function measureWork<T>(work: () => Promise<T>): Promise<Measured<T>> {
+  const [begun, utilization] = [threadTime(), performance.eventLoopUtilization()]
+  let [last, lagMs] = [begun, 0]
   const poll = () => {
-    const now = performance.now()
-    lagMs = Math.max(lagMs, now - last - pollMs)
+    const now = threadTime()
+    lagMs = Math.max(lagMs, now - last)
     last = now
   }
   const timer = setInterval(poll, pollMs)
   try {
     const result = await work()
+    const { idle } = performance.eventLoopUtilization(utilization)
+    const durationMs = threadTime() - begun + idle
     // Waits for one more timer, so that blocking at the end of the work is measured too.
     await new Promise((resolve) => setTimeout(resolve, pollMs))
     poll()
-    return { result, lagMs: Math.round(lagMs) }
+    return { result, lagMs: Math.round(lagMs), durationMs: Math.round(durationMs) }
   } finally {
     clearInterval(timer)
   }
 }
 
-/** Maximum milliseconds for which a plugin may block the event loop. */
+/** Maximum milliseconds of processor time for which a plugin may block the event loop. */
 export const maxBlockedMs = 1000
-
-/**
- * Runs work and measures how long it blocks the event loop, as `measureLoopLag` does. If it blocked for too long, runs the
- * work again and returns the better result, because a busy machine may be the reason.
- */
-export async function measureLeastLoopLag<T>(work: () => Promise<T>): ReturnType<typeof measureLoopLag<T>> {
-  const first = await measureLoopLag(work)
-  if (first.lagMs <= maxBlockedMs) return first
-  const second = await measureLoopLag(work)
-  return second.lagMs < first.lagMs ? second : first
-}
 
 /** Returns the memory in use after a garbage collection, in bytes. Requires `--expose-gc`. */
 export async function measureUsedMemory(): Promise<number> {

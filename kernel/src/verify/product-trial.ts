@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { removeData } from '../cli/remove-command.ts'
 import { toErrorLine } from '../logging/error-line.ts'
 import type { Plugin, Role } from '../plugin.ts'
@@ -8,19 +8,13 @@ import { type RunningProduct, startProduct } from '../running-product.ts'
 import { changedTables, dropAllTables, snapshotOf, tablesIn } from './database-snapshot.ts'
 import { undeclaredHostProblem, verifyError } from './errors.ts'
 import { runConformanceKits } from './plugin-package.ts'
-import {
-  listenerCounts,
-  maxBlockedMs,
-  measureLoopLag,
-  measureUsedMemory,
-  snapshotSharedValues,
-} from './process-watch.ts'
+import { listenerCounts, maxBlockedMs, measureUsedMemory, measureWork, snapshotSharedValues } from './process-watch.ts'
 import { countRejectedRequests, createTestUsers } from './route-calls.ts'
 import { type SeededTable, seedRows } from './seeded-rows.ts'
 import { TrialChecks, type TrialOptions } from './trial-checks.ts'
 import { problemsOf, type VerifyJob } from './verify-report.ts'
 
-/** Limits for a plugin, in milliseconds and bytes. */
+/** Maximum that a plugin adds to the start of a product in milliseconds, and maximum growth of the memory in bytes. */
 const limits = { setupMs: 2000, growthBytes: 5_000_000 }
 
 /** Configuration of the product. Its deadlines are short, because a plugin should not need more time. */
@@ -42,6 +36,8 @@ interface UpgradeState {
   readonly failed: readonly string[]
 }
 
+type StartTimes = Pick<Awaited<ReturnType<typeof measureWork>>, 'lagMs' | 'durationMs'>
+
 /** Thrown after a problem that was reported and makes the remaining steps useless. */
 export class TrialAborted extends Error {}
 
@@ -55,14 +51,17 @@ export class PluginTrial {
   /** True after the database was found to be empty, so that this trial may delete its tables. */
   #ownsDatabase = false
   /** A logger that does not mask secrets. Otherwise a secret that the plugin logs would not be found. */
-  readonly #logger = pino(
-    { level: 'debug', base: null, serializers: { err: toErrorLine } },
-    pino.destination({ fd: 1, sync: true }),
-  )
+  readonly #logger: Logger
 
   constructor(options: TrialOptions) {
     this.#options = options
     this.#checks = new TrialChecks(options)
+    const output = pino.destination({ fd: 1, sync: true })
+    const write = (line: string) => {
+      output.write(line)
+      this.#checks.readLogLine(line)
+    }
+    this.#logger = pino({ level: 'debug', base: null, serializers: { err: toErrorLine } }, { write })
   }
 
   /**
@@ -89,7 +88,7 @@ export class PluginTrial {
     await this.#checks.checkProcess(shared)
     await this.#round('disable', base, async () => {})
     const second = await this.#withPlugin('enable', snapshotOf)
-    this.#checkTimes(first, second)
+    const addedMs = this.#checkTimes(again, [first, second])
     await this.#remove()
     const removed = await this.#round('the product after the removal', base, snapshotOf)
     this.#checks.checkLeft(again.result, second.result, removed.result, changing)
@@ -102,10 +101,12 @@ export class PluginTrial {
       return { requests, tasks: tasks.all, rules }
     })
     await this.#checks.checkProcess(shared)
+    if (job.size === 'filled')
+      await this.#withPlugin('operators of different scope', (running) => this.#checks.checkScopes(running))
     const growth = job.size === 'empty' ? await this.#checkMemory() : 0
     await this.emptyDatabase()
     const measured = [
-      `setup ${Math.round(Math.min(first.setupMs, second.setupMs))} ms`,
+      `start ${addedMs} ms longer`,
       `routes called: ${calls.requests}`,
       `tasks run: ${calls.tasks}`,
       `rules of contracts: ${calls.rules}`,
@@ -116,7 +117,7 @@ export class PluginTrial {
   }
 
   #product(plugins: readonly Plugin[]): Product {
-    return { ...defineProduct({ name: 'verify', plugins }), root: this.#options.job.product }
+    return { ...defineProduct({ name: 'product', plugins }), root: this.#options.job.product }
   }
 
   #startOptions(plugins: readonly Plugin[], roles: readonly Role[]) {
@@ -152,7 +153,8 @@ export class PluginTrial {
     this.#options.report({ kind: 'step', step })
     try {
       const options = { ...this.#startOptions(plugins, roles), logger: this.#logger, capturesOutput: true }
-      const { result: running, lagMs } = await measureLoopLag(() => startProduct(this.#product(plugins), options))
+      const start = () => startProduct(this.#product(plugins), options)
+      const { result: running, lagMs, durationMs } = await measureWork(start)
       const stop = async () => {
         // If a hook of the plugin did not await a promise that rejects, the error becomes visible during this wait.
         await new Promise((resolve) => setTimeout(resolve, 50))
@@ -163,7 +165,7 @@ export class PluginTrial {
         throw error
       })
       await stop()
-      return { result, lagMs, timeline: running.timeline }
+      return { result, lagMs, durationMs }
     } catch (error) {
       if (error instanceof TrialAborted) throw error
       for (const problem of problemsOf(error))
@@ -174,14 +176,12 @@ export class PluginTrial {
 
   async #withPlugin<T>(step: string, use: (running: RunningProduct) => Promise<T>) {
     const { plugin, base } = this.#options
-    const { result, lagMs, timeline } = await this.#round(step, [...base, plugin], async (running) => {
+    return this.#round(step, [...base, plugin], async (running) => {
       const used = await use(running)
       const count = await countRejectedRequests(running, plugin.id)
       if (count > 0) this.#checks.problem(undeclaredHostProblem('a host that @plinth/outgoing-http rejected', plugin))
       return used
     })
-    const times = timeline.filter((entry) => entry.plugin === plugin.id && ['setup', 'ready'].includes(entry.phase))
-    return { result, lagMs, setupMs: Math.max(0, ...times.map(({ durationMs }) => durationMs)) }
   }
 
   async #requireEmptyDatabase(): Promise<void> {
@@ -206,13 +206,17 @@ export class PluginTrial {
     return (await this.#round(step, plugins, use, ['cli'])).result
   }
 
-  /** Checks the duration of the fastest start, because a busy machine may slow down the others. */
-  #checkTimes(...starts: readonly { readonly setupMs: number; readonly lagMs: number }[]): void {
-    const ms = Math.round(Math.min(...starts.map(({ setupMs }) => setupMs)))
-    const lagMs = Math.min(...starts.map(({ lagMs }) => lagMs))
+  /**
+   * Compares the faster of the starts with the start of the product without the plugin. Returns the milliseconds that the
+   * plugin adds.
+   */
+  #checkTimes(without: StartTimes, starts: readonly StartTimes[]): number {
+    const addedBy = (member: keyof StartTimes) =>
+      Math.max(0, Math.min(...starts.map((times) => times[member])) - without[member])
+    const [ms, lagMs] = [addedBy('durationMs'), addedBy('lagMs')]
     if (lagMs > maxBlockedMs)
       this.#checks.problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: 'The start', ms: lagMs }))
-    if (ms <= limits.setupMs) return
+    if (ms <= limits.setupMs) return ms
     this.#checks.problem(verifyError('PLINTH_VERIFY_SLOW_SETUP', { ms, phase: 'setup', limit: limits.setupMs }))
     throw new TrialAborted()
   }

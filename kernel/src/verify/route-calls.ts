@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { service } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { measureLeastLoopLag } from './process-watch.ts'
+import { measureWork } from './process-watch.ts'
 
 interface Request {
   readonly method: string
@@ -12,8 +13,14 @@ interface Request {
  * The parts of the services `http` and `iam.accounts` that this file uses. The kernel depends on no plugin, so it
  * declares them itself.
  */
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly plugin: string
+  readonly access: string | { readonly permission: string; readonly scope: string }
+}
 interface Server {
-  readonly routes: readonly { readonly method: string; readonly path: string; readonly plugin: string }[]
+  readonly routes: readonly Route[]
   inject(request: Request): Promise<{ readonly statusCode: number; readonly body: string }>
 }
 interface Accounts {
@@ -59,22 +66,57 @@ interface RouteCall {
   readonly lagMs: number
 }
 
-/** Calls each route of a plugin once. Each path parameter is `1`, and the body is empty. */
+/** Creates an operator with a role. Returns an access token, or `undefined` in a product without accounts. */
+export async function createOperator(
+  running: RunningProduct,
+  dataScope: string,
+  permissions: readonly string[],
+): Promise<string | undefined> {
+  const administratorToken = await signIn(running)
+  if (administratorToken === undefined) return undefined
+  const headers = { authorization: `Bearer ${administratorToken}` }
+  const create = async (kind: string, payload: object): Promise<number> => {
+    const request = { method: 'POST', url: `/api/v1/admin/iam/${kind}`, headers, payload }
+    const { body } = await running.service(http).inject(request)
+    const { code, data } = JSON.parse(body)
+    if (code !== '200') throw new Error(`The operator with the scope ${dataScope} was not created: ${body}`)
+    return data.id
+  }
+  const name = `operator-${dataScope}`
+  const role = await create('roles', { code: name, name, dataScope, permissions })
+  await create('users', { username: name, password: administrator.password, roleIds: [role] })
+  return signIn(running, name)
+}
+
+/** Returns the routes of a plugin. */
+export const routesOf = (running: RunningProduct, plugin: string): readonly Route[] =>
+  running.plan.providers.has(http.id) ? running.service(http).routes.filter((route) => route.plugin === plugin) : []
+
+interface CallOptions {
+  readonly token?: string | undefined
+  /** Value of all path parameters. */
+  readonly id?: string
+}
+
+/**
+ * Calls each route once. The body is empty. Writes have an idempotency key, so that a handler that makes no claim of its
+ * key is found.
+ */
 export async function callRoutes(
   running: RunningProduct,
-  plugin: string,
-  token?: string,
-  methods?: readonly string[],
+  routes: readonly Route[],
+  { token, id = '1' }: CallOptions = {},
 ): Promise<readonly RouteCall[]> {
-  if (!running.plan.providers.has(http.id)) return []
-  const server = running.service(http)
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const calls: RouteCall[] = []
-  for (const { method, path } of server.routes.filter((route) => route.plugin === plugin)) {
-    if (methods?.includes(method) === false) continue
-    const url = path.replaceAll(/:[^/]+|\*/g, '1')
-    const request = { method, url, headers, ...(['GET', 'HEAD', 'DELETE'].includes(method) ? {} : { payload: {} }) }
-    const { result, lagMs } = await measureLeastLoopLag(() => server.inject(request))
+  for (const { method, path } of routes) {
+    const url = path.replaceAll(/:[^/]+|\*/g, id)
+    const hasBody = !['GET', 'HEAD', 'DELETE'].includes(method)
+    const headers = {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(hasBody ? { 'idempotency-key': randomUUID() } : {}),
+    }
+    const request = { method, url, headers, ...(hasBody ? { payload: {} } : {}) }
+    const { result, lagMs } = await measureWork(() => running.service(http).inject(request))
     const { statusCode, body } = result
     const code = /^\{"code":"(\d+)"/.exec(body)?.[1]
     calls.push({ route: `${method} ${path}`, status: Number(code ?? statusCode), text: body, lagMs })

@@ -10,11 +10,12 @@ import {
   addedListeners,
   changedSharedValues,
   maxBlockedMs,
-  measureLeastLoopLag,
+  measureWork,
   type OpenResourceRecorder,
   snapshotSharedValues,
 } from './process-watch.ts'
-import { callRoutes, signIn } from './route-calls.ts'
+import { callRoutes, routesOf, signIn } from './route-calls.ts'
+import { findIgnoredScopes } from './scope-calls.ts'
 import type { SecretWatch } from './secret-watch.ts'
 import { countRows, type SeededTable, unknownChangeSets } from './seeded-rows.ts'
 import { type Report, type VerifyJob, withLevel } from './verify-report.ts'
@@ -108,7 +109,7 @@ export class TrialChecks {
   async callRoutes(running: RunningProduct): Promise<string> {
     const { plugin, secrets, job } = this.#options
     const token = job.size === 'filled' ? await signIn(running) : undefined
-    const calls = await callRoutes(running, plugin.id, token)
+    const calls = await callRoutes(running, routesOf(running, plugin.id), { token })
     for (const { route, lagMs, status, text } of calls) {
       if (lagMs > maxBlockedMs) this.problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: route, ms: lagMs }))
       if (status >= 500) this.problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
@@ -118,6 +119,26 @@ export class TrialChecks {
     return byStatus.map(([status, { length }]) => `${length} (${status})`).join(', ') || '0'
   }
 
+  /** Reports routes with the scope `caller` that show or change the rows of other users. */
+  async checkScopes(running: RunningProduct): Promise<void> {
+    const { plugin } = this.#options
+    for (const route of await findIgnoredScopes(running, plugin.id, await this.ownTables(running)))
+      this.problem(verifyError('PLINTH_VERIFY_SCOPE_IGNORED', { route }))
+  }
+
+  /**
+   * Reports the error of a request that the product has logged, if it has a code. Such errors exist only in development,
+   * for example for a handler that ignores the declared scope.
+   */
+  readLogLine(line: string): void {
+    if (!line.includes('"PLINTH_')) return
+    const { err, msg }: { readonly err?: { readonly code?: string; readonly message: string }; readonly msg?: string } =
+      JSON.parse(line)
+    if (msg !== 'request failed' || !err?.code?.startsWith('PLINTH_')) return
+    const fix = 'Correct the handler of the route. docs/errors.md explains the code.'
+    this.problem({ code: err.code, message: err.message, fix })
+  }
+
   /** Runs each scheduled task of the plugin. Returns the number of tasks, and the tasks that succeeded. */
   async runTasks(running: RunningProduct) {
     const tasks = running.scheduledTasks.filter(({ plugin }) => plugin === this.#options.plugin.id)
@@ -125,7 +146,7 @@ export class TrialChecks {
     for (const one of tasks) {
       const { name: task, run } = one
       const work = () => run(AbortSignal.timeout(taskMs))
-      const { result, lagMs } = await measureLeastLoopLag(() =>
+      const { result, lagMs } = await measureWork(() =>
         work().catch((error: unknown) => ({ reason: errorReason(error) })),
       )
       if (result === undefined) succeeded.push(one)
@@ -166,7 +187,8 @@ export class TrialChecks {
 
   /** Returns the GET routes of the plugin that fail. */
   async failing(running: RunningProduct): Promise<readonly string[]> {
-    const calls = await callRoutes(running, this.#options.plugin.id, undefined, ['GET'])
+    const reads = routesOf(running, this.#options.plugin.id).filter(({ method }) => method === 'GET')
+    const calls = await callRoutes(running, reads)
     return calls.filter(({ status }) => status >= 500).map(({ route }) => route)
   }
 

@@ -10,7 +10,7 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { verifyError } from './errors.ts'
 import { findManifestProblems, findModuleProblems } from './package-checks.ts'
 import {
-  createCleanEnvironment,
+  createMinimalEnvironment,
   type InstalledPlugin,
   installPlugin,
   installPreviousVersion,
@@ -76,7 +76,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
   const { directory, databases = [], limitMs = defaultLimitMs, onCheck, signal } = options
   const source = manifestIn(folder)
   let manifest: EntriesByKind | undefined
-  const work = await realpath(await mkdtemp(join(tmpdir(), 'plinth-verify-')))
+  const work = await realpath(await mkdtemp(join(tmpdir(), 'plinth-')))
   const checks: VerifyCheck[] = []
   const hasErrors = () => checks.some(({ problems }) => problems.some(({ level }) => level === 'error'))
   const check = async (name: string, run: () => Promise<CheckResult>) => {
@@ -107,7 +107,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
       await check(name, async () => {
         const place = await mkdtemp(join(work, 'upgrade-'))
         const state = join(place, 'state.json')
-        const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(place, 'verify.sqlite'), ...database.environment }
+        const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(place, 'product.sqlite'), ...database.environment }
         const details: string[] = []
         const problems: VerifyProblem[] = []
         for (const phase of ['before', 'upgrade', 'downgrade'] as const) {
@@ -138,7 +138,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     })
     await check('tests', async () => ({
       detail: source.scripts?.['test'] === undefined ? 'the package has no script "test"' : 'npm test',
-      problems: await runPluginTests(folder, source, { timeout: limitMs, signal }),
+      problems: await runPluginTests(folder, source, { timeout: limitMs, signal, home: join(work, 'home') }),
     }))
     await checkUpgrades()
     for (const size of ['empty', 'filled'] as const) {
@@ -181,7 +181,10 @@ async function runTrial(
   const place = await mkdtemp(join(work, 'trial-'))
   await rm(join(product, 'data'), { recursive: true, force: true })
   await mkdir(join(product, 'data'))
-  const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(product, 'data', 'verify.sqlite'), ...database.environment }
+  const environment = {
+    PLATFORM_DATABASE_SQLITE_FILE: join(product, 'data', 'product.sqlite'),
+    ...database.environment,
+  }
   const host = database.environment['PLATFORM_DATABASE_HOST']
   const report = join(place, 'report.jsonl')
   const job: VerifyJob = omitUndefined<VerifyJob>({
@@ -196,7 +199,12 @@ async function runTrial(
     allowedHosts: host === undefined ? [] : [host],
   })
   await writeFile(join(place, 'job.json'), JSON.stringify(job), { mode: 0o600 })
-  const { output, isLate } = await runWorker(join(place, 'job.json'), product, limitMs, signal)
+  const { output, isLate } = await runWorker(
+    join(place, 'job.json'),
+    { cwd: product, home: join(work, 'home') },
+    limitMs,
+    signal,
+  )
   const lines = readLines(report)
   const problems = lines.flatMap((line) => (line.kind === 'problem' ? [line.problem] : []))
   const secrets = new SecretWatch()
@@ -222,11 +230,16 @@ async function runTrial(
  *
  * @returns the output of the process, and whether it was killed because it ran too long
  */
-async function runWorker(job: string, cwd: string, limitMs: number, signal?: AbortSignal) {
+async function runWorker(
+  job: string,
+  { cwd, home }: { readonly cwd: string; readonly home: string },
+  limitMs: number,
+  signal?: AbortSignal,
+) {
   const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', worker, job]
   const child = spawn(process.execPath, words, {
     cwd,
-    env: createCleanEnvironment(),
+    env: createMinimalEnvironment(home),
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,
     // The plugin may ignore other signals.

@@ -31,6 +31,8 @@ interface ProductPackages {
 }
 
 const job: VerifyJob = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'))
+// The plugin does not see by which program it runs.
+process.argv.splice(1)
 const report = createFileReporter(job.report)
 const reportError = (error: PlinthError) => report({ kind: 'problem', problem: withLevel(error) })
 

@@ -10,7 +10,9 @@ import type {
   PageColumn,
   PageForm,
   PageLivePreview,
+  PageOutcome,
   PagePreview,
+  PageResultLink,
   PageValue,
   PreviewVariable,
 } from './page-declaration.ts'
@@ -141,11 +143,18 @@ interface Shown {
 
 type Labels<V> = { readonly [Value in Literal<V>]?: LocalizedText }
 
+/** Names of members that can be an outcome, including those of the items of a list. */
+type OutcomeName<T> =
+  | MemberNames<T, Plain>
+  | { [N in keyof T & string]: `${N}.${MemberNames<ListItem<T[N]>, Plain>}` }[keyof T & string]
+
 interface WriteOptions<O extends OperationId, T> {
   readonly body?: Partial<Given<Of<O, 'body'>, T>>
   /** See `adminPreview`. */
   readonly preview?: BodyName<O> | For<PagePreview, T>
   readonly answer?: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
+  readonly outcome?: PageOutcome & { readonly field: OutcomeName<AnswerOf<O>> }
+  readonly created?: PageResultLink & { readonly field: MemberNames<AnswerOf<O>, string | number> }
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
   readonly amounts?: { readonly [N in FieldName<O>]?: PageAmount }
@@ -285,7 +294,11 @@ export interface Row<T> {
     field: { [N in keyof T & string]: Bare<T[N]> extends DescribedValue ? N : never }[keyof T & string],
     options?: Shown,
   ): For<PageColumn, T>
-  difference(before: keyof T & string, after: keyof T & string, options?: Shown): For<PageColumn, T>
+  difference(
+    before: keyof T & string,
+    after: keyof T & string,
+    options?: Shown & { readonly format?: keyof T & string; readonly fallback?: keyof T & string },
+  ): For<PageColumn, T>
   /** Shows a list that is part of the object. */
   rows<F extends MemberNames<T, readonly unknown[]>>(
     field: F,

@@ -1,7 +1,7 @@
 import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
 import type { PageChoices, PageLabelPicker } from './field-choices.ts'
 import type { FramePageDeclaration } from './frame-pages.ts'
-import type { PageGroup, Tone } from './page-shapes.ts'
+import type { GroupIcon, PageGroup, Tone } from './page-shapes.ts'
 import { pageShape } from './page-shapes.ts'
 
 /*
@@ -11,9 +11,23 @@ import { pageShape } from './page-shapes.ts'
  * describes pages with code of the plugin.
  */
 
+/**
+ * A navigation group that a plugin declares for its pages. Plugins that share a group declare it with the same title,
+ * icon and order.
+ */
+export interface OwnPageGroup {
+  /** Lower-case words joined by dots or hyphens. It must differ from the ids of the groups of the product. */
+  readonly id: string
+  readonly title: LocalizedText
+  readonly icon: GroupIcon
+  /** Position in the navigation. The groups of the product have the positions 100, 200 and so on, in their order. */
+  readonly order: number
+}
+
 /** Place of a page in the navigation. Without a place, only other pages link to it. */
 export interface PageNavigationPlace {
-  readonly group: PageGroup
+  /** A group of the product, or a group of the plugin. */
+  readonly group: PageGroup | OwnPageGroup
   /** Position in the group; pages with lower numbers come first. */
   readonly order: number
 }
@@ -72,6 +86,10 @@ export interface PageColumn {
   readonly of?: { readonly labels: string; readonly page?: string; readonly optional?: boolean }
   /** For `difference`: the member with the old value. `field` contains the new value. */
   readonly before?: string
+  /** For `difference`: the member with the format of both values. `duration` is shown in words. */
+  readonly format?: string
+  /** For `difference`: the member with the value that applies where one of both values is missing. */
+  readonly fallback?: string
   /**
    * For `amount` in minor units: the member with the asset (see `amountUnits`) or the currency (ISO 4217, in any case).
    * An amount must have either `currency`, or `asset`, or `decimals` with `symbol`. Otherwise the product does not
@@ -137,6 +155,24 @@ export interface PreviewVariable {
   readonly given: boolean
 }
 
+/** Which values of a response mean that the write succeeded. The HTTP response is successful in both cases. */
+export interface PageOutcome {
+  /**
+   * Member of the response, or of its items if it is a list. Items of inner lists are counted too: `modules.outcome`.
+   */
+  readonly field: string
+  /** All other values are failures. */
+  readonly good: readonly (string | boolean | null)[]
+}
+
+/** The row that a write created. The message after the write links to its page. */
+export interface PageResultLink {
+  /** Id of a detail page. */
+  readonly page: string
+  /** Member of the response with the id of the row. If it is null, there is no link. */
+  readonly field: string
+}
+
 interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>
@@ -147,6 +183,13 @@ interface PageWrite {
   readonly preview?: string | PagePreview
   /** Columns of the result, or of its items if it is a list. Without columns, no result is shown after the write. */
   readonly answer?: readonly PageColumn[]
+  /**
+   * Determines whether the message after the write reports a success or a failure. Required if the response contains an
+   * outcome, such as `outcome`, `passed`, or a state with the value `failed`.
+   */
+  readonly outcome?: PageOutcome
+  /** Default for a form that creates a row of a list: the detail page of the list, if the response contains the key. */
+  readonly created?: PageResultLink
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
   /** Members with amounts. The user types them in the main unit, and minor units are sent. */

@@ -5,6 +5,7 @@ import type { AttentionDeclaration } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
   ListPageDeclaration,
+  OwnPageGroup,
   PageAction,
   PageAmount,
   PageBulkAction,
@@ -14,7 +15,9 @@ import type {
   PageLink,
   PageLivePreview,
   PageNavigationPlace,
+  PageOutcome,
   PagePreview,
+  PageResultLink,
 } from './page-declaration.ts'
 
 /** Groups of pages in display order. Each group is one place of the navigation, and its pages are the tabs there. */
@@ -32,6 +35,14 @@ export const pageGroups = [
   'product',
 ] as const
 export type PageGroup = (typeof pageGroups)[number]
+
+/** Icons of the groups that plugins declare. */
+export const groupIcons = [
+  ...(['award', 'book', 'box', 'building', 'calendar', 'camera', 'car', 'chart', 'database', 'file', 'flag'] as const),
+  ...(['folder', 'gift', 'globe', 'heart', 'lifebuoy', 'map', 'message', 'school', 'shield', 'shop', 'tag'] as const),
+  ...(['ticket', 'tool', 'truck'] as const),
+]
+export type GroupIcon = (typeof groupIcons)[number]
 
 export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
 /** Colour of a state. */
@@ -71,6 +82,8 @@ const columnOf = (columns: Shape) =>
       labels: localizedMap,
       member: text,
       before: text,
+      format: text,
+      fallback: text,
       currency: text,
       asset: text,
       decimals: text,
@@ -108,6 +121,8 @@ const write = {
   body: values,
   preview: previewOrMember,
   answer: columns,
+  outcome: record<PageOutcome>({ field: text, good: list({}, 1) }),
+  created: record<PageResultLink>({ page: text, field: text }),
   reason: among(['optional', 'required']),
   tone: among(['danger']),
   amounts: map(amount),
@@ -165,7 +180,13 @@ const filter = record<NonNullable<ListPageDeclaration['filters']>[number]>(
   { labels: localizedMap, options: labelPickerShape },
 )
 const live: Shape = { type: ['boolean', 'array'], description: 'true, false or a list of tables', items: text }
-const place = record<PageNavigationPlace>({ group: among(pageGroups), order })
+/** A group of the product by its id, or a group of the plugin. */
+const group: Shape = {
+  ...record<OwnPageGroup>({ id: shape.dotted, title: localized, icon: among(groupIcons), order }),
+  type: ['string', 'object'],
+  enum: pageGroups,
+}
+const place = record<PageNavigationPlace>({ group, order })
 const page = { id: text, title: localized, source: text }
 
 export const pageShape = (): Shape =>

@@ -1,5 +1,5 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 export const keys = {
   'platform.approval.retention': key.duration({
@@ -11,6 +11,7 @@ export const keys = {
     default: '1100d',
     minimum: '1d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   ...purgeKeys('platform.approval', {
     en: 'Interval for removing approvals after their retention time.',

@@ -1,13 +1,7 @@
 /** Tests who may perform the steps of a workflow, and which records are stored. */
 import approval, { type ApprovalRequest, approvals, approvalWorkflow } from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
-import {
-  createDatabase,
-  onEachDatabase,
-  startMigrated,
-  type TestDatabase,
-  watchStatements,
-} from '@plinth/database/testing'
+import { createDatabase, onDatabase, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
@@ -72,7 +66,7 @@ const step = (change: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   ...change,
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'S-054 a step passes only with the right action, source state and permission snapshot',
   async (t: Test, db) => {
@@ -106,23 +100,19 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
-  t,
-  'S-054 a rejection is stored although it makes the surrounding transaction fail',
-  async (t: Test, db) => {
-    const { guard, list, running } = await start(t, db)
-    await rejectsWith(t, guard.assert(step({ permissions: [] })), { code: '403' })
-    await t.rejects(
-      running.service(database).transactional(async () => {
-        await guard.assert(step())
-        throw new Error('the step failed')
-      }),
-    )
-    t.equal((await list()).data.total, 1, 'an approval of a step that did not happen is none')
-  },
-)
+onDatabase(t, 'S-054 a rejection is stored although it makes the surrounding transaction fail', async (t: Test, db) => {
+  const { guard, list, running } = await start(t, db)
+  await rejectsWith(t, guard.assert(step({ permissions: [] })), { code: '403' })
+  await t.rejects(
+    running.service(database).transactional(async () => {
+      await guard.assert(step())
+      throw new Error('the step failed')
+    }),
+  )
+  t.equal((await list()).data.total, 1, 'an approval of a step that did not happen is none')
+})
 
-onEachDatabase(t, 'approvals are read with an index and removed after their retention', async (t: Test, at) => {
+onDatabase(t, 'approvals are read with an index and removed after their retention', async (t: Test, at) => {
   const { guard, list, running, clock } = await start(t, at, { 'platform.approval.retention': '30d' })
   const db = running.service(database)
   for (let index = 0; index < 30; index++) {

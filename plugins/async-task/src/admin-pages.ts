@@ -26,6 +26,7 @@ const cancel = {
   params: { id: 'id' },
   when: { status: ['queued', 'running'], cancelRequested: false },
   tone: 'danger',
+  outcome: { field: 'status', good: ['queued', 'running', 'cancelled'] },
 } as const
 
 const tasks = adminList('getAsyncTasks', (row) => ({

@@ -1,11 +1,24 @@
 import { purgeKeys, runKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 export const keys = {
   ...runKeys('platform.async-task', { en: 'asynchronous tasks', 'zh-CN': '异步任务' }),
   'platform.async-task.concurrency': key.integer({
     title: { en: 'Maximum concurrent tasks', 'zh-CN': '同时执行的任务数' },
-    description: { en: 'Applies to each instance.', 'zh-CN': '每个实例的上限。' },
+    description: {
+      en: 'Applies to each instance, for tasks that only use the database.',
+      'zh-CN': '每个实例的上限，用于只访问数据库的任务。',
+    },
+    default: 4,
+    minimum: 1,
+    maximum: 64,
+  }),
+  'platform.async-task.network-concurrency': key.integer({
+    title: { en: 'Maximum concurrent tasks that wait for other servers', 'zh-CN': '同时执行的外部任务数' },
+    description: {
+      en: 'Applies to each instance, for tasks that wait for other servers. They never delay the other tasks.',
+      'zh-CN': '每个实例的上限，用于需要等待外部服务的任务；它们不会拖慢其他任务。',
+    },
     default: 4,
     minimum: 1,
     maximum: 64,
@@ -48,6 +61,7 @@ export const keys = {
     minimum: '1s',
     maximum: '1d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.async-task.retention': key.duration({
     title: { en: 'Retention of finished tasks', 'zh-CN': '已完成任务的保留时间' },

@@ -10,6 +10,10 @@ import type { CsvColumn } from './csv.ts'
 export const taskStates = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 
+/** Lanes of tasks. Each lane has its own slots on each instance. */
+export const taskLanes = ['database', 'network'] as const
+export type TaskLane = (typeof taskLanes)[number]
+
 /** A type of task. Two types are the same if their ids are equal. */
 export interface TaskType<P = unknown> {
   readonly id: string
@@ -21,6 +25,11 @@ export interface TaskType<P = unknown> {
    * can read the file. Reading another user's file is audited.
    */
   readonly readPermission?: string
+  /**
+   * Lane whose slots the tasks use. Tasks that wait for other servers must use `network`, so that they never delay tasks
+   * that only use the database. Default: `database`.
+   */
+  readonly lane?: TaskLane
   /** Type of the parameters, for the compiler only. Never set. */
   readonly '~type'?: P
 }
@@ -37,7 +46,7 @@ const maxTypeIdLength = 64
  */
 export function taskType<const S extends TSchema>(
   id: string,
-  about: { readonly displayName: LocalizedText; readonly params: S; readonly readPermission?: string },
+  about: { readonly displayName: LocalizedText; readonly params: S } & Pick<TaskType, 'readPermission' | 'lane'>,
 ): TaskType<Static<S>> {
   if (!typeId.test(id) || id.length > maxTypeIdLength) throw new RangeError(`"${id}" is no id of a task type`)
   return Object.freeze({ id, ...about })

@@ -116,15 +116,18 @@ export default definePlugin({
     if (!roles.has('worker')) return
 
     const counts = services.metrics && createRunMetrics(services.metrics, db)
-    const concurrency = config.get('platform.async-task.concurrency')
-    const { runs } = new TaskRunner({
+    const slots = {
+      database: config.get('platform.async-task.concurrency'),
+      network: config.get('platform.async-task.network-concurrency'),
+    }
+    const runner = new TaskRunner({
       types,
       rows,
       artifacts,
       times,
       clock,
       log,
-      concurrency,
+      slots,
       publishFailure,
       isActiveOwner,
       metrics: counts,
@@ -132,12 +135,13 @@ export default definePlugin({
       onEnded: wake,
       deadlineMs: () => config.get('platform.async-task.deadline'),
     })
+    const { runs } = runner
     const engine = createEngine({
       engine: config.get('platform.async-task.engine'),
       server: redis,
       queueName: 'async-task',
       leaseMs,
-      concurrency,
+      concurrency: slots.database + slots.network,
       clock,
       log,
     })
@@ -146,6 +150,7 @@ export default definePlugin({
       rows,
       watch: new UnchangedRowWatch(clock, times.lapseMs),
       runs,
+      freeOf: (lane) => runner.freeOf(lane),
       artifacts,
       engine,
       publishFailure,

@@ -1,6 +1,7 @@
 import type { Engine, LeasedRuns, UnchangedRowWatch } from '@plinth/coordination'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
+import { type TaskLane, taskLanes } from './contract.ts'
 import { businessError, type PublishFailure, toTaskFailure } from './declarations.ts'
 import type { LeasedTaskRun } from './run.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
@@ -11,7 +12,9 @@ interface DispatchDependencies {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly watch: UnchangedRowWatch<number>
-  readonly runs: Pick<LeasedRuns<number, LeasedTaskRun>, 'find' | 'free'>
+  readonly runs: Pick<LeasedRuns<number, LeasedTaskRun>, 'find'>
+  /** Returns the number of tasks of a lane that can begin now. */
+  readonly freeOf: (lane: TaskLane) => number
   readonly artifacts: Artifacts
   readonly engine: Engine
   readonly maxAttempts: () => number
@@ -30,7 +33,7 @@ export class TaskDispatch {
   }
 
   async look(pollMs: number): Promise<number> {
-    const { types, rows, watch, runs, engine, isActiveOwner, clock } = this.#parts
+    const { types, rows, watch, runs, freeOf, engine, isActiveOwner, clock } = this.#parts
     const owners = new Map<number, Promise<boolean>>()
     const isActive = (ownerId: number) => {
       const known = owners.get(ownerId) ?? isActiveOwner(ownerId)
@@ -49,12 +52,15 @@ export class TaskDispatch {
       if (remainingMs > 0) waits.push(remainingMs)
       else await this.#takeAway(task)
     }
-    const limit = engine.room(runs.free)
-    const waiting = limit > 0 ? await rows.queued(types.ids, limit) : []
-    for (const { id, fence, beat } of waiting) {
-      if (runs.find(id) === undefined) engine.dispatch(String(id), `${id}/${fence}/${beat}`)
+    for (const lane of taskLanes) {
+      const ids = types.idsOf(lane)
+      const limit = engine.room(freeOf(lane))
+      const waiting = limit > 0 && ids.length > 0 ? await rows.queued(ids, limit) : []
+      for (const { id, fence, beat } of waiting) {
+        if (runs.find(id) === undefined) engine.dispatch(String(id), `${id}/${fence}/${beat}`)
+      }
+      if (waiting.length > 0) waits.push(pollMs)
     }
-    if (waiting.length > 0) waits.push(pollMs)
     return Math.min(...waits)
   }
 

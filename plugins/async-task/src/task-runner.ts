@@ -5,7 +5,7 @@ import type { Accounts } from '@plinth/iam'
 import { type Clock, errorReason, type Logger, omitUndefined } from '@plinth/kernel'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Artifacts } from './artifacts.ts'
-import type { TaskFailure } from './contract.ts'
+import type { TaskFailure, TaskLane } from './contract.ts'
 import { businessError, type PublishFailure, toTaskFailure } from './declarations.ts'
 import type { TaskRow } from './entities.ts'
 import { LeasedTaskRun } from './run.ts'
@@ -27,7 +27,8 @@ interface RunnerDependencies {
   readonly times: LeaseTimeLimits
   readonly clock: Clock
   readonly log: Logger
-  readonly concurrency: number
+  /** Maximum number of concurrent tasks of each lane. */
+  readonly slots: Readonly<Record<TaskLane, number>>
   /** Maximum duration of a task in milliseconds, read when the task begins. */
   readonly deadlineMs: () => number
   readonly publishFailure: PublishFailure
@@ -50,15 +51,16 @@ const graceMs = 30_000
 export class TaskRunner {
   readonly #parts: RunnerDependencies
   readonly runs: LeasedRuns<number, LeasedTaskRun>
+  readonly #running: Readonly<Record<TaskLane, Set<number>>> = { database: new Set(), network: new Set() }
 
   constructor(parts: RunnerDependencies) {
-    const { times, clock, log, concurrency, onEnded } = parts
+    const { times, clock, log, slots, onEnded } = parts
     this.#parts = parts
     this.runs = new LeasedRuns({
       times,
       clock,
       log,
-      concurrency,
+      concurrency: slots.database + slots.network,
       onEnded,
       subject: 'task',
       about: (taskId) => ({ taskId }),
@@ -67,10 +69,29 @@ export class TaskRunner {
     })
   }
 
+  /** Number of tasks of a lane that can begin now. */
+  freeOf(lane: TaskLane): number {
+    return Math.min(this.runs.free, Math.max(0, this.#parts.slots[lane] - this.#running[lane].size))
+  }
+
   async #attempt(taskId: number, run: LeasedTaskRun): Promise<boolean> {
-    const { rows, types, isActiveOwner, log } = this.#parts
+    const { rows, types } = this.#parts
     const seen = await rows.find(taskId)
     if (seen?.status !== 'queued' || types.find(seen.type) === undefined) return true
+    const lane = types.laneOf(seen.type)
+    // Another instance may have dispatched the task. It stays queued.
+    if (this.#running[lane].size >= this.#parts.slots[lane]) return false
+    this.#running[lane].add(taskId)
+    try {
+      return await this.#begin(seen, run)
+    } finally {
+      this.#running[lane].delete(taskId)
+    }
+  }
+
+  async #begin(seen: TaskRow, run: LeasedTaskRun): Promise<boolean> {
+    const { rows, isActiveOwner, log } = this.#parts
+    const taskId = seen.id
     if (!(await isActiveOwner(seen.ownerId))) {
       if (await rows.cancelQueued(taskId))
         log.info({ taskId, ownerId: seen.ownerId }, 'a task was cancelled because its owner was disabled or deleted')

@@ -1,7 +1,7 @@
 import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { encodeJson } from '@plinth/events'
 import { localize } from '@plinth/kernel'
-import type { TaskHandler, TaskType } from './contract.ts'
+import type { TaskHandler, TaskLane, TaskType } from './contract.ts'
 import { asyncTaskError } from './declarations.ts'
 
 /**
@@ -41,6 +41,15 @@ export class TaskTypes {
 
   get ids(): readonly string[] {
     return [...this.#byId.keys()]
+  }
+
+  /** Returns the ids of the types of a lane. */
+  idsOf(lane: TaskLane): readonly string[] {
+    return this.ids.filter((id) => this.laneOf(id) === lane)
+  }
+
+  laneOf(id: string): TaskLane {
+    return this.find(id)?.type.lane ?? 'database'
   }
 
   find(id: string): HandledType | undefined {

@@ -1,7 +1,10 @@
 /** Tests the effect of each configuration key of asynchronous tasks. */
+
+import { taskType } from '@plinth/async-task'
 import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
+import { Type } from 'typebox'
 import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'
 
 const minute = 60_000
@@ -65,6 +68,36 @@ t.test('some tasks run at the same time', async (t) => {
     },
   })
   t.match(most, { before: 2, after: 1 })
+})
+
+t.test('tasks that wait for other servers have their own slots, and delay no other task', async (t) => {
+  const fetchTask = taskType('test.fetch', { displayName: 'Fetch', params: Type.Object({}), lane: 'network' })
+  const [most] = await assertKeyEffect(t, 'platform.async-task.network-concurrency', {
+    changed: 2,
+    observe: async (config, key) => {
+      const slots = Number(config[key] ?? 4)
+      const end = Promise.withResolvers<void>()
+      const full = Promise.withResolvers<void>()
+      let begun = 0
+      const { tasks, reaches } = await startTasks(t, await sqlite(), {
+        config,
+        handle: (tasks) => {
+          tasks.handle(fetchTask, () => {
+            if (++begun === slots) full.resolve()
+            return end.promise
+          })
+          tasks.handle(reportTaskType, () => {})
+        },
+      })
+      for (let ownerId = 1; ownerId <= 12; ownerId++) await tasks.submit(fetchTask, {}, { ownerId })
+      await full.promise
+      await reaches((await tasks.submit(reportTaskType, { rows: 1 }, { ownerId: 1 })).id, 'succeeded')
+      const running = begun
+      end.resolve()
+      return running
+    },
+  })
+  t.match(most, { before: 4, after: 2 })
 })
 
 t.test('a task is cancelled at its deadline', async (t) => {

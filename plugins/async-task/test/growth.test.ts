@@ -1,7 +1,7 @@
 /** Tests the cost of each statement with a large table, by its query plan on each database. */
 
 import type { Database, Parameter } from '@plinth/database'
-import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
 import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -25,7 +25,7 @@ async function wholeRead(db: Database, sql: string, parameters: readonly Paramet
   return lines.some(isWhole) ? `${sql}\n${JSON.stringify(lines, undefined, 1)}` : undefined
 }
 
-onEachDatabase(t, 'no statement about tasks reads the whole table, whatever the table contains', async (t, db) => {
+onDatabase(t, 'no statement about tasks reads the whole table, whatever the table contains', async (t, db) => {
   const {
     db: database,
     tasks,

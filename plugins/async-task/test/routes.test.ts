@@ -1,5 +1,5 @@
 import { asyncTasks, taskType } from '@plinth/async-task'
-import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
@@ -188,7 +188,7 @@ onSqlite(t, 'C-008 a result is visible to its owner and to users with the scope 
   t.equal((await call('nobody', root)).code, '401')
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'N-155 the file of another user needs scope and permission on each request, and each request is recorded',
   async (t, db) => {

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, definePlugin, key } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
@@ -26,7 +26,7 @@ function logLines() {
   return { logger, logged: (text: string) => lines.filter(({ msg }) => msg === text) }
 }
 
-onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async (t, db) => {
+onDatabase(t, 'a task runs, shows its progress, and leaves its file', async (t, db) => {
   const seen: TaskContext[] = []
   const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
   const { tasks, clock, reaches, passed, storage, paths } = await startTasks(t, db, {
@@ -84,7 +84,7 @@ onEachDatabase(t, 'a task runs, shows its progress, and leaves its file', async 
   await rejectsWith(t, tasks.get(1), { code: '404', reason: 'async-task.unknown' })
 })
 
-onEachDatabase(t, 'a task is queued if and only if the transaction around it commits', async (t, db) => {
+onDatabase(t, 'a task is queued if and only if the transaction around it commits', async (t, db) => {
   const probe = new Probe()
   const {
     tasks,
@@ -277,53 +277,49 @@ onSqlite(t, 'a file has a name, and a task has one file', async (t, db) => {
   assertMembers(t, problems, [...Array(3).fill(/not a valid file name/), ...Array(2).fill(/already has a file/)])
 })
 
-onEachDatabase(
-  t,
-  'cancelling ends a waiting task immediately and aborts the signal of a running task',
-  async (t, db) => {
-    const probe = new Probe()
-    const { tasks, clock, reaches, passed } = await startTasks(t, db, {
-      config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
-      handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
-    })
-    const first = await tasks.submit(reportTaskType, { rows: 1 }, owner)
-    const second = await tasks.submit(reportTaskType, { rows: 2 }, owner)
-    const run = await probe.begun(1)
-    t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
-    t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
+onDatabase(t, 'cancelling ends a waiting task immediately and aborts the signal of a running task', async (t, db) => {
+  const probe = new Probe()
+  const { tasks, clock, reaches, passed } = await startTasks(t, db, {
+    config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
+    handle: (tasks) => tasks.handle(reportTaskType, probe.handle),
+  })
+  const first = await tasks.submit(reportTaskType, { rows: 1 }, owner)
+  const second = await tasks.submit(reportTaskType, { rows: 2 }, owner)
+  const run = await probe.begun(1)
+  t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
+  t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
 
-    t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
-    await until(() => run.signal.aborted, 'the signal aborts')
-    t.match(run.signal.reason, { message: 'The task was cancelled.' })
-    t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
-    run.end.resolve()
-    t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
+  t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+  await until(() => run.signal.aborted, 'the signal aborts')
+  t.match(run.signal.reason, { message: 'The task was cancelled.' })
+  t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+  run.end.resolve()
+  t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
 
-    const third = await tasks.submit(reportTaskType, { rows: 3 }, owner)
-    const stubborn = await probe.begun(2)
-    await tasks.cancel(third.id)
-    await until(() => stubborn.signal.aborted, 'the signal aborts')
-    for (let again = 0; again < 5; again++) {
-      t.hasStrict(
-        await tasks.cancel(third.id),
-        { status: 'running' },
-        'a handler has time to end, however often it is told',
-      )
-    }
-    await clock.advance(30_000)
-    await reaches(third.id, 'cancelled')
-    const fourth = await tasks.submit(reportTaskType, { rows: 4 }, owner)
-    const next = await probe.begun(3)
-    t.pass('a handler that never ends holds up nobody')
-    next.end.resolve()
-    await reaches(fourth.id, 'succeeded')
-    stubborn.end.resolve()
-    await rejectsWith(t, tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
-    await rejectsWith(t, tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
-    await passed()
-    t.equal((await tasks.get(third.id)).status, 'cancelled')
-  },
-)
+  const third = await tasks.submit(reportTaskType, { rows: 3 }, owner)
+  const stubborn = await probe.begun(2)
+  await tasks.cancel(third.id)
+  await until(() => stubborn.signal.aborted, 'the signal aborts')
+  for (let again = 0; again < 5; again++) {
+    t.hasStrict(
+      await tasks.cancel(third.id),
+      { status: 'running' },
+      'a handler has time to end, however often it is told',
+    )
+  }
+  await clock.advance(30_000)
+  await reaches(third.id, 'cancelled')
+  const fourth = await tasks.submit(reportTaskType, { rows: 4 }, owner)
+  const next = await probe.begun(3)
+  t.pass('a handler that never ends holds up nobody')
+  next.end.resolve()
+  await reaches(fourth.id, 'succeeded')
+  stubborn.end.resolve()
+  await rejectsWith(t, tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
+  await rejectsWith(t, tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
+  await passed()
+  t.equal((await tasks.get(third.id)).status, 'cancelled')
+})
 
 onSqlite(t, 'a task that runs too long fails, whether its handler obeys the signal or not', async (t, db) => {
   const probe = new Probe()
@@ -370,7 +366,7 @@ t.test('the progress of a task is a whole percentage, and a note is cut in each 
   t.end()
 })
 
-onEachDatabase(t, 'a full queue rejects tasks, for all owners and for a single owner', async (t, db) => {
+onDatabase(t, 'a full queue rejects tasks, for all owners and for a single owner', async (t, db) => {
   const probe = new Probe()
   const { tasks, reaches } = await startTasks(t, db, {
     config: {
@@ -398,7 +394,7 @@ onEachDatabase(t, 'a full queue rejects tasks, for all owners and for a single o
   probe.release()
 })
 
-onEachDatabase(t, 'a task that a stopping instance returns is the next to begin', async (t, db) => {
+onDatabase(t, 'a task that a stopping instance returns is the next to begin', async (t, db) => {
   const config = { 'platform.async-task.concurrency': 1 }
   const begun: string[] = []
   const run = async ({ rows }: { rows: number }, { ownerId, signal }: TaskContext) => {
@@ -427,7 +423,7 @@ onEachDatabase(t, 'a task that a stopping instance returns is the next to begin'
   t.same(begun, ['1-0', '1-1', '1-2', '1-2', '2-0', '2-1'])
 })
 
-onEachDatabase(t, 'exactly as many concurrent submissions are accepted as the limits allow', async (t, db) => {
+onDatabase(t, 'exactly as many concurrent submissions are accepted as the limits allow', async (t, db) => {
   const config = { 'platform.async-task.queue.capacity': 25, 'platform.async-task.queue.per-owner': 10 }
   const start = () =>
     startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(reportTaskType, () => {}) })
@@ -450,7 +446,7 @@ onEachDatabase(t, 'exactly as many concurrent submissions are accepted as the li
   t.equal((await instances[0]?.tasks.list({}, { count: 'exact' }))?.total, 25, 'what was refused is not stored')
 })
 
-onEachDatabase(t, 'tasks of different owners alternate, however many tasks one owner has waiting', async (t, db) => {
+onDatabase(t, 'tasks of different owners alternate, however many tasks one owner has waiting', async (t, db) => {
   const begun: string[] = []
   const first = Promise.withResolvers<void>()
   const config = { 'platform.async-task.concurrency': 1, 'platform.async-task.queue.per-owner': 1000 }
@@ -489,46 +485,42 @@ onEachDatabase(t, 'tasks of different owners alternate, however many tasks one o
   t.equal(begun.length, 35)
 })
 
-onEachDatabase(
-  t,
-  'tasks begin in the order in which they were queued, no more than allowed at a time',
-  async (t, db) => {
-    const begun: number[] = []
-    let atOnce = 0
-    let most = 0
-    const { tasks, reaches } = await startTasks(t, db, {
-      config: { 'platform.async-task.concurrency': 2, 'platform.async-task.queue.per-owner': 100 },
-      handle: (tasks) =>
-        tasks.handle(reportTaskType, async ({ rows }) => {
-          begun.push(rows)
-          most = Math.max(most, ++atOnce)
-          await until(() => begun.length > 1, 'two run at once')
-          // Waits a little. A third task, which must not start yet, would start in this time.
-          for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
-          atOnce -= 1
-        }),
-    })
-    const ids: number[] = []
-    for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(reportTaskType, { rows }, owner)).id)
-    for (const id of ids) await reaches(id, 'succeeded')
-    t.equal(most, 2)
-    // If two tasks are taken together, one of them may start late. At most one other task can then overtake it.
-    t.ok(
-      begun.every((rows, place) => rows - begun.slice(0, place).filter((earlier) => earlier < rows).length <= 1),
-      begun.join(),
-    )
-    const filter = { ownerId: 7, status: 'succeeded', type: 'shop.report' } as const
-    const page = await tasks.list(filter, { size: 5, offset: 5, count: 'exact' })
-    t.same(
-      [page.total, page.items.map(({ id }) => id)],
-      [12, ids.toReversed().slice(5, 10)],
-      'listed with the newest first',
-    )
-    assertMembers(t, await tasks.list({ ownerId: 8 }), { items: [], total: null, next: null })
-  },
-)
+onDatabase(t, 'tasks begin in the order in which they were queued, no more than allowed at a time', async (t, db) => {
+  const begun: number[] = []
+  let atOnce = 0
+  let most = 0
+  const { tasks, reaches } = await startTasks(t, db, {
+    config: { 'platform.async-task.concurrency': 2, 'platform.async-task.queue.per-owner': 100 },
+    handle: (tasks) =>
+      tasks.handle(reportTaskType, async ({ rows }) => {
+        begun.push(rows)
+        most = Math.max(most, ++atOnce)
+        await until(() => begun.length > 1, 'two run at once')
+        // Waits a little. A third task, which must not start yet, would start in this time.
+        for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
+        atOnce -= 1
+      }),
+  })
+  const ids: number[] = []
+  for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(reportTaskType, { rows }, owner)).id)
+  for (const id of ids) await reaches(id, 'succeeded')
+  t.equal(most, 2)
+  // If two tasks are taken together, one of them may start late. At most one other task can then overtake it.
+  t.ok(
+    begun.every((rows, place) => rows - begun.slice(0, place).filter((earlier) => earlier < rows).length <= 1),
+    begun.join(),
+  )
+  const filter = { ownerId: 7, status: 'succeeded', type: 'shop.report' } as const
+  const page = await tasks.list(filter, { size: 5, offset: 5, count: 'exact' })
+  t.same(
+    [page.total, page.items.map(({ id }) => id)],
+    [12, ids.toReversed().slice(5, 10)],
+    'listed with the newest first',
+  )
+  assertMembers(t, await tasks.list({ ownerId: 8 }), { items: [], total: null, next: null })
+})
 
-onEachDatabase(t, 'finished tasks are deleted with their files after their retention', async (t, db) => {
+onDatabase(t, 'finished tasks are deleted with their files after their retention', async (t, db) => {
   const started = await startTasks(t, db, {
     config: { 'platform.async-task.retention': '1h' },
     handle: (tasks) =>

@@ -49,6 +49,12 @@ const database = adminDetail('getAdminConsoleDatabase', (it) => ({
   ],
 }))
 
+const healthOutcomes = {
+  passed: text('Passed', '通过'),
+  warning: text('Warning', '警告'),
+  failed: text('Failed', '失败'),
+}
+
 const health = adminList('getAdminConsoleHealth', (row) => ({
   id: 'console.health',
   title: text('Health', '健康状况'),
@@ -61,13 +67,10 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
   live: true,
   columns: [
     row.text('name', { mono: true, title: text('Check', '检查项') }),
-    row.status(
-      'outcome',
-      { passed: 'good', warning: 'warn', failed: 'bad' },
-      { labels: { passed: text('Passed', '通过'), warning: text('Warning', '警告'), failed: text('Failed', '失败') } },
-    ),
+    row.status('outcome', { passed: 'good', warning: 'warn', failed: 'bad' }, { labels: healthOutcomes }),
     row.text('reason'),
   ],
+  filters: [{ name: 'outcome', labels: healthOutcomes }],
 }))
 
 /** Pages that the console declares as data, in the same way as other plugins. */
@@ -79,7 +82,7 @@ export const needsAttention = [
     title: text('Failed health checks', '未通过的健康检查'),
     tone: 'bad',
     where: { outcome: 'failed' },
-    page: { id: 'console.health' },
+    page: { id: 'console.health', filter: { outcome: 'failed' } },
   }),
   adminAttention('getAdminConsoleDatabase', {
     id: 'console.migrations-changed',

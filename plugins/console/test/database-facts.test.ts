@@ -1,4 +1,4 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import t from 'tap'
 import { startLiveOffice } from './fixtures/live-office.ts'
 
@@ -9,7 +9,7 @@ interface Facts {
   readonly changeSets: readonly { plugin: string; changeSet: string; state: string; appliedAt: string | null }[]
 }
 
-onEachDatabase(t, 'operators see which change sets are applied, pending, changed and orphaned', async (t, at) => {
+onDatabase(t, 'operators see which change sets are applied, pending, changed and orphaned', async (t, at) => {
   const { call, root, db } = await startLiveOffice((work) => t.teardown(work), at)
   t.hasStrict(await call('GET', 'admin/console/database'), { code: '401' })
   const token = await root()

@@ -16,6 +16,7 @@ import {
   brokenSchemaRules,
   bytesInWords,
   durationInWords,
+  isLong,
   memberSchema,
   millisecondsOf,
   parseByteSize,
@@ -176,7 +177,7 @@ t.test('a broken rule is explained with its limit, and without the pattern', asy
   t.equal(text('exclusiveMinimum', 1), 'More than 1.')
   t.equal(text('exclusiveMaximum', 1), 'Less than 1.')
   t.equal(text('multipleOf', 5), 'A multiple of 5.')
-  t.equal(text('minItems', 1), 'At least 1 items.')
+  t.equal(text('minItems', 1), 'Number of items: at least 1.')
   t.equal(text('uniqueItems', true), 'Remove duplicate items.')
   for (const format of ['duration', 'bytes', 'url', 'email', 'time-zone', 'host', 'cidr'] as const)
     t.equal(text('format', format), adminEn.schema.format[format], format)
@@ -258,4 +259,17 @@ t.test('the choices of a field are the values of its enum, its constants or its 
   t.strictSame(choicesOf({ anyOf: [{ const: 'a' }, { const: 'b' }] }), ['a', 'b'])
   t.equal(choicesOf({ anyOf: [{ type: 'string' }, { type: 'null' }] }), undefined)
   t.equal(choicesOf({ type: 'string' }), undefined)
+})
+
+t.test('each form shows a text area for a long text, and for no other value', async (t) => {
+  t.equal(isLong({ type: 'string', maxLength: 2000 }), true)
+  for (const schema of [
+    { type: 'string', maxLength: 200 },
+    { type: 'string' },
+    { type: 'string', maxLength: 2000, format: 'email' },
+    { type: 'string', maxLength: 2000, pattern: '^a' },
+    { type: 'string', maxLength: 2000, writeOnly: true },
+    { type: 'integer' },
+  ])
+    t.equal(isLong(schema), false, JSON.stringify(schema))
 })

@@ -1,4 +1,4 @@
-/** Tests the limits of an exported list. `test/back-office/list-export.test.ts` exports the lists of a product. */
+/** Tests the limits of an exported list. `test/back-office/list-export.proof.ts` exports the lists of a product. */
 import type { HttpRequest } from '@plinth/http'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'

@@ -2,7 +2,7 @@
  * Tests the messages that the server sends to open pages of the back office. They only report that something has
  * changed.
  */
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
@@ -15,14 +15,14 @@ const outbox = ['getAdminEventsOutbox', 'getAdminEventsOutboxBacklog', 'getAdmin
 const roles = ['getAdminIamRoles', 'getAdminIamRolesById']
 const heartbeatMs = 15_000
 
-async function onDatabase(t: Test, config?: Readonly<Record<string, JsonValue>>) {
+async function startOn(t: Test, config?: Readonly<Record<string, JsonValue>>) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   return startLiveOffice((work) => t.teardown(work), at, config)
 }
 
 t.test('a caller who is not signed in receives no hints', async (t) => {
-  const office = await onDatabase(t)
+  const office = await startOn(t)
   const { response } = await office.listen('')
   t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
   t.hasStrict(await office.call('GET', 'admin/console/events'), { code: '401' })
@@ -31,7 +31,7 @@ t.test('a caller who is not signed in receives no hints', async (t) => {
 t.test(
   'each operator receives hints only for operations that they may call, and one message a second for any number of writes',
   async (t) => {
-    const office = await onDatabase(t)
+    const office = await startOn(t)
     const { clock, write } = office
     const root = await office.root()
     const role = await office.call('POST', 'admin/iam/roles', root, {
@@ -85,7 +85,7 @@ t.test(
 )
 
 t.test('a stream ends soon after its session', async (t) => {
-  const office = await onDatabase(t, { 'platform.iam.token.idle-timeout': '10m' })
+  const office = await startOn(t, { 'platform.iam.token.idle-timeout': '10m' })
   const token = await office.root()
   const other = await office.signIn('root')
   const ended = await office.listen(token)
@@ -138,7 +138,7 @@ t.test('a command reports its writes, does not count as an instance and prints n
 })
 
 t.test('a user has at most twenty streams, and can open another one after closing a page', async (t) => {
-  const office = await onDatabase(t)
+  const office = await startOn(t)
   const token = await office.root()
   const listeners = await Promise.all(Array.from({ length: 20 }, () => office.listen(token)))
   t.hasStrict(await office.call('GET', 'admin/console/events', token), {
@@ -158,7 +158,7 @@ t.test('a user has at most twenty streams, and can open another one after closin
 })
 
 t.test('a stopping product does not wait for open streams', async (t) => {
-  const office = await onDatabase(t)
+  const office = await startOn(t)
   const listener = await office.listen(await office.root())
   // The clock of this instance does not advance, so no deadline can end the stream.
   await office.running.stop('test')
@@ -242,7 +242,7 @@ async function heardElsewhere(t: Test, at: TestDatabase, config: Readonly<Record
   return { one, two }
 }
 
-onEachDatabase(t, 'writes of another instance are reported through the database', async (t, at) => {
+onDatabase(t, 'writes of another instance are reported through the database', async (t, at) => {
   const { two } = await heardElsewhere(t, at, { 'platform.shared-store.database.poll-interval': '100ms' })
   const said = async () =>
     (await two.db.query<{ content: string }>('select content from shared_store_message')).filter(({ content }) =>

@@ -26,10 +26,22 @@ const operation = (name: string, method: string, facts: Partial<Operation> = {})
   },
 ]
 const params = { id }
+const outcome: Schema = { type: 'string', enum: ['accepted', 'rejected'] }
+const object = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: 'object', properties })
+const list = (items: Schema): Schema => ({ type: 'array', items })
 const operations = new Map([
   operation('getShops', 'GET', { data: { type: 'array', items: { type: 'object', properties: { id } } } }),
   operation('postPause', 'POST', { params }),
   operation('postResume', 'POST', { params }),
+  operation('postSend', 'POST', { params, data: object({ id, result: object({ outcome }) }) }),
+  operation('postSendAll', 'POST', { params, data: list(object({ id, result: object({ outcome }) })) }),
+  operation('postClean', 'POST', { params, data: object({ shops: list(object({ outcome })) }) }),
+  operation('postCheck', 'POST', { params, data: object({ passed: { type: 'boolean' } }) }),
+  operation('postExport', 'POST', { params, data: object({ status: { enum: ['queued', 'failed'] } }) }),
+  operation('postRun', 'POST', {
+    params,
+    data: object({ lastRun: object({ outcome: { anyOf: [outcome, { type: 'null' }] } }) }),
+  }),
 ])
 
 const problemsOf = (change: Partial<PageAction>) => {
@@ -68,4 +80,40 @@ t.test('a problem of an action and of its undo is reported once', async (t) => {
       problemsOf(change),
       problems.map((problem) => `page "shops": ${problem}`),
     )
+})
+
+t.test('an action whose successful response can be a failure declares which values are good', async (t) => {
+  const problemsWith = (change: Partial<PageAction>) =>
+    findPageProblems(
+      [
+        {
+          kind: 'list',
+          id: 'shops',
+          title: text('Shops'),
+          source: 'getShops',
+          key: 'id',
+          columns: [{ field: 'id', as: 'text' }],
+          actions: [{ operation: 'postSend', label: text('Label'), params: { id: { field: 'id' } }, ...change }],
+        },
+      ],
+      operations,
+      new Set(),
+    )
+  const missing = (name: string, field: string) => [
+    `page "shops": the result of ${name} can be a failure ("${field}"): declare in "outcome" which values are good`,
+  ]
+  t.strictSame(problemsWith({}), missing('postSend', 'result.outcome'))
+  t.strictSame(problemsWith({ operation: 'postSendAll' }), missing('postSendAll', 'result.outcome'))
+  t.strictSame(problemsWith({ operation: 'postClean' }), missing('postClean', 'shops.outcome'))
+  t.strictSame(problemsWith({ operation: 'postCheck' }), missing('postCheck', 'passed'))
+  t.strictSame(problemsWith({ operation: 'postExport' }), missing('postExport', 'status'))
+  t.strictSame(problemsWith({ operation: 'postRun' }), [], 'the outcome of an earlier run')
+  t.strictSame(problemsWith({ outcome: { field: 'result.outcome', good: ['accepted'] } }), [])
+  t.strictSame(problemsWith({ operation: 'postClean', outcome: { field: 'shops.outcome', good: ['accepted'] } }), [])
+  t.strictSame(problemsWith({ outcome: { field: 'outcome', good: ['accepted'] } }), [
+    'page "shops": "outcome" is not a member of the result',
+  ])
+  t.strictSame(problemsWith({ outcome: { field: 'result.outcome', good: ['accpeted'] } }), [
+    'page "shops": "accpeted" is not a value of "result.outcome"',
+  ])
 })

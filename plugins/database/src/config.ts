@@ -132,8 +132,9 @@ export const databaseKeys = {
   'platform.database.clock-tolerance': key.duration({
     title: { en: 'Clock tolerance', 'zh-CN': '时钟允许偏差' },
     description: {
-      en: 'Maximum difference between the clock of this host and the time of the database. Above it, a warning is shown and irreversible tasks (expiry, holds, purges) do not run.',
-      'zh-CN': '本机时钟与数据库时间之间允许的最大偏差。超出时显示警告，且不执行不可逆任务（过期、冻结到期、清理）。',
+      en: 'Maximum difference between the clock of this host and the time of the database (on SQLite: the expected time). Above it, a warning is shown and irreversible tasks (expiry, holds, purges) do not run.',
+      'zh-CN':
+        '本机时钟与数据库时间（SQLite：预期时间）之间允许的最大偏差。超出时显示警告，且不执行不可逆任务（过期、冻结到期、清理）。',
     },
     default: '30s',
     minimum: '5s',

@@ -1,6 +1,13 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type HealthReport, service } from '@plinth/kernel'
-import type { Dialect, MigrateOptions, MigrationResult, MigrationStatus, PendingChangeSet } from '@plinth/migrations'
+import type {
+  Dialect,
+  MigrateOptions,
+  MigrationResult,
+  MigrationStatus,
+  PendingChangeSet,
+  WayBackPlan,
+} from '@plinth/migrations'
 import type { ProbeTarget } from './connections/connection-failure.ts'
 import type { ChangeSetDraft } from './migrations/draft.ts'
 import type { Parameter } from './rows/bound-parameters.ts'
@@ -40,7 +47,8 @@ export interface Database {
   /**
    * Runs the work in one transaction, flushes its entity manager and commits. A nested call joins the outer
    * transaction. If nested work fails, the whole transaction is rolled back, even if the error is caught. For a part
-   * that may fail alone, use a savepoint: `em.transactional`.
+   * that may fail alone, use a savepoint: `em.transactional`. On a server the isolation level is `read committed`, so a
+   * statement after a lock reads what the previous owner of the lock has committed.
    *
    * After a conflict with another transaction, the whole work is repeated with a new entity manager, up to five
    * attempts in total. So the work must only use the database. Put other effects into `afterCommit`. On SQLite, all
@@ -52,7 +60,8 @@ export interface Database {
    *
    * @throws PlinthError `PLINTH_DATABASE_TRANSACTION_TIMEOUT` (during a commit, the transaction may have taken effect),
    *   `PLINTH_DATABASE_TRANSACTION_GAVE_UP`, `PLINTH_DATABASE_ROLLED_BACK`, `PLINTH_DATABASE_QUERY_TIMEOUT`,
-   *   `PLINTH_DATABASE_POOL_TIMEOUT`, `PLINTH_DATABASE_UNREACHABLE`, or the error of the work
+   *   `PLINTH_DATABASE_POOL_TIMEOUT`, `PLINTH_DATABASE_UNREACHABLE`, `PLINTH_DATABASE_TRANSACTION_ISOLATION` of a
+   *   savepoint, or the error of the work
    */
   transactional<T>(
     work: (em: SqlEntityManager, signal: AbortSignal) => Promise<T>,
@@ -67,6 +76,25 @@ export interface Database {
 
   /** True if the calling code runs in a transaction of this database. */
   readonly inTransaction: boolean
+
+  /**
+   * Runs the work. The hook is called at the start of each transaction that the work opens, inside the transaction and
+   * before its first statement. It is not called for nested calls, which join, or for statements outside of
+   * `transactional` and `statements`. If the hook throws, the transaction is rolled back with this error. After a
+   * conflict, the transaction is repeated with the hook.
+   *
+   * The hook applies to everything that the work starts, so it must return immediately once it has nothing to do.
+   *
+   * @param hook `undefined`: the transactions of the work have no hook. Use it for work that is not part of the call, for
+   *   example creating a key on first use.
+   */
+  withFirstStatement<T>(hook: (() => Promise<void>) | undefined, work: () => Promise<T>): Promise<T>
+
+  /**
+   * True if the next transaction of the calling code has a hook. Code that combines the work of several callers into one
+   * transaction must then use a separate transaction for this caller.
+   */
+  readonly hasFirstStatement: boolean
 
   /**
    * Calls the hook after the surrounding transaction was committed, or immediately if there is none. After a rollback,
@@ -144,6 +172,10 @@ export interface Database {
   migrationDraft(): Promise<readonly ChangeSetDraft[]>
   /** Returns the pending change sets with their SQL. Reads only. */
   migrationPlan(): Promise<readonly PendingChangeSet[]>
+  /** Returns what `takeChangeSetBack` would do; see `Migrator.wayBack`. Reads only. */
+  wayBack(plugin: string, id: string): Promise<WayBackPlan>
+  /** Takes a change set back, in development only; see `Migrator.takeBack`. */
+  takeChangeSetBack(plugin: string, id: string): Promise<WayBackPlan>
 
   /**
    * Checks other connection settings: the user has all rights on tables (a table is created and dropped), the server

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { SqlEntityManager } from '@mikro-orm/sql'
@@ -12,6 +13,7 @@ import {
   RepeatedFailureLog,
 } from '@plinth/kernel'
 import {
+  type Development,
   databaseNow,
   type MigrateOptions,
   Migrator,
@@ -26,6 +28,7 @@ import {
   type ProbeTarget,
 } from './connections/connection-failure.ts'
 import { WaitTimeouts } from './connections/connection-queue.ts'
+import { assertServerIsolation } from './connections/isolation.ts'
 import type { ConnectionLease } from './connections/leasing-driver.ts'
 import { markForPreparation } from './connections/server-connection.ts'
 import {
@@ -36,7 +39,7 @@ import {
   type TransactionOptions,
 } from './contract.ts'
 import { retryOnConflict, type TransactionScope } from './current-transaction.ts'
-import { assertEntities, isStored } from './entity-check.ts'
+import { assertEntities, assertOwnTables, isStored } from './entity-check.ts'
 import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
 import { probeTarget, readServerInfo } from './probe-target.ts'
@@ -54,6 +57,10 @@ interface DatabaseServiceOptions {
   readonly lockWaitMs: number
   readonly clock: Clock
   readonly clockToleranceMs: number
+  /** See `MigratorOptions.development`. */
+  readonly development?: Development | undefined
+  /** True in a command. It does not change the stored time of SQLite. */
+  readonly isCommand?: boolean
   /** If set, the database uses the time of this clock instead of its own time. */
   readonly followedClock?: FollowedClock | undefined
   readonly log: Logger
@@ -64,6 +71,8 @@ interface DatabaseServiceOptions {
  * because some connections may work while others fail.
  */
 const quietMs = 5_000
+/** If calls get no connection for this time in milliseconds, the instance is not ready, although a check succeeds. */
+const maxOutageMs = 10_000
 
 /** Timeout in milliseconds of each of two test statements in the pool. */
 const poolTestMs = 600
@@ -74,6 +83,7 @@ const proofMs = 5_000
 /** Free bytes below which the disk of an SQLite file counts as full. Checkpoints after commits need space too. */
 const minSpace = 1024 * 1024
 
+type FirstStatement = () => Promise<void>
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
 
 /** Time limit of all attempts of a transaction together. `endsAt` is set by the first attempt. */
@@ -91,6 +101,9 @@ const releaseTimeoutMs = 1_000
 /** Maximum number of cached statements with PostgreSQL placeholders. */
 const maxCachedTexts = 1_000
 
+/** Publishes the dialect, text and parameters of each statement of a plugin, before the statement is executed. */
+const statements = channel('plinth.database.statement')
+
 export class DatabaseService implements Database {
   readonly clock: DatabaseClock
   readonly #options: DatabaseServiceOptions
@@ -98,15 +111,23 @@ export class DatabaseService implements Database {
   readonly #migrator: Migrator
   readonly #ids: IdSource
   readonly #transactions = new WaitTimeouts()
+  /** Hook of the calling code for the first statement of its transactions. */
+  readonly #firstStatement = new AsyncLocalStorage<FirstStatement | undefined>()
   readonly #texts = new StatementCache<string>(maxCachedTexts)
+  readonly #failures: Pick<RepeatedFailureLog, 'lastErrorAfter'>
   #connected: Promise<void> | undefined
   /** True after the time of the server was measured, which is part of connecting. */
   #isConnected = false
   /** Monotonic time of the last write by the health check. */
   #wroteAt = Number.NEGATIVE_INFINITY
 
-  private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
+  private constructor(
+    options: DatabaseServiceOptions,
+    open: OpenOrm,
+    failures: Pick<RepeatedFailureLog, 'lastErrorAfter'>,
+  ) {
     this.#options = options
+    this.#failures = failures
     this.#open = open
     this.clock = this.#newClock()
     // Reservations of ids are renewed in the asynchronous context of this call, so they use reserved connections.
@@ -114,7 +135,7 @@ export class DatabaseService implements Database {
       { reserved: true },
       () => new IdSource(() => kyselyOf<IdSourceTables>(open), this.clock, randomUUID()),
     )
-    const { changeSets, lockWaitMs } = options
+    const { changeSets, lockWaitMs, development } = options
     this.#migrator = new Migrator({
       get db() {
         return kyselyOf(open)
@@ -126,6 +147,7 @@ export class DatabaseService implements Database {
       beforeData: () => this.#ids.claim(),
       lock: { waitMs: lockWaitMs },
       warn: (message) => options.log.warn(message),
+      development,
     })
   }
 
@@ -137,8 +159,10 @@ export class DatabaseService implements Database {
     const failures = new RepeatedFailureLog(options.log, texts, quiet)
     const writeTexts = { failing: 'the database takes no writes', over: 'the database takes writes again' }
     const writes = new RepeatedFailureLog(options.log, writeTexts, quiet)
+    assertOwnTables(options.entities)
     const entities = options.entities.flatMap((one) => one.entities)
-    return new DatabaseService(options, await openOrm(options.settings, { entities, warn, failures, writes }))
+    const open = await openOrm(options.settings, { entities, warn, failures, writes })
+    return new DatabaseService(options, open, failures)
   }
 
   get dialect() {
@@ -160,6 +184,7 @@ export class DatabaseService implements Database {
       await this.#open.connect()
       if (this.clock instanceof ServerClock) await this.clock.measure()
       else await this.#kysely.executeQuery(CompiledQuery.raw('select 1'))
+      await assertServerIsolation(this.#kysely, this.#options.settings)
       this.#isConnected = true
     } catch (error) {
       this.#connected = undefined
@@ -168,10 +193,13 @@ export class DatabaseService implements Database {
   }
 
   #newClock(): DatabaseClock {
-    const { clock, followedClock, clockToleranceMs: toleranceMs } = this.#options
+    const { clock, followedClock, clockToleranceMs: toleranceMs, isCommand = false } = this.#options
     const { dialect } = this
-    if (followedClock !== undefined) return new FollowingClock(followedClock, clock)
-    if (dialect === 'sqlite') return new FileClock({ clock, toleranceMs, store: this.#storedTime })
+    // A database in memory ends with its process, so no earlier time and no other process can differ from its clock.
+    const own = this.place === ':memory:' ? clock : undefined
+    const followed = followedClock ?? own
+    if (followed !== undefined) return new FollowingClock(followed, clock)
+    if (dialect === 'sqlite') return new FileClock({ clock, toleranceMs, isCommand, store: this.#storedTime })
     const statement = `select ${databaseNow[dialect]} as at_ms`
     const read = async () => {
       const { rows } = await this.#kysely.executeQuery<{ at_ms: unknown }>(CompiledQuery.raw(statement))
@@ -326,7 +354,11 @@ export class DatabaseService implements Database {
     limit.signal?.throwIfAborted()
     limit.signal?.addEventListener('abort', abandon)
     return this.#open.transaction.run(scope, async () => {
-      const result = await Promise.race([work(scope.aborter.signal), overdue.promise])
+      const hooked = async () => {
+        await this.#firstStatement.getStore()?.()
+        return work(scope.aborter.signal)
+      }
+      const result = await Promise.race([hooked(), overdue.promise])
       if ('failure' in scope) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', undefined, scope.failure)
       return result
     })
@@ -334,6 +366,14 @@ export class DatabaseService implements Database {
 
   get inTransaction(): boolean {
     return this.#open.transaction.transaction !== undefined
+  }
+
+  withFirstStatement<T>(hook: FirstStatement | undefined, work: () => Promise<T>): Promise<T> {
+    return this.#firstStatement.run(hook, work)
+  }
+
+  get hasFirstStatement(): boolean {
+    return this.#firstStatement.getStore() !== undefined
   }
 
   afterCommit(hook: () => void | Promise<void>): void {
@@ -428,6 +468,7 @@ export class DatabaseService implements Database {
     current: ControlledTransaction<unknown> | undefined,
   ): Promise<QueryResult<Row>> {
     const { sqlite } = this.#open
+    if (statements.hasSubscribers) statements.publish({ dialect: this.dialect, sql, parameters })
     try {
       // In a transaction, the caller owns the SQLite connection, so Kysely is not needed.
       if (current !== undefined && sqlite !== undefined) {
@@ -457,6 +498,8 @@ export class DatabaseService implements Database {
   }
 
   async #assertHealthy(signal: AbortSignal): Promise<void> {
+    const outage = this.#failures.lastErrorAfter(maxOutageMs)
+    if (outage !== undefined) throw outage
     await this.connect()
     await this.#open.demand.run({ reserved: true }, () =>
       this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
@@ -542,6 +585,18 @@ export class DatabaseService implements Database {
   async migrationPlan() {
     await this.connect()
     return this.#migrator.plan()
+  }
+
+  /** Returns what `takeChangeSetBack` would do; see `Migrator.wayBack`. */
+  async wayBack(plugin: string, id: string) {
+    await this.connect()
+    return this.#migrator.wayBack(plugin, id)
+  }
+
+  /** Takes a change set back, in development only; see `Migrator.takeBack`. */
+  async takeChangeSetBack(plugin: string, id: string) {
+    await this.connect()
+    return this.#open.demand.run({ statementMs: Number.POSITIVE_INFINITY }, () => this.#migrator.takeBack(plugin, id))
   }
 
   /** @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` if entities differ from the tables */

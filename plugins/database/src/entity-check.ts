@@ -47,6 +47,29 @@ interface OwnedEntity {
   readonly metadata: EntityMetadata
 }
 
+/**
+ * Checks that each table belongs to one entity. MikroORM reports such tables too, but not whose entities they are.
+ *
+ * @throws PlinthError `PLINTH_DATABASE_TABLE_TAKEN`
+ */
+export function assertOwnTables(
+  plugins: readonly { readonly plugin: string; readonly entities: readonly object[] }[],
+): void {
+  const owners = new Map<string, { readonly entity: object; readonly owner: string }>()
+  for (const { plugin, entities } of plugins) {
+    for (const entity of entities) {
+      const { tableName: table, className }: Partial<EntityMetadata> = Object(entity).meta ?? {}
+      if (table === undefined) continue
+      const owner = `${className} of plugin "${plugin}"`
+      const other = owners.get(table)
+      if (other !== undefined && other.entity !== entity) {
+        throw databaseError('PLINTH_DATABASE_TABLE_TAKEN', { table, entities: `${other.owner} and ${owner}` })
+      }
+      owners.set(table, { entity, owner })
+    }
+  }
+}
+
 /** Returns false for entities without a table: abstract, embedded and virtual ones. */
 export const isStored = ({ abstract, embeddable, virtual }: EntityMetadata): boolean =>
   !(abstract || embeddable || virtual)

@@ -48,10 +48,18 @@ export const databaseError = errorTable(
     Run fewer processes, or wait ten minutes until the numbers of dead processes expire.`,
     PLINTH_DATABASE_TRANSACTION_GAVE_UP: `The transaction conflicted with other transactions {{tries}} times and was cancelled.
     Try again later. If it happens often, lock rows in the same order everywhere and keep transactions short.`,
+    PLINTH_DATABASE_TRANSACTION_ISOLATION: `A transaction requested the isolation level "{{level}}". All transactions use "read committed".
+    Remove the isolation level. Lock the rows that the work decides about, or write with a condition, for example with \`updateRows\`.`,
+    PLINTH_DATABASE_SERVER_ISOLATION: `The {{type}} server at {{place}} runs transactions with the isolation level "{{level}}", although the product requested "read committed".
+    Use a server that supports "read committed", or correct the setting of the server or of the proxy before it that replaces the isolation level.`,
     PLINTH_DATABASE_CLOCK_OF_SERVER: `The time of the database server cannot be confirmed.
     Correct the clock of the host or of the server, for example with NTP. Irreversible tasks continue when both clocks agree.`,
     PLINTH_DATABASE_ENTITY_SCHEMA: `Entities differ from the tables in {{count}} place(s):{{differences}}
     Add a change set that creates or changes the table as the entity describes it, or correct the entity.`,
+    PLINTH_DATABASE_VALUE: `The value of {{column}} {{reason}}.
+    Limit the value before it is stored, for example in the schema of the request, or change the type of the column with a change set.`,
+    PLINTH_DATABASE_TABLE_TAKEN: `Two entities use the table {{table}}: {{entities}}.
+    Rename the table of one entity. Begin the names of tables with the id of their plugin.`,
     PLINTH_DATABASE_POSITION: `The cursor does not match the sort order of {{entity}}: {{reason}}.
     Read the list from the beginning, without a cursor.`,
   },

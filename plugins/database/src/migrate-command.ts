@@ -6,6 +6,7 @@ import type {
   MigrationStatus,
   PendingChangeSet,
   PluginChangeSets,
+  WayBackPlan,
 } from '@plinth/migrations'
 import type { Database } from './contract.ts'
 
@@ -55,6 +56,33 @@ export async function runDraftCommand(database: Database, { output }: CommandInv
   const text = drafts.map(({ plugin, id, text }) => `// ${plugin}: migrations/${id}.ts\n${text}`).join('\n\n')
   output.result({ pending, drafts }, text === '' ? 'The database agrees with the entities.' : text)
   return 0
+}
+
+export const backArguments = [{ name: '<change-set>', description: 'plugin and id, as in `plinth migrate --status`' }]
+export const backOptions = [
+  {
+    flags: '--yes',
+    description: 'take the change set back; without this option, the SQL is printed and nothing changes',
+  },
+]
+
+/** Implements `plinth migrate back`. */
+export async function runBackCommand(database: Database, { args, options, output }: CommandInvocation): Promise<void> {
+  const isDone = options['yes'] === true
+  const [plugin = '', id = ''] = (args[0] ?? '').split('/')
+  const plan = isDone ? await database.takeChangeSetBack(plugin, id) : await database.wayBack(plugin, id)
+  output.result({ ...plan, isDone }, backText(plan, isDone))
+}
+
+function backText({ changeSets, statements, tables }: WayBackPlan, isDone: boolean): string {
+  const names = changeSets.map(({ plugin, id }) => `${plugin}/${id}`).join(', ')
+  if (isDone) return `Took back ${names}. The next start applies it again.`
+  return [
+    `-- take back ${names}`,
+    ...statements.map((statement) => `${statement};`),
+    ...tables.map(({ table, rows }) => `-- rows of ${table}: ${rows}`),
+    'Nothing was changed. To take it back, stop the product and add --yes.',
+  ].join('\n')
 }
 
 /** Returns the change sets that an upgrade would apply, and those that prevent the upgrade or need attention. */

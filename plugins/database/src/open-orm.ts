@@ -21,6 +21,7 @@ import {
   unavailableErrorOf,
 } from './connections/connection-failure.ts'
 import { PoolStatementLog, WaitTimeouts } from './connections/connection-queue.ts'
+import { assertRequestedIsolation } from './connections/isolation.ts'
 import {
   type ConnectionLeaseOptions,
   type ConnectionOptions,
@@ -67,6 +68,12 @@ function leasedOrmDriver<Driver extends DriverClass>(
     override async connect(options?: { readonly skipOnConnect?: boolean }): Promise<void> {
       if (this.#isClosed) throw databaseError('PLINTH_DATABASE_CLOSED')
       await super.connect(options)
+    }
+
+    /** Also begins savepoints, for which MikroORM would ignore another isolation level. */
+    override async begin(options?: Parameters<AbstractSqlConnection['begin']>[0]) {
+      assertRequestedIsolation(options?.isolationLevel)
+      return super.begin(options)
     }
 
     override async close(force?: boolean): Promise<void> {

@@ -17,15 +17,19 @@ import { isMissingFile } from './connections/connection-failure.ts'
 import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
 import {
+  backArguments,
+  backOptions,
   changeSetSteps,
   migrateOptions,
   pendingStepsOfNewDatabase,
   progressText,
+  runBackCommand,
   runDraftCommand,
   runMigrateCommand,
 } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
 import { clockWarning, confirmHostClock, followedClock, startClockWatch } from './time/database-clock.ts'
+import { isPause } from './time/file-clock.ts'
 
 /** Time limit of the setup. It is long, because the setup includes migrations. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
@@ -62,17 +66,27 @@ export default definePlugin({
       run: ({ own }, invocation) => runDraftCommand(own(database), invocation),
     },
     {
+      name: 'migrate back',
+      summary: 'Take a change set back that `plinth dev` was the first to apply, with all later ones of its plugin',
+      arguments: backArguments,
+      options: backOptions,
+      setsUp: 'needed',
+      run: ({ own }, invocation) => runBackCommand(own(database), invocation),
+    },
+    {
       name: 'database confirm-clock',
       summary: 'Confirm that the clock of this host is correct, so that irreversible tasks run again (SQLite only)',
       // The command records an audit entry. The plugin that stores audit entries must be set up, if the product has
       // one.
       setsUp: 'possible',
-      run: ({ own, services }, invocation) => confirmHostClock(own(database).clock, services.kernel, invocation),
+      run: ({ own, services }, invocation) => confirmHostClock(own(database), services.kernel, invocation),
     },
   ],
   async setup(ctx) {
-    const { plugins } = ctx.services.kernel
+    const { plugins, isDev } = ctx.services.kernel
     const settings = readConnectionSettings(ctx.config, ctx.root)
+    const { isProduction } = nodeEnvironmentOf(process.env['NODE_ENV'])
+    const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     const service = await DatabaseService.open({
       settings,
       entities: plugins.map(({ id, entities = [] }) => ({ plugin: id, entities })),
@@ -80,6 +94,8 @@ export default definePlugin({
       lockWaitMs: ctx.config.get('platform.database.migration-lock-wait'),
       clock: ctx.clock,
       clockToleranceMs: ctx.config.get('platform.database.clock-tolerance'),
+      development: isProduction ? undefined : { project: ctx.root, isRecorded: isDev },
+      isCommand: !isServer,
       followedClock: ctx.services.followedClock,
       log: ctx.log,
     })
@@ -96,7 +112,6 @@ export default definePlugin({
         : changeSetSteps(await service.migrationStatus()),
     )
     ctx.contribute(startSummary, 'database', () => [{ label: 'Database', place: service.place }])
-    const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     ctx.contribute(healthCheck, 'database', async (signal) => {
       // A server creates the file at its first start. A command that checks must not create it.
       if (!isServer && (await isMissingFile(settings))) return
@@ -105,7 +120,8 @@ export default definePlugin({
       // impossible before the database is migrated.
       if (!isServer && (await service.migrationStatus()).pending.length === 0) await service.assertEntities()
       const problem = isServer ? clock.problem : await clock.check().catch(() => undefined)
-      return { warnings: problem === undefined ? warnings : [...warnings, clockWarning(problem)] }
+      const isShown = problem !== undefined && (isServer || !isPause(problem))
+      return { warnings: isShown ? [...warnings, clockWarning(problem)] : warnings }
     })
     if (!isServer) {
       // Only a command checks the change sets. A server has applied them at its start, or its start has failed.
@@ -129,7 +145,7 @@ export default definePlugin({
         signal: ctx.signal,
         onProgress: (progress) => ctx.log[isReported(progress) ? 'info' : 'debug'](progressText(progress)),
       })
-      if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) await service.assertEntities()
+      if (!isProduction) await service.assertEntities()
       if (applied.length > 0) ctx.log.info({ applied: applied.length, place: service.place }, 'database migrated')
       await startClock()
       return

@@ -8,6 +8,7 @@ import {
   databaseLocationText,
   type ProbeTarget,
 } from './connections/connection-failure.ts'
+import { assertServerIsolation } from './connections/isolation.ts'
 import type { ServerInfo } from './contract.ts'
 import { databaseError } from './errors.ts'
 import { openOrm } from './open-orm.ts'
@@ -105,6 +106,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
     await open.connect()
     const db: Kysely<unknown> = open.orm.driver.getConnection().getClient()
     const server = await readServerInfo(db, settings.type)
+    await assertServerIsolation(db, settings)
     // The settings may be the same for MySQL and MariaDB, but their change sets differ.
     const dialect = server.product === 'MariaDB' ? 'mariadb' : settings.type
     await new Migrator({ db, dialect, plugins: changeSets }).plan().catch((error: unknown) => {

@@ -47,12 +47,16 @@ onSqlite(t, 'a thread, not a commit, copies the write-ahead log back', async (t,
 
 onSqlite(t, 'the write-ahead log stays limited although nobody waits for the thread', async (t, at) => {
   const { db, file } = await start(t, at)
+  const [limit] = await db.query<{ wal_autocheckpoint: number }>('pragma wal_autocheckpoint')
+  // A commit copies the log back if the thread is too slow, for example because the disk is.
+  const limitBytes = Number(limit?.wal_autocheckpoint) * 4_096
   let longest = 0
   for (let round = 0; round < 100; round++) {
     await write(db, 4)
     longest = Math.max(longest, statSync(`${file}-wal`).size)
   }
-  t.ok(longest < 250 * megabyte, `400 MB were written; the log was ${Math.round(longest / megabyte)} MB`)
+  t.ok(limitBytes < 300 * megabyte)
+  t.ok(longest < limitBytes + 8 * megabyte, `400 MB were written; the log was ${Math.round(longest / megabyte)} MB`)
 })
 
 t.test('if the thread cannot run, commits copy the log back, and the operator is told once', async (t) => {

@@ -3,8 +3,10 @@ import { database } from '@plinth/database'
 import { createShiftedClock, keepHostTime } from '@plinth/database/testing'
 import type { Clock } from '@plinth/kernel'
 import { assertKeyEffect, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import type { Test } from 'tap'
 import t from 'tap'
+import { clockWarning } from '../src/time/database-clock.ts'
 import { onEachDatabase, productOn, serverDialects, type TestDatabase } from './fixtures/databases.ts'
 
 const hour = 3_600_000
@@ -63,26 +65,56 @@ onEachDatabase(
   serverDialects,
 )
 
+t.test('a database in memory follows the clock of its process', async (t) => {
+  const host = keepHostTime(manualClock())
+  const config = { 'platform.database.type': 'sqlite', 'platform.database.sqlite.file': ':memory:' }
+  const running = await startForTest({ ...productOn({ config }), config }, { clock: host })
+  t.teardown(() => running.stop('test ended'))
+  const { clock } = running.service(database)
+  host.shiftWallClock(30 * day)
+  t.same([clock.now(), clock.problem], [host.now(), undefined])
+})
+
 onEachDatabase(
   t,
-  'a difference is a problem above the tolerance',
+  'SQLite logs each change of the state of its clock once',
   async (t, db) => {
-    const [kinds] = await assertKeyEffect(t, 'platform.database.clock-tolerance', {
-      compared: '10m',
-      changed: '1m',
-      observe: async (config) => {
-        const host = createShiftedClock()
-        host.shiftMs = 300_000
-        const { running, clock } = await startWith(t, db, host, config)
-        const problem = await clock.check()
-        await running.stop('done')
-        return problem?.kind ?? 'none'
-      },
-    })
-    t.match(kinds, { before: 'none', after: 'ahead' })
+    const host = keepHostTime(manualClock())
+    const lines: { level: number; msg: string }[] = []
+    const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const running = await startForTest({ ...productOn(db), config: db.config }, { clock: host, logger })
+    t.teardown(() => running.stop('test ended'))
+    const { clock } = running.service(database)
+    for (const shift of [hour, hour, -2 * hour]) {
+      host.shiftWallClock(shift)
+      clock.now()
+      await clock.check()
+      await host.advance(3 * 60_000)
+    }
+    const ofClock = lines.filter(({ msg }) => /clock/.test(msg)).map(({ level, msg }) => [level, msg])
+    t.strictSame(ofClock, [
+      [40, clockWarning({ kind: 'ahead', differenceMs: hour, remedy: 'confirm' })],
+      [30, 'the clocks agree; irreversible tasks run again'],
+    ])
   },
-  serverDialects,
+  ['sqlite'],
 )
+
+onEachDatabase(t, 'a difference is a problem above the tolerance', async (t, db) => {
+  const [kinds] = await assertKeyEffect(t, 'platform.database.clock-tolerance', {
+    compared: '10m',
+    changed: '1m',
+    observe: async (config) => {
+      const host = createShiftedClock()
+      const { running, clock } = await startWith(t, db, host, config)
+      host.shiftMs = 300_000
+      const problem = await clock.check()
+      await running.stop('done')
+      return problem?.kind ?? 'none'
+    },
+  })
+  t.match(kinds, { before: 'none', after: 'ahead' })
+})
 
 onEachDatabase(
   t,
@@ -96,20 +128,15 @@ onEachDatabase(
     t.equal(clock.problem, undefined, 'the monotonic clock has advanced as far')
     t.equal(clock.now(), start + 30 * hour)
 
-    for (const shift of [shifts.day, shifts.month, shifts.year]) {
-      host.shiftWallClock(shift)
-      t.same(await clock.check(), { kind: 'ahead', differenceMs: shift, remedy: 'confirm' })
-      t.equal(clock.now(), host.now(), 'stored times show the wall clock')
-      t.equal(clock.expiryNow(), start + 30 * hour, 'nothing expires')
-      host.shiftWallClock(-shift)
-      t.equal(await clock.check(), undefined, 'it is trusted again when it is corrected')
-    }
-    for (const shift of Object.values(shifts)) {
-      host.shiftWallClock(-shift)
-      t.same(await clock.check(), { kind: 'behind', differenceMs: shift, remedy: 'confirm' })
-      t.equal(clock.now(), start + 30 * hour, 'the time does not go back')
-      host.shiftWallClock(shift)
-      t.equal(await clock.check(), undefined)
+    for (const [kind, sign] of [['ahead', 1] as const, ['behind', -1] as const]) {
+      for (const shift of Object.values(shifts)) {
+        host.shiftWallClock(sign * shift)
+        t.same(clock.problem, { kind, differenceMs: shift, remedy: 'confirm' }, 'a jump is noticed at once')
+        t.same(await clock.check(), clock.problem)
+        t.same([clock.now(), clock.expiryNow()], [start + 30 * hour, start + 30 * hour], 'the time does not jump')
+        host.shiftWallClock(-sign * shift)
+        t.equal(await clock.check(), undefined, 'it is trusted again when it is corrected')
+      }
     }
   },
   ['sqlite'],

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { dialectsUnderTest, runOnServer, runOnServerAs, skipServer, type TestServer } from '@plinth/database/testing'
+import { everyDialect, runOnServer, runOnServerAs, skipServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { assertMembers, freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -194,7 +194,7 @@ const rejections = async (t: Test, db: TestDatabase) => {
 onEachDatabase(t, 'a wrong name, user or transport is reported clearly', rejections, serverDialects)
 
 for (const server of ['postgresql', 'mariadb'] as const) {
-  const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
+  const skip = everyDialect.find(({ dialect }) => dialect === server)?.skip ?? false
   t.test(`a ${server} that rejects connections is not reported as missing`, { skip }, async (t) => {
     t.equal(await skipServer(server), false)
     await rejectsWith(t, runOnServerAs(server, 'nobody_of_that_name', ['select 1']), { message: /nobody_of_that_name/ })

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, defineProduct, type JsonValue } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest, throwsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, startForTest, throwsWith, until } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import { type Driver, sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -14,9 +14,15 @@ import type { DatabaseService } from '../src/database-service.ts'
 import { onEachDatabase, serverDialects, type TestDatabase } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
 
-async function start(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
+async function start(
+  t: Test,
+  db: TestDatabase,
+  config: Readonly<Record<string, JsonValue>>,
+  options: Parameters<typeof startForTest>[1] = {},
+) {
   const plugins = [databasePlugin, samplePlugin]
-  const running = await startForTest(defineProduct({ name: 'test', plugins, config: { ...db.config, ...config } }))
+  const product = defineProduct({ name: 'test', plugins, config: { ...db.config, ...config } })
+  const running = await startForTest(product, options)
   t.teardown(() => running.stop('test ended'))
   return running.service(database) as DatabaseService
 }
@@ -288,6 +294,38 @@ onEachDatabase(
     if (db.dialect === 'sqlite') t.same(order, ['reserved', 'reserved', 'ordinary'])
   },
 )
+
+onEachDatabase(t, 'an instance without a free connection for ten seconds is not healthy', async (t, db) => {
+  const clock = manualClock()
+  const config = { 'platform.database.connect-timeout': '2s', 'platform.database.pool-size': 2 }
+  const service = await start(t, db, config, { clock })
+  const ping = () => service.ping(new AbortController().signal)
+  const end = Promise.withResolvers<void>()
+  const hold = async () => {
+    const begun = Promise.withResolvers<void>()
+    const held = service.transactional(async () => {
+      begun.resolve()
+      await end.promise
+    })
+    await begun.promise
+    return () => held
+  }
+  const holders = await Promise.all(Array.from({ length: db.dialect === 'sqlite' ? 1 : 2 }, hold))
+  const exhausted = { code: 'PLINTH_DATABASE_POOL_TIMEOUT' }
+  for (let second = 0; second <= 10; second += 5) {
+    if (second > 0) await clock.advance(5_000)
+    await rejectsWith(t, service.execute('update sample_counter set value = 5'), exhausted)
+    // SQLite has only one connection, so its health check waits too.
+    if (second < 10 && db.dialect !== 'sqlite') await ping()
+  }
+  await rejectsWith(t, ping(), exhausted)
+  end.resolve()
+  await Promise.all(holders.map((held) => held()))
+  await rejectsWith(t, ping(), exhausted, 'not healthy until calls have succeeded for five seconds')
+  await clock.advance(5_000)
+  await service.execute('update sample_counter set value = 5')
+  await ping()
+})
 
 const failedTransaction = async (t: Test, db: TestDatabase) => {
   const service = await start(t, db, { 'platform.database.connect-timeout': '5s' })

@@ -3,17 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import {
-  assertKeyEffect,
-  freePort,
-  type KeyValues,
-  rejectsWith,
-  startForTest,
-  until,
-  watchProcess,
-} from '@plinth/kernel/testing'
+import { assertKeyEffect, freePort, type KeyValues, startForTest, until, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { createDatabase, onEachDatabase, serverDialects } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
@@ -245,6 +238,8 @@ t.test('SQLite waits as long as configured for another process that writes', asy
         () => 'written',
         () => 'rejected',
       )
+      // A short wait ends while the other process still holds the file. It is repeated several times.
+      if (values['platform.database.sqlite.busy-timeout'] === '20ms') await written
       other.child.stdin?.write('end')
       const [outcome] = await Promise.all([written, other.ended()])
       return outcome
@@ -255,34 +250,35 @@ t.test('SQLite waits as long as configured for another process that writes', asy
 
 t.test('a connection attempt is cancelled at its timeout', async (t) => {
   const sockets: Socket[] = []
-  const heldMs: number[] = []
   const silent = createServer((socket) => {
-    const begunAt = performance.now()
-    socket.on('error', () => {}).on('close', () => heldMs.push(performance.now() - begunAt))
-    sockets.push(socket.resume())
+    sockets.push(socket.on('error', () => {}).resume())
   }).listen(0, '127.0.0.1')
   await once(silent, 'listening')
+  const disconnect = () => {
+    for (const socket of sockets.splice(0)) socket.destroy()
+  }
   t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
+    disconnect()
     silent.close()
   })
   const { port } = silent.address() as { port: number }
-  const [durations] = await assertKeyEffect(t, 'platform.database.connect-timeout', {
+  const [results] = await assertKeyEffect(t, 'platform.database.connect-timeout', {
     compared: '150ms',
-    changed: '3s',
+    changed: '5m',
     observe: async (values) => {
       const config = { 'platform.database.type': 'postgresql', 'platform.database.port': port, ...values }
-      heldMs.length = 0
-      const begunAt = performance.now()
-      await rejectsWith(t, startForTest(productOf(config)), { message: /PLINTH_DATABASE_UNREACHABLE/ })
-      await until(() => heldMs.length > 0, 'the connection is closed')
-      // On a busy host the server accepts the connection late and measures a shorter time, so the time of the client is
-      // checked too.
-      if (Math.max(...heldMs) < 2_000) return 'less'
-      return performance.now() - begunAt >= 2_990 ? 'three seconds' : 'more'
+      const result = startForTest(productOf(config)).then(
+        () => 'started',
+        ({ message }: Error) => /PLINTH_DATABASE_\w+/.exec(message)?.[0],
+      )
+      await until(() => sockets.length > 0, 'the connection begins')
+      // Both times are measured by timers of this process, so a busy host delays both.
+      await Promise.race([result, setTimeout(2_000, undefined, { ref: false })])
+      disconnect()
+      return result
     },
   })
-  t.match(durations, { before: 'less', after: 'three seconds' })
+  t.match(results, { before: 'PLINTH_DATABASE_UNREACHABLE', after: 'PLINTH_DATABASE_FAILED' })
 })
 
 onEachDatabase(

@@ -1,7 +1,9 @@
-import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { exactInteger } from '@plinth/database'
+import { defineEntity, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { column, exactInteger, insertRow, insertRows, updateRows } from '@plinth/database'
+import { definePlugin } from '@plinth/kernel'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import { onEachDatabase, startOn } from './fixtures/databases.ts'
+import { onEachDatabase, productOn, startOn } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
 
 const largest = Number.MAX_SAFE_INTEGER
@@ -95,11 +97,39 @@ onEachDatabase(t, 'K-015 K-016 values are read as they were written', async (t, 
   })
 
   t.test('values that do not fit are rejected, never cut', async (t) => {
-    await t.rejects(insert('x', { balance: largest + 1 }), RangeError)
+    const rejected = (work: Promise<unknown>, message: string) =>
+      rejectsWith(t, work, { code: 'PLINTH_DATABASE_VALUE', message })
+    const tooLong = 'The value of sample.note has 21 characters, and the column stores at most 20.'
+    const note = '😀'.repeat(21)
+    const { id, ...values } = written
+    const update = async (changes: { note?: string; count?: number; balance?: number }) =>
+      updateRows(service, Sample, { id }, changes)
+    const row = () => ({ ...values, id: service.newId(), code: 'y' })
+    await rejected(insert('x', { note }), tooLong)
+    await rejected(service.fork().insert(Sample, { ...row(), note }), tooLong)
+    await rejected(service.fork().nativeUpdate(Sample, { id }, { note }), tooLong)
+    await rejected(insertRows(service, Sample, [{ ...row(), note }]), tooLong)
+    await rejected(insertRow(service, Sample, { ...row(), note }), tooLong)
+    await rejected(update({ note }), tooLong)
+    t.same(await service.fork().find(Sample, { note }), [], 'a filter may be longer')
+    t.equal(await updateRows(service, Sample, { note }, { count: 1 }), 0)
+    const loaded = await service.fork().findOneOrFail(Sample, { id })
+    t.equal(loaded.code, written.code, 'nothing was changed')
+    for (const count of [1.5, 2 ** 31]) {
+      const message = `The value of sample.count is ${count}, which is not an integer from -2147483648 to 2147483647.`
+      await rejected(insert('x', { count }), message)
+      await rejected(update({ count }), message)
+    }
+    const fraction = 'The value of sample.balance is 0.5, which is not an integer within 2^53 - 1.'
+    await rejected(insert('x', { balance: 0.5 }), fraction)
+    await rejected(update({ balance: 0.5 }), fraction)
+    await rejected(
+      insert('x', { balance: largest + 1 }),
+      'The value of sample.balance is 9007199254740992, which is not an integer within 2^53 - 1.',
+    )
     await t.rejects(service.execute('update sample set balance = ?', [2 ** 53]), RangeError)
     await t.rejects(service.execute('update sample set balance = ?', [Number.NaN]), RangeError)
     await t.rejects(service.execute('update sample set note = ?', [undefined as never]), TypeError)
-    if (service.dialect !== 'sqlite') await t.rejects(insert('y'.repeat(65)), /too long/i)
   })
 
   t.test('an integer beyond 2^53 in the database is not rounded silently', async (t) => {
@@ -110,7 +140,7 @@ onEachDatabase(t, 'K-015 K-016 values are read as they were written', async (t, 
     await t.rejects(service.fork().findOneOrFail(Sample, written.id), RangeError)
   })
 
-  async function insert(code: string, more: { balance?: number } = {}) {
+  async function insert(code: string, more: { balance?: number; count?: number; note?: string } = {}) {
     const em = service.fork()
     em.create(Sample, { id: service.newId(), ownerId: 1, code, createdAt, amountRaw: '0', ...more })
     await em.flush()
@@ -130,4 +160,24 @@ t.test('exactInteger accepts the values that the drivers return', async (t) => {
   for (const wrong of ['9007199254740993', 1.5, '', 'x', true, undefined, 2n ** 60n]) {
     t.throws(() => exactInteger(wrong), RangeError, String(wrong))
   }
+})
+
+t.test('two entities for one table are rejected, with their plugins', async (t) => {
+  const properties = { id: column.primaryKey() }
+  const [one, other] = ['ShopItem', 'AcmeItem'].map((name) =>
+    defineEntity({ name, tableName: 'shop_item', properties }),
+  )
+  const plugins = [one, other].map((entity, index) =>
+    definePlugin({
+      id: index === 0 ? 'shop' : 'acme',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      entities: entity ? [entity] : [],
+    }),
+  )
+  const config = { 'platform.database.sqlite.file': ':memory:' }
+  const start = startForTest(productOn({ config }, ...plugins))
+  const message = 'Two entities use the table shop_item: ShopItem of plugin "shop" and AcmeItem of plugin "acme".'
+  const { cause } = (await start.catch((error: unknown) => error)) as Error
+  assertMembers(t, cause, { code: 'PLINTH_DATABASE_TABLE_TAKEN', message })
 })

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { dialectsUnderTest, startMigrated } from '@plinth/database/testing'
+import { everyDialect, startMigrated } from '@plinth/database/testing'
 import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
@@ -46,7 +46,7 @@ async function contents(t: Test, db: TestDatabase, start: typeof startForTest) {
   return { found, holder: holder?.holder }
 }
 
-for (const { dialect, skip } of dialectsUnderTest.filter((candidate) => candidate.dialect !== 'sqlite')) {
+for (const { dialect, skip } of everyDialect.filter((candidate) => candidate.dialect !== 'sqlite')) {
   t.test(`a copy of a migrated database equals a migrated database (${dialect})`, { skip }, async (t) => {
     const databases = await Promise.all([1, 2, 3].map(() => createDatabase(dialect)))
     t.teardown(() => Promise.all(databases.map((db) => db.drop())))

@@ -1,6 +1,7 @@
 import { countRows, type Database, maxCounted, type RowCount } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { type EventLane, eventLanes } from './contract.ts'
 import type { Outcome } from './deliverer.ts'
 import { EventRow, type OutboxState, outboxStates } from './entities.ts'
 
@@ -31,11 +32,27 @@ export function deliveryMetrics(
       for (const [status, total] of counts) this.set({ status }, total)
     },
   })
+  new Gauge({
+    name: 'platform_events_oldest_pending_seconds',
+    help: 'Time for which the oldest pending event of a lane has been due; 0 if no event is pending',
+    labelNames: ['lane'],
+    registers: [registry],
+    async collect() {
+      this.reset()
+      const ages = await backlog.oldestPendingMs().catch(() => [])
+      for (const [lane, ageMs] of ages) this.set({ lane }, ageMs / 1000)
+    },
+  })
   return (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome })
 }
 
 /** Maximum age in milliseconds of the counts for metrics. */
 const keptMs = 15_000
+/** Times in milliseconds since the epoch at which the oldest events of the lanes were due. */
+type DueTimes = ReadonlyMap<EventLane, number>
+
+/** Maximum number of pending events that are read to find the oldest one. */
+const maxExamined = 1_000
 
 /**
  * Counts the events in the outbox. Each count stops at the limit of `countRows`, so it stays cheap in a large table.
@@ -43,6 +60,7 @@ const keptMs = 15_000
 export class Backlog {
   readonly #db: Database
   readonly #clock: Clock
+  #oldest: { readonly until: number; readonly dueTimes: Promise<DueTimes> } | undefined
   #kept: { readonly until: number; readonly counts: Promise<ReadonlyMap<OutboxState, number>> } | undefined
 
   constructor(db: Database, clock: Clock) {
@@ -61,6 +79,37 @@ export class Backlog {
       })
     }
     return this.#kept.counts
+  }
+
+  /**
+   * Returns by lane for how many milliseconds the oldest pending event has been due, by the clock of this process; 0 if no
+   * event is pending. Caches the times for 15 seconds.
+   */
+  async oldestPendingMs(): Promise<ReadonlyMap<EventLane, number>> {
+    const now = this.#clock.monotonic()
+    if (this.#oldest === undefined || now >= this.#oldest.until) {
+      const dueTimes = this.#oldestPending()
+      this.#oldest = { until: now + keptMs, dueTimes }
+      dueTimes.catch(() => {
+        this.#oldest = undefined
+      })
+    }
+    const dueTimes = await this.#oldest.dueTimes
+    const wallMs = this.#clock.now()
+    return new Map(eventLanes.map((lane) => [lane, Math.max(0, wallMs - (dueTimes.get(lane) ?? wallMs))]))
+  }
+
+  /** A scheduled event is due at its time, so it may be due later than events that were published after it. */
+  async #oldestPending(): Promise<DueTimes> {
+    const fields = ['lane', 'createdAt', 'notBefore'] as const
+    const query = { fields, orderBy: { id: 'asc' }, limit: maxExamined } as const
+    const rows = await this.#db.fork().find(EventRow, { status: 'pending' }, query)
+    const dueTimes = new Map<EventLane, number>()
+    for (const { lane, createdAt, notBefore } of rows) {
+      const dueAt = (notBefore ?? createdAt).getTime()
+      dueTimes.set(lane, Math.min(dueAt, dueTimes.get(lane) ?? dueAt))
+    }
+    return dueTimes
   }
 
   async read() {

@@ -13,10 +13,20 @@ export const keys = {
   'platform.events.dispatcher.concurrency': key.integer({
     title: { en: 'Maximum concurrent deliveries', 'zh-CN': '同时投递的事件数' },
     description: {
-      en: 'Applies to each process. Events with the same key are never delivered at the same time.',
-      'zh-CN': '单个进程的上限；同一键的事件不会同时投递。',
+      en: 'Applies to each process, for handlers that only use the database. Events with the same key are never delivered at the same time.',
+      'zh-CN': '单个进程的上限，用于只访问数据库的处理程序；同一键的事件不会同时投递。',
     },
     default: 4,
+    minimum: 1,
+    maximum: 64,
+  }),
+  'platform.events.dispatcher.network-concurrency': key.integer({
+    title: { en: 'Maximum concurrent deliveries to other servers', 'zh-CN': '同时投递到外部服务的事件数' },
+    description: {
+      en: 'Applies to each process, for handlers that wait for other servers, for example to send messages. They never delay the other handlers.',
+      'zh-CN': '单个进程的上限，用于需要等待外部服务的处理程序（例如发送消息）；它们不会拖慢其他处理程序。',
+    },
+    default: 8,
     minimum: 1,
     maximum: 64,
   }),

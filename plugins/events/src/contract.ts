@@ -48,6 +48,12 @@ export interface PublishOptions {
    * `notBefore` or with a key.
    */
   readonly delayMs?: number
+  /**
+   * Order of the events of a key. `commit` (default): publishers with the same key wait for each other. `publication`:
+   * the order of the event ids. Publishers never wait, and an event that fails does not block later ones. All events of
+   * a key must use the same order.
+   */
+  readonly order?: 'commit' | 'publication'
 }
 
 export interface Delivery<T = unknown> {
@@ -73,6 +79,22 @@ export interface HandlerContext {
   readonly signal: AbortSignal
 }
 
+/**
+ * Thrown by a handler of a published event that cannot do its work yet, for example because of a rate limit of the
+ * product. The event is delivered again after the delay. Later events of its key continue to wait. The delivery is not
+ * counted as an attempt.
+ */
+export class PostponedDelivery extends Error {
+  override readonly name = 'PostponedDelivery'
+  /** Milliseconds, at most `platform.events.retry.max-delay`. */
+  readonly delayMs: number
+
+  constructor(delayMs: number) {
+    super(`Delivered again after ${delayMs} ms`)
+    this.delayMs = delayMs
+  }
+}
+
 export type Handler<T> = (delivery: Delivery<T>, context: HandlerContext) => void | Promise<void>
 
 export interface HandlerOptions {
@@ -81,7 +103,16 @@ export interface HandlerOptions {
    * take effect exactly once. The handler must only use the database, and may be called again.
    */
   readonly transaction?: boolean
+  /**
+   * Lane whose slots the handler uses. Handlers that wait for other servers must not use `database`, so that they never
+   * delay handlers that only use the database. Default: `database` with `transaction`, otherwise `network`.
+   */
+  readonly lane?: EventLane
 }
+
+/** Lanes of event handlers. Each lane has its own slots in each process. */
+export const eventLanes = ['database', 'network'] as const
+export type EventLane = (typeof eventLanes)[number]
 
 export interface Events {
   /**
@@ -99,20 +130,26 @@ export interface Events {
    * Stores an event in the outbox, in the current transaction or in a new one. After the commit, the event is delivered
    * at least once, even if the process dies. After a rollback, it is not delivered.
    *
+   * An event that reports a change belongs in the transaction of the change. Outside it, the event is stored although
+   * the change fails, or is lost if the process dies between both. Publish outside a transaction only if the event
+   * reports no change of the database.
+   *
    * @returns id of the event
-   * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`, `PLINTH_EVENTS_KEY`, `PLINTH_EVENTS_NOT_BEFORE`
+   * @throws PlinthError `PLINTH_EVENTS_SCHEMA`, `PLINTH_EVENTS_PAYLOAD`, `PLINTH_EVENTS_KEY`, `PLINTH_EVENTS_NOT_BEFORE`
    */
   publish<T>(ref: EventRef<T>, payload: T, options?: PublishOptions): Promise<number>
   /**
    * Calls the handlers in this process once, without storing the event. Errors are logged and not retried. Inside a
    * transaction, the call waits for the commit; a rollback cancels it.
    *
-   * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`
+   * @throws PlinthError `PLINTH_EVENTS_SCHEMA`, `PLINTH_EVENTS_PAYLOAD`
    */
   emit<T>(ref: EventRef<T>, payload: T): void
   /**
    * Declares the event types that the plugin publishes. Must be called during setup. The product uses them to find out
-   * which alerts can occur.
+   * which alerts can occur. A handler whose schema differs from that of a declared type is logged at the start.
+   *
+   * @throws PlinthError `PLINTH_EVENTS_SCHEMA` if another plugin publishes the same id with another schema
    */
   declarePublished(...refs: readonly EventRef[]): void
   /** Ids of the declared event types. Complete after all plugins are set up. */

@@ -16,6 +16,8 @@ export const eventsError = errorTable({
     Use 1 to 128 characters: a-z, 0-9, dots and hyphens.`,
   PLINTH_EVENTS_EVENT: `{{place}} {{reason}}.
     Define the event once with event(id, schema) and pass the result. The id has at most 128 characters in dotted lower-case words, for example "acme.order-paid".`,
+  PLINTH_EVENTS_SCHEMA: `Event "{{event}}" is published with two different schemas.
+    Define the event once and import it, or choose another id. Ids of events begin with the id of their plugin.`,
   PLINTH_EVENTS_HANDLER: `The handler "{{handler}}" of event "{{event}}" is {{found}} instead of a function.
     Pass a function: events.on(orderPaid, "acme.count", ({ payload }) => count(payload)).`,
   PLINTH_EVENTS_PAYLOAD: `The payload of "{{event}}" does not match the schema: {{reason}}.

@@ -7,9 +7,9 @@ import {
 } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { type Clock, errorReason, fitTextToColumn, type Logger, RepeatedFailureLog } from '@plinth/kernel'
-import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
+import { type EventLane, type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { EventRow } from './entities.ts'
-import type { HandlerRegistry } from './handler-registry.ts'
+import { type HandlerRegistry, laneOf } from './handler-registry.ts'
 import type { DeliveryClaim, OutboxStore } from './outbox-store.ts'
 
 interface BackoffSettings {
@@ -34,8 +34,11 @@ export interface DeliverySettings extends BackoffSettings {
   readonly maxAttempts: number
 }
 
-/** `postponed`: not delivered, because the product stops or another process delivers the event. */
-export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed'
+/**
+ * `postponed`: not delivered, because the product stops, another process delivers the event, or a handler asked for a
+ * delay. `handed-over`: the handlers of another lane follow.
+ */
+export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed' | 'handed-over'
 
 interface DelivererDependencies {
   readonly db: Database
@@ -58,7 +61,23 @@ interface Work {
   readonly stop: AbortSignal
 }
 
+interface Calls {
+  /** True if the lane had handlers to call. */
+  readonly hasCalled: boolean
+  readonly failures: readonly string[]
+  /** Lane of the first handler that is not done. Undefined if all handlers are done. */
+  readonly nextLane: EventLane | undefined
+  /** Delay in milliseconds that a handler asked for. */
+  readonly postponedMs: number | undefined
+}
+
 const maxReasonLength = 500
+
+/** Compares the name instead of the class, because another copy of this package may have created the error. */
+const postponedMsOf = (error: unknown): number | undefined => {
+  const { name, delayMs } = Object(error)
+  return name === 'PostponedDelivery' && Number.isFinite(delayMs) ? Math.max(0, Math.ceil(delayMs)) : undefined
+}
 
 export class Deliverer {
   readonly #parts: DelivererDependencies
@@ -91,7 +110,7 @@ export class Deliverer {
       if (error instanceof LeaseLostError) return 'postponed'
       throw error
     })
-    count(event.type, outcome)
+    if (outcome !== 'handed-over') count(event.type, outcome)
     return outcome
   }
 
@@ -102,27 +121,43 @@ export class Deliverer {
       return this.#giveUp(event, claim, event.attempts, event.lastError ?? 'The process ended during every attempt')
     }
     const lease = this.#keepLease(claim, settings.leaseMs, claimedAt)
-    const failures: string[] = []
+    let calls: Calls
     try {
-      await this.#callHandlers(work, lease, failures)
+      calls = await this.#callHandlers(work, lease)
     } finally {
       lease.end()
     }
-    if (failures.length === 0) {
+    const { hasCalled, failures, nextLane, postponedMs } = calls
+    if (nextLane === undefined) {
       this.#logRecovery(event)
       return 'delivered'
     }
-    const { store, random } = this.#parts
+    const { store } = this.#parts
     if (lease.lost.aborted) return 'postponed'
     if (stop.aborted) {
       await store.release(claim)
       return 'postponed'
     }
-    const reason = fitTextToColumn(failures.join('; '), maxReasonLength)
+    if (failures.length === 0 && postponedMs !== undefined) {
+      await store.postpone(claim, postponedMs)
+      return 'postponed'
+    }
+    const reason = failures.length === 0 ? null : fitTextToColumn(failures.join('; '), maxReasonLength)
+    if (nextLane !== event.lane && (event.lane === 'database' || !hasCalled)) {
+      await store.handOver(claim, nextLane, reason)
+      return 'handed-over'
+    }
+    // A handler of the lane before has failed in the same attempt.
+    const before = nextLane === event.lane ? [] : [event.lastError ?? []].flat()
+    return this.#retry(work, nextLane, fitTextToColumn([...before, ...failures].join('; '), maxReasonLength))
+  }
+
+  async #retry({ event, claim, settings }: Work, lane: EventLane, reason: string): Promise<Outcome> {
+    const { store, random } = this.#parts
     const attempt = event.attempts + 1
     if (attempt >= settings.maxAttempts) return this.#giveUp(event, claim, attempt, reason)
     const delayMs = retryDelay(attempt, settings, random)
-    await store.retry(claim, delayMs, reason)
+    await store.retry(claim, lane, delayMs, reason)
     this.#logFailure(event, { attempt, delayMs, reason })
     return 'retried'
   }
@@ -146,15 +181,23 @@ export class Deliverer {
     })
   }
 
-  /** The last handler also finishes the event, so that an event with one handler needs only one write. */
-  async #callHandlers({ event, claim, settings, stop }: Work, lease: LeaseRenewal, failures: string[]): Promise<void> {
+  /**
+   * Calls the handlers of the lane. The last one also finishes the event, so that an event with one handler needs only
+   * one write.
+   */
+  async #callHandlers({ event, claim, settings, stop }: Work, lease: LeaseRenewal): Promise<Calls> {
     const { store, handlers } = this.#parts
     const { leaseMs, handlerDeadlineMs } = settings
     const signal = AbortSignal.any([stop, lease.lost])
     // The finished handlers are read in each attempt, because a released or replayed event may already have some.
     const handled = await store.handled(claim)
-    const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
-    if (left.length === 0) return store.finish(claim)
+    const open = handlers.of(event.type).filter(({ name }) => !handled.has(name))
+    const others = open.filter(({ lane }) => lane !== event.lane)
+    const own = open.filter(({ lane }) => lane === event.lane)
+    const failures: string[] = []
+    const delays: number[] = []
+    const undone: typeof own = []
+    if (open.length === 0) await store.finish(claim)
     const context = { attempt: event.attempts + 1, signal }
     const delivery = {
       id: event.id,
@@ -163,17 +206,26 @@ export class Deliverer {
       key: event.streamKey ?? undefined,
       publishedAt: event.createdAt.getTime(),
     }
-    for (const [index, handler] of left.entries()) {
-      const isLast = index === left.length - 1 && failures.length === 0
+    for (const [index, handler] of own.entries()) {
+      const isLast = index === own.length - 1 && undone.length === 0 && others.length === 0
       const settle = () => (isLast ? store.finish(claim) : store.note(claim, handler.name, leaseMs))
       try {
         await lease.confirm()
         await handler.run(delivery, context, handlerDeadlineMs, settle)
       } catch (error) {
         if (error instanceof LeaseLostError) throw error
-        failures.push(this.#reason(handler.name, error))
-        if (signal.aborted) return
+        undone.push(handler)
+        const delayMs = postponedMsOf(error)
+        if (delayMs === undefined) failures.push(this.#reason(handler.name, error))
+        else delays.push(delayMs)
+        if (signal.aborted) break
       }
+    }
+    return {
+      hasCalled: own.length > 0,
+      failures,
+      nextLane: event.lane === 'database' && others.length > 0 ? laneOf(others) : laneOf([...undone, ...others]),
+      postponedMs: delays.length === 0 ? undefined : Math.min(...delays),
     }
   }
 

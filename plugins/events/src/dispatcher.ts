@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
+import { type EventLane, eventLanes } from './contract.ts'
 import type { Deliverer } from './deliverer.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import type { DispatchHint } from './outbox-writer.ts'
@@ -7,7 +8,8 @@ import type { DispatchHint } from './outbox-writer.ts'
 interface DispatcherDependencies {
   readonly store: OutboxStore
   readonly deliverer: Deliverer
-  readonly concurrency: number
+  /** Maximum number of concurrent deliveries of each lane. */
+  readonly slots: Readonly<Record<EventLane, number>>
   /** Returns the current poll interval. Called before each pause. */
   readonly pollIntervalMs: () => number
   readonly clock: Clock
@@ -27,15 +29,18 @@ const maxPollIntervalMs = 5_000
 const minPollIntervalMs = 100
 
 /**
- * Finds due events and passes a limited number of them at a time to the deliverer. A hint is an event that this process
+ * Finds due events and passes a limited number of them of each lane at a time to the deliverer. A hint is an event that this process
  * has just published. After a delivery, the next event of the same key follows. Polls of the outbox find all other
  * events: events of other processes, retries, and expired leases.
  */
 export class Dispatcher {
   readonly #parts: DispatcherDependencies
-  /** Events of this process and events that a poll found, in the order of their attempts. */
-  readonly #hints = new Map<string | number, DispatchHint>()
-  readonly #running = new Set<Promise<void>>()
+  /** Events of this process and events that a poll found, by lane in the order of their attempts. */
+  readonly #hints: Readonly<Record<EventLane, Map<string | number, DispatchHint>>> = {
+    database: new Map(),
+    network: new Map(),
+  }
+  readonly #running: Readonly<Record<EventLane, Set<Promise<void>>>> = { database: new Set(), network: new Set() }
   readonly #inWork = new Set<number>()
   /** Ids of events that a hint or poll found while they are being delivered. */
   readonly #foundAgain = new Set<number>()
@@ -80,7 +85,7 @@ export class Dispatcher {
    */
   wake(hint?: DispatchHint): void {
     if (this.#ended.signal.aborted) return
-    if (hint !== undefined && this.#hints.size < maxHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
+    if (hint !== undefined && this.#hints[hint.lane].size < maxHints) this.#queue(hint)
     else this.#looksNext = true
     this.#stir()
     this.#alarm.abort()
@@ -109,23 +114,25 @@ export class Dispatcher {
     if (signal.aborted) giveUp()
     else signal.addEventListener('abort', giveUp, { once: true })
     await this.#loop
-    await Promise.all(this.#running)
+    await Promise.all(eventLanes.flatMap((lane) => [...this.#running[lane]]))
   }
 
   async #run(): Promise<void> {
-    const { concurrency, clock } = this.#parts
+    const { slots, clock } = this.#parts
     while (!this.#ended.signal.aborted) {
       this.#alarm = new AbortController()
       // Polls even if there are always hints, because other processes may have published events.
-      if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && this.#hints.size === 0)) await this.#look()
-      while (this.#running.size < concurrency && !this.#ended.signal.aborted) {
-        const hint = this.#nextHint()
-        if (hint === undefined) break
-        this.#launch(hint)
+      if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && isEmpty(this.#hints))) await this.#look()
+      for (const lane of eventLanes) {
+        while (this.#running[lane].size < slots[lane] && !this.#ended.signal.aborted) {
+          const hint = this.#nextHint(lane)
+          if (hint === undefined) break
+          this.#launch(hint)
+        }
       }
-      if (this.#hints.size === 0) {
+      if (isEmpty(this.#hints)) {
         if (this.#looksNext) continue
-        if (this.#running.size === 0 && !this.#isUnsure) for (const resolve of this.#idlers.splice(0)) resolve()
+        if (isEmpty(this.#running) && !this.#isUnsure) for (const resolve of this.#idlers.splice(0)) resolve()
       }
       await clock.sleep(Math.max(0, this.#nextLookAt - clock.monotonic()), this.#alarm.signal)
     }
@@ -141,10 +148,10 @@ export class Dispatcher {
     let nextInMs: number | undefined
     try {
       const found = await store.look()
-      for (const id of found.ids) this.#hints.set(id, { id })
+      for (const event of found.events) this.#queue(event)
       if (found.isMore) this.#looksNext = true
       nextInMs = found.nextInMs
-      this.#quietLooks = found.ids.length > 0 || found.isMore ? 0 : this.#quietLooks + 1
+      this.#quietLooks = found.events.length > 0 || found.isMore ? 0 : this.#quietLooks + 1
       this.#isUnsure = false
       this.#looking.succeeded()
     } catch (error) {
@@ -168,9 +175,13 @@ export class Dispatcher {
     this.#nextLookAt = Math.min(this.#nextLookAt, this.#parts.clock.monotonic() + this.#parts.pollIntervalMs())
   }
 
-  #nextHint(): DispatchHint | undefined {
-    for (const [name, hint] of this.#hints) {
-      this.#hints.delete(name)
+  #queue(hint: DispatchHint): void {
+    this.#hints[hint.lane].set('key' in hint ? hint.key : hint.id, hint)
+  }
+
+  #nextHint(lane: EventLane): DispatchHint | undefined {
+    for (const [name, hint] of this.#hints[lane]) {
+      this.#hints[lane].delete(name)
       return hint
     }
     return undefined
@@ -185,10 +196,10 @@ export class Dispatcher {
         this.#delivering.failed(error)
       })
       .finally(() => {
-        this.#running.delete(work)
+        this.#running[hint.lane].delete(work)
         this.#alarm.abort()
       })
-    this.#running.add(work)
+    this.#running[hint.lane].add(work)
   }
 
   async #deliver(hint: DispatchHint): Promise<void> {
@@ -197,6 +208,11 @@ export class Dispatcher {
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
     if (event === null || !['scheduled', 'pending'].includes(event.status)) return
+    // The first event of a key, or an event that was handed over, may belong to another lane.
+    if (event.lane !== hint.lane) {
+      this.wake({ id: event.id, lane: event.lane })
+      return
+    }
     // If the clock was changed, the lease can seem expired although this process still delivers the event.
     if (this.#inWork.has(event.id)) {
       this.#foundAgain.add(event.id)
@@ -206,13 +222,19 @@ export class Dispatcher {
     try {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)
       this.#stir()
+      if (outcome === 'handed-over')
+        this.wake({ id: event.id, lane: event.lane === 'database' ? 'network' : 'database' })
       if (outcome !== 'postponed') this.#delivering.succeeded()
       // Another process may have attempted the event after this process read it. The event may be due again now.
-      else if (this.#foundAgain.has(event.id)) this.wake({ id: event.id })
-      if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
+      else if (this.#foundAgain.has(event.id)) this.wake({ id: event.id, lane: event.lane })
+      const isLast = outcome === 'delivered' || outcome === 'failed'
+      if (isLast && event.streamKey != null) this.wake({ key: event.streamKey, lane: event.lane })
     } finally {
       this.#inWork.delete(event.id)
       this.#foundAgain.delete(event.id)
     }
   }
 }
+
+const isEmpty = (byLane: Readonly<Record<EventLane, { readonly size: number }>>): boolean =>
+  eventLanes.every((lane) => byLane[lane].size === 0)

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, personalTable } from '@plinth/database'
 import { bilingual, ownerOfName, type PersonalTable, type Plugin, type PluginDataStore } from '@plinth/kernel'
+import type { EventLane } from './contract.ts'
 
 /**
  * `scheduled`: not due yet. `pending`: due, or being delivered while it has a lease. `failed`: all attempts failed, so
@@ -20,6 +21,7 @@ export const EventRow = defineEntity({
   uniques: [{ properties: ['streamKey', 'position'] }],
   indexes: [
     { properties: ['status', 'nextAt', 'id'] },
+    { properties: ['status', 'lane', 'nextAt', 'id'] },
     { properties: ['status', 'finishedAt'] },
     { properties: ['status', 'id'] },
     { properties: ['type', 'id'] },
@@ -33,9 +35,14 @@ export const EventRow = defineEntity({
     /** JSON text. It is not a JSON column, so that it is read exactly as it was written. */
     payload: column.longText(),
     streamKey: column.text(200).nullable(),
-    /** Position among the events of the key. Null without a key, and after the event is delivered or skipped. */
+    /**
+     * Position among the events of the key; with `order: 'publication'`, the id. Null without a key, and after the event
+     * is delivered or skipped.
+     */
     position: column.bigint().nullable(),
     status: column.text(16).$type<OutboxState>(),
+    /** Lane of the handlers that are called next. */
+    lane: column.text(16).$type<EventLane>().default('database'),
     attempts: column.integer(),
     /** Earliest time of the next attempt: the next retry, the end of the lease, `dueImmediatelyTime` or `blockedEventTime`. */
     nextAt: column.timestamp(),

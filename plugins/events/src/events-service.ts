@@ -6,6 +6,7 @@ import type { Dispatcher } from './dispatcher.ts'
 import type { EncodedDelivery, HandlerRegistry } from './handler-registry.ts'
 import type { OutboxWriter } from './outbox-writer.ts'
 import { encodePayload } from './payload.ts'
+import { PublishedTypes } from './published-types.ts'
 
 interface EventsDependencies {
   readonly db: Database
@@ -22,7 +23,7 @@ export class EventsService implements Events {
   readonly #parts: EventsDependencies
   readonly #emitted = new Set<Promise<void>>()
   readonly #stopped = new AbortController()
-  readonly #publishedTypes = new Set<string>()
+  readonly #types = new PublishedTypes()
 
   constructor(parts: EventsDependencies) {
     this.#parts = parts
@@ -33,19 +34,21 @@ export class EventsService implements Events {
   }
 
   declarePublished(...refs: readonly EventRef[]): void {
-    for (const { id } of refs) this.#publishedTypes.add(id)
+    for (const ref of refs) this.#types.declare(ref)
   }
 
   get publishedTypes(): ReadonlySet<string> {
-    return this.#publishedTypes
+    return this.#types.declared
   }
 
   async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions = {}): Promise<number> {
+    this.#types.assertSchema(ref)
     return this.#parts.writer.publish(ref, payload, options)
   }
 
   emit<T>(ref: EventRef<T>, payload: T): void {
     const { db, clock } = this.#parts
+    this.#types.assertSchema(ref)
     const text = encodePayload(ref, payload)
     const publishedAt = clock.now()
     db.afterCommit(() => {
@@ -53,6 +56,17 @@ export class EventsService implements Events {
       const work = this.#tell(delivery).finally(() => this.#emitted.delete(work))
       this.#emitted.add(work)
     })
+  }
+
+  /** Logs the handlers whose schema differs from that of a declared type. Called when all handlers are known. */
+  logForeignSchemas(): void {
+    const { handlers, log } = this.#parts
+    for (const event of this.#types.declared) {
+      const others = handlers.of(event).filter(({ schema }) => this.#types.differs({ id: event, schema }))
+      if (others.length === 0) continue
+      const about = { event, handlers: others.map(({ name }) => name) }
+      log.warn(about, 'handlers have another schema than the publisher of the event; import the event instead')
+    }
   }
 
   async #tell(delivery: EncodedDelivery): Promise<void> {

@@ -1,6 +1,14 @@
 import type { Database } from '@plinth/database'
 import { type Clock, withinDeadline } from '@plinth/kernel'
-import type { Delivery, EventRef, Handler, HandlerContext, HandlerOptions } from './contract.ts'
+import {
+  type Delivery,
+  type EventLane,
+  type EventRef,
+  eventLanes,
+  type Handler,
+  type HandlerContext,
+  type HandlerOptions,
+} from './contract.ts'
 import { eventsError } from './declarations.ts'
 import { decodePayload } from './payload.ts'
 
@@ -14,6 +22,8 @@ export type EncodedDelivery = Omit<Delivery, 'payload'> & {
 
 interface BoundHandler {
   readonly name: string
+  readonly lane: EventLane
+  readonly schema: EventRef['schema']
   /**
    * Calls the handler, then `settle`, in one transaction if the handler requested it. After the time limit, the
    * transaction is rolled back and further database calls of the handler fail.
@@ -50,7 +60,8 @@ export class HandlerRegistry {
     this.#clock = clock
   }
 
-  add<T>(ref: EventRef<T>, name: string, handler: Handler<T>, { transaction = false }: HandlerOptions): void {
+  add<T>(ref: EventRef<T>, name: string, handler: Handler<T>, options: HandlerOptions): void {
+    const { transaction = false, lane = transaction ? 'database' : 'network' } = options
     assertCall(ref, name, handler)
     if (!handlerName.test(name)) throw eventsError('PLINTH_EVENTS_HANDLER_NAME', { handler: name })
     const handlers = this.#byEvent.get(ref.id) ?? new Map<string, BoundHandler>()
@@ -61,6 +72,8 @@ export class HandlerRegistry {
     const clock = this.#clock
     handlers.set(name, {
       name,
+      lane,
+      schema: ref.schema,
       async run(delivery, context, deadlineMs, settle) {
         const call = async (signal: AbortSignal) => {
           // Each handler gets its own copy of the payload, so that changes by one handler do not affect other handlers.
@@ -90,7 +103,16 @@ export class HandlerRegistry {
     return [...(this.#byEvent.get(type)?.values() ?? [])]
   }
 
+  /** Returns the lane in which the delivery of an event begins. */
+  laneOf(type: string): EventLane {
+    return laneOf(this.of(type)) ?? 'database'
+  }
+
   knows(type: string): boolean {
     return this.#byEvent.has(type)
   }
 }
+
+/** Returns the lane of the handlers that are called first. Undefined if there are no handlers. */
+export const laneOf = (handlers: readonly Pick<BoundHandler, 'lane'>[]): EventLane | undefined =>
+  eventLanes.find((lane) => handlers.some((handler) => handler.lane === lane))

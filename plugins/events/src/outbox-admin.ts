@@ -95,7 +95,13 @@ export class OutboxAdmin {
   }
 
   async #replay(where: object): Promise<number> {
-    const values = { status: 'pending' as const, attempts: 0, nextAt: dueImmediatelyTime, leaseToken: null }
+    const values = {
+      status: 'pending' as const,
+      lane: 'database' as const,
+      attempts: 0,
+      nextAt: dueImmediatelyTime,
+      leaseToken: null,
+    }
     const affected = await this.#parts.db.fork().nativeUpdate(EventRow, where, values)
     if (affected > 0) this.#parts.db.afterCommit(this.#parts.replayed)
     return affected

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type DatabaseTime, LeaseLostError } from '@plinth/coordination'
 import { type Database, exactInteger, insertRows, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
+import { type EventLane, eventLanes } from './contract.ts'
 import { blockedEventTime, DeliveryRow, dueImmediatelyTime, EventRow } from './entities.ts'
 
 /** Proves that this process may deliver an event while the lease is valid. */
@@ -13,7 +14,7 @@ export interface DeliveryClaim {
 
 export interface DueEvents {
   /** Due events that do not wait for an earlier event with the same key. */
-  readonly ids: readonly number[]
+  readonly events: readonly { readonly id: number; readonly lane: EventLane }[]
   readonly isMore: boolean
   /** Milliseconds until the next event is due, if known. */
   readonly nextInMs: number | undefined
@@ -29,6 +30,7 @@ const putAsideTogether = 500
 interface Candidate {
   readonly kind: 'fresh' | 'timed' | 'stray' | 'scheduled' | 'waiting' | 'soon' | 'later'
   readonly id: unknown
+  readonly lane: EventLane
   readonly stream_key: string | null
   readonly position: unknown
   readonly head: unknown
@@ -70,21 +72,24 @@ export class OutboxStore {
     const now = this.#time.now()
     const horizon = this.#horizon()
     const wait = this.#time.until('next_at')
-    const columns = 'id, stream_key, position'
+    const columns = 'id, lane, stream_key, position'
     const pending = `from outbox_event where status = 'pending' and`
     const scheduled = `from outbox_event where status = 'scheduled' and`
+    // Each lane has its own limits, so that many events of one lane do not hide those of the other.
+    const due = (name: string) =>
+      `select * from (select 'fresh' as kind, ${columns}, 0 as in_ms ${pending} lane = ? and next_at = ?
+         order by id limit ${lookSize}) fresh_${name}
+       union all select * from (select 'timed' as kind, ${columns}, 0 as in_ms ${pending} lane = ? and next_at > ?
+         and next_at <= ${now.sql} order by next_at, id limit ${lookSize}) timed_${name}
+       union all select * from (select 'scheduled' as kind, ${columns}, 0 as in_ms ${scheduled} lane = ?
+         and next_at <= ${now.sql} order by next_at, id limit ${lookSize}) scheduled_${name}`
     const rows = await this.#db.query<Candidate>(
-      `select c.kind, c.id, c.stream_key, c.position, c.in_ms,
+      `select c.kind, c.id, c.lane, c.stream_key, c.position, c.in_ms,
          (select p.position from outbox_event p where p.stream_key = c.stream_key and p.position is not null
           order by p.position limit 1) as head
-       from (select * from (select 'fresh' as kind, ${columns}, 0 as in_ms ${pending} next_at = ?
-               order by id limit ${lookSize}) fresh
-         union all select * from (select 'timed' as kind, ${columns}, 0 as in_ms ${pending} next_at > ? and next_at <= ${now.sql}
-               order by next_at, id limit ${lookSize}) timed
+       from (${eventLanes.map(due).join(' union all ')}
          union all select * from (select 'stray' as kind, ${columns}, 0 as in_ms ${pending} next_at > ${horizon.sql} and next_at < ?
                order by next_at, id limit ${lookSize}) stray
-         union all select * from (select 'scheduled' as kind, ${columns}, 0 as in_ms ${scheduled} next_at <= ${now.sql}
-               order by next_at, id limit ${lookSize}) scheduled
          union all select * from (select 'waiting' as kind, ${columns}, 0 as in_ms ${pending} next_at = ? and id > ?
                order by id limit ${checkedPerPoll}) waiting
          union all select * from (select 'soon' as kind, ${columns}, ${wait.sql} as in_ms ${pending} next_at > ${now.sql}
@@ -92,12 +97,14 @@ export class OutboxStore {
          union all select * from (select 'later' as kind, ${columns}, ${wait.sql} as in_ms ${scheduled} next_at > ${now.sql}
                order by next_at limit 1) later) c`,
       [
-        dueImmediatelyTime,
-        dueImmediatelyTime,
-        ...now.parameters,
+        ...eventLanes.flatMap((lane) =>
+          [[dueImmediatelyTime], [dueImmediatelyTime, ...now.parameters], now.parameters].flatMap((more) => [
+            lane,
+            ...more,
+          ]),
+        ),
         ...horizon.parameters,
         blockedEventTime,
-        ...now.parameters,
         blockedEventTime,
         this.#examinedUpTo,
         ...wait.parameters,
@@ -110,12 +117,14 @@ export class OutboxStore {
     const of = (...kinds: readonly Candidate['kind'][]) => rows.filter(({ kind }) => kinds.includes(kind))
     const waiting = of('waiting')
     this.#examinedUpTo = waiting.length < checkedPerPoll ? 0 : exactInteger(waiting.at(-1)?.id)
-    const due = of('fresh', 'timed', 'stray', 'scheduled')
-    await this.#putAside(due.filter((candidate) => !isFirst(candidate)))
+    const found = of('fresh', 'timed', 'stray', 'scheduled')
+    await this.#putAside(found.filter((candidate) => !isFirst(candidate)))
     const waits = of('soon', 'later').map(({ in_ms }) => Math.max(0, Math.ceil(Number(in_ms))))
     return {
-      ids: [...due, ...waiting].filter(isFirst).map(({ id }) => exactInteger(id)),
-      isMore: (['fresh', 'timed', 'stray', 'scheduled'] as const).some((kind) => of(kind).length === lookSize),
+      events: [...found, ...waiting].filter(isFirst).map(({ id, lane }) => ({ id: exactInteger(id), lane })),
+      isMore: (['fresh', 'timed', 'stray', 'scheduled'] as const).some((kind) =>
+        eventLanes.some((lane) => of(kind).filter((candidate) => candidate.lane === lane).length >= lookSize),
+      ),
       nextInMs: waits.length === 0 ? undefined : Math.min(...waits),
     }
   }
@@ -225,28 +234,60 @@ export class OutboxStore {
   /**
    * Schedules the next attempt of the event.
    *
+   * @param lane lane of the first handler that is not done
    * @throws LeaseLostError
    */
-  async retry({ id, token }: DeliveryClaim, delayMs: number, reason: string): Promise<void> {
+  async retry({ id, token }: DeliveryClaim, lane: EventLane, delayMs: number, reason: string): Promise<void> {
     const later = this.#time.after(delayMs)
     await this.#change(
-      `update outbox_event set next_at = ${later.sql}, lease_token = null, last_error = ?
+      `update outbox_event set next_at = ${later.sql}, lane = ?, lease_token = null, last_error = ?
        where id = ? and lease_token = ?`,
-      [...later.parameters, reason, id, token],
+      [...later.parameters, lane, reason, id, token],
     )
   }
 
   /**
-   * Marks the event as failed. Later events of its key continue to wait.
+   * Moves the event to another lane, whose handlers belong to the same attempt.
+   *
+   * @param reason error of a handler of this lane
+   * @throws LeaseLostError
+   */
+  async handOver({ id, token }: DeliveryClaim, lane: EventLane, reason: string | null): Promise<void> {
+    await this.#change(
+      `update outbox_event set next_at = ?, lane = ?, lease_token = null, attempts = attempts - 1, last_error = ?
+       where id = ? and lease_token = ?`,
+      [dueImmediatelyTime, lane, reason, id, token],
+    )
+  }
+
+  /**
+   * Releases the claim without counting the attempt, and delays the event.
    *
    * @throws LeaseLostError
    */
-  async fail({ id, token }: DeliveryClaim, reason: string): Promise<void> {
+  async postpone({ id, token }: DeliveryClaim, delayMs: number): Promise<void> {
+    const later = this.#time.after(Math.min(delayMs, this.#maxWaitMs()))
     await this.#change(
-      `update outbox_event set status = 'failed', lease_token = null, last_error = ?
+      `update outbox_event set next_at = ${later.sql}, lease_token = null, attempts = attempts - 1
+       where id = ? and lease_token = ?`,
+      [...later.parameters, id, token],
+    )
+  }
+
+  /**
+   * Marks the event as failed. Later events of its key continue to wait, unless they are in the order of publication.
+   *
+   * @throws LeaseLostError
+   */
+  async fail({ id, key, token }: DeliveryClaim, reason: string): Promise<void> {
+    const isFailed = await this.#leave(
+      key,
+      `update outbox_event set status = 'failed', lease_token = null, last_error = ?,
+         position = case when position = id then null else position end
        where id = ? and lease_token = ?`,
       [reason, id, token],
     )
+    if (!isFailed) throw new LeaseLostError()
   }
 
   /**

@@ -1,13 +1,13 @@
 import type { DatabaseTime, SqlTerm } from '@plinth/coordination'
 import { type Database, insertOrAddToRows, insertRow, sqlValue } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import type { EventRef, PublishOptions } from './contract.ts'
+import type { EventLane, EventRef, PublishOptions } from './contract.ts'
 import { eventsError } from './declarations.ts'
 import { dueImmediatelyTime, EventRow, StreamRow } from './entities.ts'
 import { encodePayload } from './payload.ts'
 
 /** An event or a key whose next event the dispatcher can read without polling. */
-export type DispatchHint = { readonly id: number } | { readonly key: string }
+export type DispatchHint = ({ readonly id: number } | { readonly key: string }) & { readonly lane: EventLane }
 
 const maxKeyLength = 200
 /** Ten years in milliseconds. */
@@ -22,6 +22,7 @@ interface OutboxWriterDependencies {
   /** True for events without a handler in this process. They are finished when they are published. */
   readonly isUnheard: (type: string) => boolean
   readonly passed: (type: string) => void
+  readonly laneOf: (type: string) => EventLane
 }
 
 /** Writes events to the outbox. */
@@ -37,7 +38,7 @@ export class OutboxWriter {
   }
 
   async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions): Promise<number> {
-    const { key } = options
+    const { key, order = 'commit' } = options
     if (key !== undefined && (key === '' || key.length > maxKeyLength || controlCharacter.test(key))) {
       throw eventsError('PLINTH_EVENTS_KEY', { event: ref.id })
     }
@@ -45,7 +46,7 @@ export class OutboxWriter {
     const text = encodePayload(ref, payload)
     return this.#parts.db.transactional((em) => {
       const before = this.#writing.get(em) ?? Promise.resolve()
-      const write = before.then(() => this.#insert(ref.id, text, key, scheduledFor))
+      const write = before.then(() => this.#insert(ref.id, text, { key, order }, scheduledFor))
       this.#writing.set(
         em,
         write.catch(() => undefined),
@@ -70,14 +71,16 @@ export class OutboxWriter {
   async #insert(
     type: string,
     payload: string,
-    key: string | undefined,
+    { key, order }: { readonly key: string | undefined; readonly order: 'commit' | 'publication' },
     scheduledFor: SqlTerm | undefined,
   ): Promise<number> {
-    const { db, clock, committed, isUnheard, passed } = this.#parts
+    const { db, clock, committed, isUnheard, passed, laneOf } = this.#parts
     const now = new Date(clock.now())
     const id = db.newId()
     const isDone = isUnheard(type)
-    const position = key === undefined || isDone ? null : await this.#nextPosition(key, now)
+    const lane = laneOf(type)
+    const nextPosition = (of: string) => (order === 'publication' ? id : this.#nextPosition(of, now))
+    const position = key === undefined || isDone ? null : await nextPosition(key)
     const waiting = scheduledFor === undefined ? 'pending' : 'scheduled'
     const status = isDone ? 'delivered' : waiting
     const finishedAt = isDone ? now : null
@@ -88,13 +91,14 @@ export class OutboxWriter {
       streamKey: key ?? null,
       position,
       status,
+      lane,
       attempts: 0,
       nextAt: scheduledFor === undefined ? dueImmediatelyTime : sqlValue<Date>(scheduledFor),
       notBefore: scheduledFor === undefined ? null : sqlValue<Date>(scheduledFor),
       createdAt: now,
       finishedAt,
     })
-    const hint = key === undefined ? { id } : { key }
+    const hint = key === undefined ? { id, lane } : { key, lane }
     db.afterCommit(() => (isDone ? passed(type) : committed(scheduledFor === undefined ? hint : undefined)))
     return id
   }

@@ -18,6 +18,7 @@ import { createOutbox } from './migrations/0001-create-outbox.ts'
 import { indexEventOrder } from './migrations/0002-index-turns.ts'
 import { indexFilters } from './migrations/0003-index-filters.ts'
 import { scheduleEvents } from './migrations/0004-schedule-events.ts'
+import { addLanes } from './migrations/0005-add-lanes.ts'
 import { eventLabels, OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
@@ -46,7 +47,7 @@ export default definePlugin({
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
-  migrations: [createOutbox, indexEventOrder, indexFilters, scheduleEvents],
+  migrations: [createOutbox, indexEventOrder, indexFilters, scheduleEvents, addLanes],
   entities,
   messages,
   scheduledTasks: [purgeOutbox],
@@ -80,6 +81,7 @@ export default definePlugin({
       // During setup, handlers may still be added. So no event counts as unheard before the dispatcher runs.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
+      laneOf: (type) => handlers.laneOf(type),
     })
     const deliverer = new Deliverer({
       db,
@@ -106,7 +108,10 @@ export default definePlugin({
           deliverer,
           clock,
           log,
-          concurrency: config.get('platform.events.dispatcher.concurrency'),
+          slots: {
+            database: config.get('platform.events.dispatcher.concurrency'),
+            network: config.get('platform.events.dispatcher.network-concurrency'),
+          },
           pollIntervalMs: () => config.get('platform.events.dispatcher.poll-interval'),
         })
       : undefined
@@ -124,6 +129,7 @@ export default definePlugin({
     http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })
 
     onReady(async () => {
+      service.logForeignSchemas()
       dispatcher?.start()
       if (dispatcher !== undefined) await wakeUp.listen()
     })

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { onEachDatabase, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import httpPlugin, { http, metrics } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -78,7 +78,7 @@ async function start(t: Test, at: TestDatabase) {
   }
 }
 
-onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at) => {
+onDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at) => {
   const { db, clock, events, broken, seen, lines, call, admin, mia, running } = await start(t, at)
   broken.add('a').add('b').add('c')
   const a = await events.publish(noted, { note: 'a' }, { key: 'k' })
@@ -276,7 +276,7 @@ onEachDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at
   })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'each filter of the list is a range scan of its index, also if two filters have no row in common',
   async (t, at) => {

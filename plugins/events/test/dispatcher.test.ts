@@ -10,7 +10,7 @@ import { eventLabels, OutboxAdmin } from '../src/outbox-admin.ts'
 import type { DueEvents, OutboxStore } from '../src/outbox-store.ts'
 import { startEvents } from './fixtures/product.ts'
 
-const nothing: DueEvents = { ids: [], isMore: false, nextInMs: undefined }
+const nothing: DueEvents = { events: [], isMore: false, nextInMs: undefined }
 
 /** Returns a dispatcher for an outbox. The test defines the results of the outbox. */
 function dispatcherOver(look: () => Promise<DueEvents>, deliver: () => Promise<Outcome> = async () => 'delivered') {
@@ -23,10 +23,10 @@ function dispatcherOver(look: () => Promise<DueEvents>, deliver: () => Promise<O
         looks.push(clock.monotonic())
         return look()
       },
-      load: async (id: number) => ({ id, status: 'pending', streamKey: null }),
+      load: async (id: number) => ({ id, status: 'pending', streamKey: null, lane: 'database' }),
     } as unknown as OutboxStore,
     deliverer: { deliver } as unknown as Deliverer,
-    concurrency: 2,
+    slots: { database: 2, network: 2 },
     pollIntervalMs: () => 1_000,
     clock,
     log: pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
@@ -47,7 +47,7 @@ t.test('polls that find nothing become less frequent, at most 5 s apart, until s
   t.equal(gaps[0], 1_000)
   t.ok(Math.max(...gaps) <= 5_100, `${gaps}`)
   looks.length = 0
-  dispatcher.wake({ id: 1 })
+  dispatcher.wake({ id: 1, lane: 'database' })
   await pass(1_200)
   t.equal(looks.length, 1, 'within the interval after something was delivered')
 })
@@ -70,7 +70,7 @@ t.test('an event that is found again while it is claimed is tried again afterwar
   const claimed = Promise.withResolvers<Outcome>()
   let attempts = 0
   const { clock, dispatcher, looks } = dispatcherOver(
-    async () => ({ ...nothing, ids: attempts < 2 ? [1] : [] }),
+    async () => ({ ...nothing, events: attempts < 2 ? [{ id: 1, lane: 'database' }] : [] }),
     async () => {
       attempts += 1
       begun.resolve()
@@ -104,7 +104,7 @@ t.test(
       const { lines, pass } = dispatcherOver(
         async () => {
           if (problem === 'look') await fail()
-          return { ...nothing, ids: [1, 2] }
+          return { ...nothing, events: [1, 2].map((id) => ({ id, lane: 'database' as const })) }
         },
         async () => {
           if (problem === 'deliver') await fail()
@@ -131,7 +131,15 @@ t.test('metrics name only known events, and are returned without the backlog if 
     if (isBroken) throw new Error('no database')
     return new Map([['failed', 2]])
   }
-  const count = deliveryMetrics(registry, { open } as unknown as Backlog, (type) => type === 'shop.paid')
+  const oldestPendingMs = async () => {
+    await open()
+    return new Map([['network', 61_000]])
+  }
+  const count = deliveryMetrics(
+    registry,
+    { open, oldestPendingMs } as unknown as Backlog,
+    (type) => type === 'shop.paid',
+  )
   count('shop.paid', 'delivered')
   count('stranger.came', 'failed')
   const lines = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('platform_'))
@@ -141,7 +149,11 @@ t.test('metrics name only known events, and are returned without the backlog if 
   ]
   t.same(await lines(), deliveries)
   isBroken = false
-  t.same(await lines(), [...deliveries, 'platform_events_outbox_events{status="failed"} 2'])
+  t.same(await lines(), [
+    ...deliveries,
+    'platform_events_outbox_events{status="failed"} 2',
+    'platform_events_oldest_pending_seconds{lane="network"} 61',
+  ])
 })
 
 t.test('one call replays at most a thousand events, and counts stop at ten thousand', async (t) => {
@@ -180,6 +192,13 @@ t.test('one call replays at most a thousand events, and counts stop at ten thous
     ['pending', 1_000],
     ['failed', 9_500],
   ])
+  t.same(
+    [...(await backlog.oldestPendingMs())],
+    [
+      ['database', clock.now()],
+      ['network', 0],
+    ],
+  )
   let calls = 1
   for (let isMore = true; isMore; calls++) isMore = (await admin.replayAll({ type: 'test.1' })).isMore
   t.equal(calls, 6)

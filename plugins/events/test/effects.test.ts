@@ -1,6 +1,6 @@
 /** Tests the effect of each configuration key of the event bus. */
 import { createDatabase } from '@plinth/database/testing'
-import { event } from '@plinth/events'
+import { type EventLane, event } from '@plinth/events'
 import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -8,7 +8,11 @@ import { startEvents } from './fixtures/product.ts'
 
 const noted = event('test.noted', Type.Object({ note: Type.String() }))
 
-async function start(config: KeyValues, handle: (signal: AbortSignal) => Promise<void> | void) {
+async function start(
+  config: KeyValues,
+  handle: (signal: AbortSignal) => Promise<void> | void,
+  lane: EventLane = 'database',
+) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const clock = manualClock()
@@ -21,7 +25,7 @@ async function start(config: KeyValues, handle: (signal: AbortSignal) => Promise
   const product = await startEvents(t, at, {
     clock,
     config,
-    handlers: (events) => events.on(noted, 'test.note', (_event, { signal }) => handle(signal)),
+    handlers: (events) => events.on(noted, 'test.note', (_event, { signal }) => handle(signal), { lane }),
   })
   const publish = (note: string) => product.events.publish(noted, { note }, { key: note })
   return { ...product, clock, sleeps, publish }
@@ -42,16 +46,20 @@ t.test('a worker delivers only where the dispatcher starts', async (t) => {
 
 t.test('some events are delivered at the same time, and a lease protects each', async (t) => {
   /** Publishes four events whose handlers run until the end of the test. */
-  const observe = async (config: KeyValues) => {
+  const observeLane = (lane: EventLane) => async (config: KeyValues) => {
     const end = Promise.withResolvers<void>()
     const first = Promise.withResolvers<void>()
     let begun = 0
-    const { clock, db, events, publish } = await start(config, () => {
-      begun++
-      first.resolve()
-      return end.promise
-    })
-    for (const note of ['a', 'b', 'c', 'd']) await publish(note)
+    const { clock, db, events, publish } = await start(
+      config,
+      () => {
+        begun++
+        first.resolve()
+        return end.promise
+      },
+      lane,
+    )
+    for (const note of [...'abcdefghij']) await publish(note)
     await first.promise
     for (let count = 0; count < 10; count++) {
       await db.query('select 1 as one')
@@ -64,8 +72,12 @@ t.test('some events are delivered at the same time, and a lease protects each', 
     await events.idle()
     return { atOnce, leaseMs: leasedUntil - clock.now(), begun }
   }
+  const observe = observeLane('database')
   const [concurrency] = await assertKeyEffect(t, 'platform.events.dispatcher.concurrency', { changed: 2, observe })
-  t.match(concurrency, { before: { atOnce: 4, begun: 4 }, after: { atOnce: 2, begun: 4 } })
+  t.match(concurrency, { before: { atOnce: 4, begun: 10 }, after: { atOnce: 2, begun: 10 } })
+  const network = { changed: 3, observe: observeLane('network') }
+  const [others] = await assertKeyEffect(t, 'platform.events.dispatcher.network-concurrency', network)
+  t.match(others, { before: { atOnce: 8, begun: 10 }, after: { atOnce: 3, begun: 10 } })
   const [leases] = await assertKeyEffect(t, 'platform.events.dispatcher.lease', { changed: '7s', observe })
   t.match(leases, { before: { leaseMs: 30_000 }, after: { leaseMs: 7_000 } })
 })

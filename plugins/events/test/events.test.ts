@@ -1,6 +1,6 @@
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { type Events, event, events as eventsRef, orderPaid, orderRefunded } from '@plinth/events'
-import { manualClock, rejectsWith, throwsWith } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -9,7 +9,7 @@ import { startEvents } from './fixtures/product.ts'
 const noted = event('test.noted', Type.Object({ note: Type.String({ maxLength: 20 }) }))
 const loose = event('test.loose', Type.Unknown())
 
-onEachDatabase(t, 'K-013 publishing', async (t, at) => {
+onDatabase(t, 'K-013 publishing', async (t, at) => {
   await t.test('entities and tables agree', async (t) => {
     const { db } = await startEvents(t, at, { roles: ['web'] })
     const generator = db.fork().config.getExtension('@mikro-orm/schema-generator') as {
@@ -196,6 +196,34 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     await events.idle()
     t.same(seen, ['long', 'long', 'ok', 'ok'])
     t.same(own, ['ok'])
+  })
+
+  await t.test('an event id has one schema: a second publisher with another schema is rejected', async (t) => {
+    const changed = event('test.noted', Type.Object({ text: Type.String() }))
+    const described = event('test.noted', Type.Object({ note: Type.String({ maxLength: 20, description: 'A note.' }) }))
+    const expected = {
+      code: 'PLINTH_EVENTS_SCHEMA',
+      message: 'Event "test.noted" is published with two different schemas.',
+    }
+    const started = startEvents(t, at, { handlers: (events) => events.declarePublished(noted, described, changed) })
+    assertMembers(t, ((await started.catch((error: unknown) => error)) as Error).cause, expected)
+    const lines: { event?: string; handlers?: string[] }[] = []
+    const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
+    const { events } = await startEvents(t, at, {
+      logger,
+      handlers: (events) => {
+        events.declarePublished(noted)
+        events.on(changed, 'test.changed', () => {})
+        events.on(described, 'test.described', () => {})
+      },
+    })
+    await rejectsWith(t, events.publish(changed, { text: 'a' }), expected)
+    throwsWith(t, () => events.emit(changed, { text: 'a' }), expected)
+    t.same(
+      lines.filter(({ handlers }) => handlers !== undefined).map(({ event, handlers }) => ({ event, handlers })),
+      [{ event: 'test.noted', handlers: ['test.changed'] }],
+      'a handler with another schema is logged at the start',
+    )
   })
 
   await t.test('D.66 emitted events reach the handlers once after the commit, and are not stored', async (t) => {

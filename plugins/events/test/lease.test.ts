@@ -155,7 +155,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     if (read === null) throw new Error('no event')
     const claim = await store.claim(read, leaseMs)
     if (claim === undefined) throw new Error('no claim')
-    await store.retry(claim, 0, 'not yet')
+    await store.retry(claim, 'database', 0, 'not yet')
     t.equal(await store.claim(read, leaseMs), undefined)
     t.match(await store.claim({ ...read, attempts: 1 }, leaseMs), { id, key: null })
   })
@@ -298,7 +298,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const renewed = await leaseEnd()
       t.not(renewed, before, 'the lease is renewed')
       before = renewed
-      t.same((await slow.store.look()).ids, [], 'nobody else finds it')
+      t.same((await slow.store.look()).events, [], 'nobody else finds it')
     }
     t.equal(signal.aborted, false)
 

@@ -1,4 +1,4 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
@@ -27,7 +27,7 @@ const publication = fc.record({
   commits: fc.integer({ min: 0, max: 9 }).map((n) => n > 1),
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'K-013 A10 every committed event arrives in order, whatever fails and whichever process dies',
   async (t, db) => {

@@ -1,5 +1,5 @@
 /** Events with a delivery time. */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { assertMembers, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -11,7 +11,7 @@ import { startEvents } from './fixtures/product.ts'
 const noted = event('test.noted', Type.Object({ note: Type.String() }))
 const hourMs = 3_600_000
 
-onEachDatabase(t, 'K-013 an event waits for its time, however late, and blocks no other event', async (t, at) => {
+onDatabase(t, 'K-013 an event waits for its time, however late, and blocks no other event', async (t, at) => {
   const seen: string[] = []
   // The clock of a database server cannot be moved, so the clock of the process starts at the same time.
   const clock = manualClock(Date.now())
@@ -52,7 +52,7 @@ onEachDatabase(t, 'K-013 an event waits for its time, however late, and blocks n
   t.same(await states(), { delivered: 4 })
 })
 
-onEachDatabase(t, 'K-013 a scheduled event is delivered again after a failure, and can be skipped', async (t, at) => {
+onDatabase(t, 'K-013 a scheduled event is delivered again after a failure, and can be skipped', async (t, at) => {
   let tries = 0
   const clock = manualClock(Date.now())
   const { db, events, pass, states } = await startEvents(t, at, {

@@ -1,4 +1,4 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { until } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -14,7 +14,7 @@ const stuck = poolSize + 2
  */
 const deadlineMs = 600_000
 
-onEachDatabase(t, 'K-013 transactional handlers that never end hold no connection', async (t, at) => {
+onDatabase(t, 'K-013 transactional handlers that never end hold no connection', async (t, at) => {
   const resume = Promise.withResolvers<void>()
   const late: Promise<unknown>[] = []
   const begun = Promise.withResolvers<void>()

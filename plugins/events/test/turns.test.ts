@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { databaseTime } from '@plinth/coordination'
 import type { Database, Parameter } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { until } from '@plinth/kernel/testing'
 import fc from 'fast-check'
@@ -39,7 +39,7 @@ const stranded = async (db: Database) =>
     )[0]?.n,
   )
 
-onEachDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and replay', async (t, at) => {
+onDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and replay', async (t, at) => {
   const product = await startEvents(t, at, { roles: ['web'] })
   const { db, clock, events } = product
   let aside = 0
@@ -148,7 +148,7 @@ onEachDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and repl
   t.ok(aside > 0, `${aside} times an event that waits was seen`)
 })
 
-onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many events wait', async (t, at) => {
+onDatabase(t, 'K-013 a poll and a publication cost the same, however many events wait', async (t, at) => {
   const { db, clock, events } = await startEvents(t, at, { roles: ['web'] })
   await empty(db)
   const requested: (readonly [sql: string, parameters: readonly Parameter[]])[] = []
@@ -175,6 +175,7 @@ onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many ev
     committed: () => {},
     isUnheard: () => false,
     passed: () => {},
+    laneOf: () => 'database',
   })
   const readInLook = async () => {
     requested.length = 0
@@ -188,7 +189,7 @@ onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many ev
     return requested.length
   }
   const few = await statementsOfPublish()
-  t.equal((await store.look()).ids.length, 1)
+  t.equal((await store.look()).events.length, 1)
 
   // Half of the waiting events have the same key. The others wait behind failed events of 64 keys.
   for (let key = 0; key < 64; key++) await events.publish(numbered, { key, n: 0 }, { key: `failed ${key}` })
@@ -215,7 +216,7 @@ onEachDatabase(t, 'K-013 a poll and a publication cost the same, however many ev
   for (let isMore = true; isMore && looks < 200; looks++) isMore = (await store.look()).isMore
   t.ok(looks < 200, `after ${looks} looks all that wait are put aside`)
   const later = await readInLook()
-  t.same(later.look.ids.length, 1, 'the first of the long key')
+  t.same(later.look.events.length, 1, 'the first of the long key')
   t.ok(later.read < 500, `${later.read} rows are read then`)
   t.equal(await statementsOfPublish(), few)
   t.equal(await stranded(db), 0)

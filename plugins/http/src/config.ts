@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { usualIpv6Prefix } from './caller/address-set.ts'
 import { clientHeaders } from './caller/client-ip.ts'
 import { contextPathPattern } from './caller/forwarding.ts'
@@ -192,6 +192,7 @@ export const keys = {
       'zh-CN': '地址和 CIDR 网段；对其他客户端而言 /metrics 不存在。',
     },
     default: [...ownNetworks],
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.client-ip.trusted-proxies': key.cidrList({
     title: { en: 'Trusted proxies', 'zh-CN': '可信代理' },
@@ -200,6 +201,7 @@ export const keys = {
       'zh-CN': '代理的地址和 CIDR 网段；由其请求头确定客户端地址。',
     },
     default: [...ownNetworks],
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.client-ip.trust-forwarded-headers': key.boolean({
     title: { en: 'Trust proxy headers', 'zh-CN': '信任代理请求头' },
@@ -208,6 +210,7 @@ export const keys = {
       'zh-CN': '关闭后完全忽略 X-Forwarded-For、CF-Connecting-IP 和 X-Real-IP。',
     },
     default: true,
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.client-ip.headers': key.stringList({
     title: { en: 'Headers with the client address', 'zh-CN': '包含客户端地址的请求头' },
@@ -219,6 +222,7 @@ export const keys = {
     default: [...clientHeaders],
     items: { enum: clientHeaders },
     uniqueItems: true,
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.client-ip.ipv6-prefix': key.integer({
     title: { en: 'IPv6 prefix', 'zh-CN': 'IPv6 前缀长度' },
@@ -230,5 +234,6 @@ export const keys = {
     default: usualIpv6Prefix,
     minimum: 16,
     maximum: 128,
+    permission: guardsPermission,
   }),
 }

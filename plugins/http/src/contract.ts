@@ -91,9 +91,14 @@ export type HandlerWrapper = (
   handle: () => Promise<unknown>,
 ) => Promise<unknown>
 
-/** Runs around handlers: after guards and validation, before the envelope is created. Raw routes have no wrappers. */
+/**
+ * Runs around handlers: after guards and validation, before the envelope is created. Raw routes have only wrappers with
+ * `isInnermost`.
+ */
 export interface RouteWrapper {
   readonly name: string
+  /** If true, the wrapper runs inside all others, directly around the handler. */
+  readonly isInnermost?: boolean
   /**
    * Returns the wrapper for a route, or `undefined` if it does not apply to it. Called once per route before the server
    * listens.

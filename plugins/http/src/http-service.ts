@@ -5,7 +5,7 @@ import type { ClientIpRules } from './caller/client-ip.ts'
 import type { HttpServer } from './contract.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { openapiDocument, withSiteDetails } from './openapi/openapi.ts'
-import { addEnvelopeRoutes, addExtensions, addPages } from './routes/add-routes.ts'
+import { addEnvelopeRoutes, addExtensions, addPages, type RouteChecks } from './routes/add-routes.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
 import { guardsAndWrappersOf, runGuardsInOrder } from './routes/guards.ts'
@@ -13,13 +13,12 @@ import { RouteRegistry } from './routes/route-registry.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
 
-interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
+interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'>, RouteChecks {
   readonly product: { readonly name: string; readonly version: string }
   /** All plugins of the product. Their messages contain titles of fields. */
   readonly plugins: readonly Pick<Plugin, 'id' | 'title' | 'messages' | 'businessErrors'>[]
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
-  readonly isResponseChecked: boolean
   readonly hasDocs: boolean
   readonly site: Pick<Site, 'title' | 'url'>
   readonly contextPath: string
@@ -67,7 +66,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     const app = await createApp({ ...settings, alwaysServed }, schemas)
     await addExtensions(app, from)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runGuardsInOrder(from.onEveryRequest))
-    addEnvelopeRoutes(app, from, settings.isResponseChecked)
+    addEnvelopeRoutes(app, from, settings)
     await addPages(app, from, from === registry && settings.hasDocs ? { document: describe(), ...settings } : undefined)
     await app.ready()
     if (settings.isResponseChecked) schemas.compileAll()

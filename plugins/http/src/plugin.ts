@@ -1,5 +1,13 @@
 import { charts } from '@plinth/admin'
-import { definePlugin, healthCheck, manifestEntries, optional, startSummary, upgradeSteps } from '@plinth/kernel'
+import {
+  definePlugin,
+  healthCheck,
+  manifestEntries,
+  nodeEnvironmentOf,
+  optional,
+  startSummary,
+  upgradeSteps,
+} from '@plinth/kernel'
 import { Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
 import { type ClientIpRules, createCallerAddressResolver } from './caller/client-ip.ts'
@@ -85,6 +93,13 @@ export default definePlugin({
         maxWaitMs: config.get('platform.http.overload.max-wait'),
       },
       isResponseChecked: config.get('platform.http.response-check'),
+      onIgnoredQuery: nodeEnvironmentOf(process.env['NODE_ENV']).isProduction
+        ? undefined
+        : ({ plugin, method, path }, names) =>
+            log.warn(
+              { plugin, method, path, names: names.slice(0, 8) },
+              'ignored query parameters that are not declared',
+            ),
       hasDocs: config.get('platform.http.docs.enabled'),
       isAccessLogged: () => isAccessLogged,
       isDraining: () => isDraining,
@@ -99,6 +114,7 @@ export default definePlugin({
       durationsOf: hasMetrics ? createRequestDurations(registry) : undefined,
       clock,
       log,
+      logOf: (plugin) => services.kernel.logOf(plugin),
     })
     provideEach(http, (consumer) => service.serverFor(consumer.id))
     contribute(manifestEntries, 'routes', () => routeEntries(service.serverFor('http').routes))

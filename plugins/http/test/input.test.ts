@@ -2,6 +2,7 @@ import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import {
@@ -256,6 +257,60 @@ t.test('an unknown name of a body or a query is reported with the nearest known 
       ['zzz', 'zzz is unknown'],
       ['versions', 'versions is unknown'],
     ],
+  )
+})
+
+t.test('a write rejects query parameters that it does not declare, and a read ignores and reports them', async (t) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
+  const open = { query: Type.Object({}, { additionalProperties: true }) }
+  const { call } = await startHttp(
+    t,
+    (http) => {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+        const shared = { method, summary: 'x', access: 'public', response: Type.Object({}) } as const
+        http.route({ ...shared, path: '/api/v1/shop/items', handler: () => ({}) })
+        http.route({ ...shared, path: '/api/v1/shop/open', request: open, handler: () => ({}) })
+      }
+      const handler = () => 'x'
+      const raw = {
+        path: '/api/v1/shop/raw',
+        summary: 'x',
+        access: 'public',
+        produces: ['text/plain'],
+        handler,
+      } as const
+      http.rawRoute({ ...raw, method: 'GET' })
+      http.rawRoute({ ...raw, method: 'POST' })
+    },
+    { logger },
+  )
+  const answers: Record<string, string> = {}
+  for (const [method, path] of [
+    ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].flatMap((one) => [[one, 'items'] as const, [one, 'open'] as const]),
+    ['GET', 'raw'] as const,
+    ['POST', 'raw'] as const,
+  ]) {
+    const { body } = await call(`/api/v1/shop/${path}?dryRun=true&version=2`, { method })
+    answers[`${method} ${path}`] = body?.data.errors?.[0].field ?? body?.code ?? 'no envelope'
+  }
+  t.same(answers, {
+    'GET items': '200',
+    'GET open': '200',
+    'POST items': 'dryRun',
+    'POST open': '200',
+    'PUT items': 'dryRun',
+    'PUT open': '200',
+    'PATCH items': 'dryRun',
+    'PATCH open': '200',
+    'DELETE items': 'dryRun',
+    'DELETE open': '200',
+    'GET raw': 'no envelope',
+    'POST raw': 'dryRun',
+  })
+  t.same(
+    lines.map((line) => JSON.parse(line)).flatMap(({ method, path, names }) => (names ? [[method, path, names]] : [])),
+    [['GET', '/api/v1/shop/items', ['dryRun']]],
   )
 })
 

@@ -21,6 +21,7 @@ type Api = ReturnType<typeof description>
 const path = '/api/v1/shop/items/{id}'
 const place = `PUT ${path}`
 const list = 'GET /api/v1/shop/items'
+const post = 'POST /api/v1/shop/items'
 
 /** Returns a small API: a list, and an operation that changes one item. */
 function description() {
@@ -29,7 +30,12 @@ function description() {
   const item = {
     type: 'object' as string,
     required: ['id', 'state'],
-    properties: properties({ id: { type: 'integer' }, state: { enum: ['new', 'sold'] } }),
+    properties: properties({
+      id: { type: 'integer' },
+      state: { enum: ['new', 'sold'] },
+      soldAt: { type: 'string', format: 'date-time' },
+      stock: { type: 'integer', minimum: 0, maximum: 100 },
+    }),
   }
   const failure = {
     type: 'object',
@@ -69,13 +75,22 @@ function description() {
   const body = {
     type: 'object',
     required: ['name'],
-    properties: properties({ name: text(), note: text(), notify: { type: 'boolean', default: true } }),
+    properties: properties({
+      name: text(),
+      note: text(),
+      notify: { type: 'boolean', default: true },
+      colour: { enum: ['red', 'blue'] },
+      weight: { type: 'integer' },
+      price: { type: 'number' },
+    }),
   }
   const put = {
     operationId: 'putShopItemsById',
     security: [{ bearer: [] }] as object[],
     'x-permission': 'shop:item:update',
     'x-data-scope': 'caller',
+    'x-reasons': { 'shop.item-unknown': '404', 'shop.item-sold': '409' } as Record<string, string>,
+    parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'integer' } }],
     requestBody: { required: true, content: { 'application/json': { schema: body } } },
     responses: { '200': { content: json({ $ref: '#/components/schemas/Item' }) } },
   }
@@ -86,15 +101,26 @@ function description() {
     description: 'HMAC of these lines.',
     'x-canonical-string': ['method', 'path', 'body'],
   }
-  const paths: Record<string, Record<string, object>> = { '/api/v1/shop/items': { get: getList }, [path]: { put } }
+  const post = {
+    operationId: 'postShopItems',
+    security: [] as object[],
+    parameters: [] as Record<string, unknown>[],
+    requestBody: { required: false, content: { 'application/json': { schema: body } } },
+    responses: { '200': { content: json({ type: 'null' }) } },
+  }
+  const paths: Record<string, Record<string, object>> = {
+    '/api/v1/shop/items': { get: getList, post },
+    [path]: { put },
+  }
   const reasons: Record<string, string> = { 'shop.item-unknown': '404', 'shop.item-sold': '409' }
   return {
     info: { version: '1.0.0' },
+    servers: [{ url: 'https://shop.example' }],
     paths,
     'x-reasons': reasons,
     components: { schemas: { Item: item, Failure: failure }, securitySchemes: { signature } },
     // The objects of the description by name, so that a row of the table can change one of them.
-    parts: { item, failure, list: getList, put, body, json, parameter, signature },
+    parts: { item, failure, list: getList, post, put, body, json, parameter, signature },
   }
 }
 
@@ -103,14 +129,14 @@ const rows: readonly Row[] = [
   {
     change: 'new optional request field (old behaviour when omitted)',
     plant({ parts }) {
-      parts.body.properties['colour'] = { type: 'string', default: 'red' }
+      parts.body.properties['size'] = { type: 'string', default: 'small' }
     },
   },
   {
     change: 'new response field',
     plant({ parts }) {
-      parts.item.properties['price'] = { type: 'integer' }
-      parts.item.required.push('price')
+      parts.item.properties['rating'] = { type: 'integer' }
+      parts.item.required.push('rating')
     },
   },
   {
@@ -163,7 +189,7 @@ const rows: readonly Row[] = [
     plant({ parts }) {
       delete parts.body.properties['note']
     },
-    expected: [`${place}: body.note is gone`],
+    expected: [`${post}: body.note is gone`, `${place}: body.note is gone`],
   },
   {
     change: 'removing a query condition',
@@ -179,7 +205,7 @@ const rows: readonly Row[] = [
       parts.body.properties['title'] = { type: 'string' }
       parts.body.required = ['title']
     },
-    expected: [`${place}: body.name is gone`, `${place}: body.title is now required`],
+    expected: [post, place].flatMap((name) => [`${name}: body.name is gone`, `${name}: body.title is now required`]),
   },
   {
     change: 'changing field meaning: another type',
@@ -200,14 +226,14 @@ const rows: readonly Row[] = [
     plant({ parts }) {
       parts.body.properties['notify'] = { type: 'boolean' }
     },
-    expected: [`${place}: body.notify has the default none, not true`],
+    expected: [post, place].map((name) => `${name}: body.notify has the default none, not true`),
   },
   {
-    change: 'changing field meaning: a value that is no longer known',
+    change: 'changing field meaning: a value of a request that is no longer known',
     plant({ parts }) {
-      parts.item.properties['state'] = { enum: ['new'] }
+      parts.body.properties['colour'] = { enum: ['red'] }
     },
-    expected: [`${list}: answer.data[].state knows sold no more`, `${place}: answer.data.state knows sold no more`],
+    expected: [`${post}: body.colour knows blue no more`, `${place}: body.colour knows blue no more`],
   },
   {
     change: 'changing field meaning: declared members become a free-form object',
@@ -233,10 +259,10 @@ const rows: readonly Row[] = [
   {
     change: 'adding a required field',
     plant({ parts }) {
-      parts.body.properties['price'] = { type: 'integer' }
-      parts.body.required.push('price')
+      parts.body.properties['code'] = { type: 'integer' }
+      parts.body.required.push('code')
     },
-    expected: [`${place}: body.price is now required`],
+    expected: [`${post}: body.code is now required`, `${place}: body.code is now required`],
   },
   {
     change: 'adding a required query condition',
@@ -321,7 +347,182 @@ const rows: readonly Row[] = [
     plant({ parts }) {
       delete (parts.failure.properties.data.anyOf[0] as Api['parts']['body']).properties['reason']
     },
-    expected: [`${list}: answer.data.reason is gone`, `${place}: answer.data.reason is gone`],
+    expected: [list, post, place].map((name) => `${name}: answer.data.reason is gone`),
+  },
+  // Each pair: a change, and the change in the opposite direction.
+  {
+    change: 'an optional body becomes required',
+    plant({ parts }) {
+      parts.post.requestBody.required = true
+    },
+    expected: [`${post}: body is now required`],
+  },
+  {
+    change: 'a required body becomes optional',
+    plant({ parts }) {
+      parts.put.requestBody.required = false
+    },
+  },
+  {
+    change: 'an operation has another code for a reason',
+    plant({ parts }) {
+      parts.put['x-reasons']['shop.item-sold'] = '400'
+    },
+    expected: [`${place}: reason shop.item-sold has the code 400, not 409`],
+  },
+  {
+    change: 'an operation has another reason for a failure',
+    plant(api) {
+      api['x-reasons']['shop.item-gone'] = '409'
+      delete api.parts.put['x-reasons']['shop.item-sold']
+      api.parts.put['x-reasons']['shop.item-gone'] = '409'
+    },
+    expected: [`${place}: reason shop.item-sold is gone`],
+  },
+  {
+    change: 'an operation has a further reason',
+    plant(api) {
+      api['x-reasons']['shop.item-reserved'] = '409'
+      api.parts.put['x-reasons']['shop.item-reserved'] = '409'
+    },
+  },
+  {
+    change: 'a response field has no format any more',
+    plant({ parts }) {
+      parts.item.properties['soldAt'] = { type: 'string' }
+    },
+    expected: [
+      `${list}: answer.data[].soldAt is wider: format none`,
+      `${place}: answer.data.soldAt is wider: format none`,
+    ],
+  },
+  {
+    change: 'a response field has a format',
+    plant({ parts }) {
+      parts.item.properties['id'] = { type: 'integer', format: 'int64' }
+    },
+  },
+  {
+    change: 'a request field has a format',
+    plant({ parts }) {
+      parts.body.properties['note'] = { type: 'string', format: 'email' }
+    },
+    expected: [post, place].map((name) => `${name}: body.note is stricter: format email`),
+  },
+  {
+    change: 'the maximum of a response field rises',
+    plant({ parts }) {
+      parts.item.properties['stock'] = { type: 'integer', minimum: 0, maximum: 1000 }
+    },
+    expected: [
+      `${list}: answer.data[].stock is wider: maximum 1000`,
+      `${place}: answer.data.stock is wider: maximum 1000`,
+    ],
+  },
+  {
+    change: 'the minimum of a response field falls',
+    plant({ parts }) {
+      parts.item.properties['stock'] = { type: 'integer', minimum: -1, maximum: 100 }
+    },
+    expected: [`${list}: answer.data[].stock is wider: minimum -1`, `${place}: answer.data.stock is wider: minimum -1`],
+  },
+  {
+    change: 'a response field has no maximum any more',
+    plant({ parts }) {
+      parts.item.properties['stock'] = { type: 'integer', minimum: 0 }
+    },
+    expected: [
+      `${list}: answer.data[].stock is wider: maximum none`,
+      `${place}: answer.data.stock is wider: maximum none`,
+    ],
+  },
+  {
+    change: 'the limits of a response field are closer',
+    plant({ parts }) {
+      parts.item.properties['stock'] = { type: 'integer', minimum: 1, maximum: 10 }
+    },
+  },
+  {
+    change: 'a query condition is written in another style',
+    plant({ parts }) {
+      parts.list.parameters[1] = { ...parts.list.parameters[1], style: 'pipeDelimited' }
+    },
+    expected: [`${list}: query size has style pipeDelimited, explode false, not style form, explode true`],
+  },
+  {
+    change: 'a query condition is not repeated any more',
+    plant({ parts }) {
+      parts.list.parameters[1] = { ...parts.list.parameters[1], explode: false }
+    },
+    expected: [`${list}: query size has style form, explode false, not style form, explode true`],
+  },
+  {
+    change: 'a query condition states its default style',
+    plant({ parts }) {
+      parts.list.parameters[1] = { ...parts.list.parameters[1], style: 'form', explode: true }
+    },
+  },
+  {
+    change: 'a server is gone',
+    plant(api) {
+      api.servers = [{ url: 'https://other.example' }]
+    },
+    expected: ['server https://shop.example is gone'],
+  },
+  {
+    change: 'a further server',
+    plant(api) {
+      api.servers.push({ url: 'https://other.example' })
+    },
+  },
+  {
+    change: 'a request field also accepts fractions',
+    plant({ parts }) {
+      parts.body.properties['weight'] = { type: 'number' }
+    },
+  },
+  {
+    change: 'a request field accepts only integers',
+    plant({ parts }) {
+      parts.body.properties['price'] = { type: 'integer' }
+    },
+    expected: [post, place].map((name) => `${name}: body.price was number, is integer`),
+  },
+  {
+    change: 'a response field may be a fraction',
+    plant({ parts }) {
+      parts.item.properties['id'] = { type: 'number' }
+    },
+    expected: [`${list}: answer.data[].id was integer, is number`, `${place}: answer.data.id was integer, is number`],
+  },
+  {
+    change: 'a response has a value no more',
+    plant({ parts }) {
+      parts.item.properties['state'] = { enum: ['new'] }
+    },
+  },
+  {
+    change: 'a request accepts a further value',
+    plant({ parts }) {
+      parts.body.properties['colour'] = { enum: ['red', 'blue', 'green'] }
+    },
+  },
+  {
+    change: 'a path parameter has another name',
+    plant({ paths, parts }) {
+      delete paths[path]
+      paths['/api/v1/shop/items/{itemId}'] = { put: parts.put }
+      parts.put.parameters[0] = { name: 'itemId', in: 'path', required: true, schema: { type: 'integer' } }
+    },
+  },
+  {
+    change: 'a path parameter has another name and type',
+    plant({ paths, parts }) {
+      delete paths[path]
+      paths['/api/v1/shop/items/{itemId}'] = { put: parts.put }
+      parts.put.parameters[0] = { name: 'itemId', in: 'path', required: true, schema: { type: 'boolean' } }
+    },
+    expected: [`${place}: path id was integer, is boolean`],
   },
 ]
 

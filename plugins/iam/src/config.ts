@@ -1,17 +1,25 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key, type LocalizedText } from '@plinth/kernel'
+import { guardsPermission, key, type LocalizedText } from '@plinth/kernel'
 
-export const maxAttemptsKey = (declared: { readonly title: LocalizedText; readonly default: number }) =>
+export const maxAttemptsKey = (declared: {
+  readonly title: LocalizedText
+  readonly description?: LocalizedText
+  readonly default: number
+}) =>
   key.integer({
-    ...declared,
     description: { en: '0: unlimited.', 'zh-CN': '0 表示不限。' },
+    ...declared,
     minimum: 0,
     maximum: 1_000_000,
     reload: 'live',
+    permission: guardsPermission,
   })
 
-export const attemptWindowKey = (declared: { readonly title: LocalizedText; readonly default: string }) =>
-  key.duration({ ...declared, minimum: '1s', maximum: '30d', reload: 'live' })
+export const attemptWindowKey = (declared: {
+  readonly title: LocalizedText
+  readonly description?: LocalizedText
+  readonly default: string
+}) => key.duration({ ...declared, minimum: '1s', maximum: '30d', reload: 'live', permission: guardsPermission })
 
 export const keys = {
   'platform.iam.password.policy': key.enum({
@@ -32,6 +40,7 @@ export const keys = {
         'zh-CN': '操作员可使用 6 个字符的密码。请更换策略，或设置 platform.iam.password.operator-min-length。',
       },
     },
+    permission: guardsPermission,
   }),
   'platform.iam.password.operator-min-length': key.integer({
     title: { en: 'Minimum password length of users with permissions', 'zh-CN': '有权限用户的最短密码长度' },
@@ -43,6 +52,7 @@ export const keys = {
     minimum: 0,
     maximum: 128,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.password.reject-well-known': key.boolean({
     title: { en: 'Reject well-known passwords', 'zh-CN': '拒绝常见密码' },
@@ -52,6 +62,7 @@ export const keys = {
     },
     default: false,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.password.min-length': key.integer({
     title: { en: 'Minimum length of the custom policy', 'zh-CN': '自定义策略的最短密码长度' },
@@ -59,6 +70,7 @@ export const keys = {
     minimum: 1,
     maximum: 128,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.password.pattern': key.string({
     title: { en: 'Pattern of the custom policy', 'zh-CN': '自定义策略的密码格式' },
@@ -70,6 +82,7 @@ export const keys = {
     default: '',
     maxLength: 500,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.password.hash.memory': key.bytes({
     title: { en: 'Memory of a password hash', 'zh-CN': '密码散列内存' },
@@ -80,12 +93,14 @@ export const keys = {
     default: '19MiB',
     minimum: '1MiB',
     maximum: '1GiB',
+    permission: guardsPermission,
   }),
   'platform.iam.password.hash.passes': key.integer({
     title: { en: 'Passes of a password hash', 'zh-CN': '密码散列迭代次数' },
     default: 2,
     minimum: 1,
     maximum: 100,
+    permission: guardsPermission,
   }),
   'platform.iam.password.hash.concurrency': key.integer({
     title: { en: 'Maximum concurrent password hashes', 'zh-CN': '同时计算的密码散列数' },
@@ -107,6 +122,7 @@ export const keys = {
     minimum: '1m',
     maximum: '365d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.token.idle-timeout': key.duration({
     title: { en: 'Idle timeout of a login', 'zh-CN': '登录闲置超时' },
@@ -118,6 +134,7 @@ export const keys = {
     minimum: '2m',
     maximum: '365d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.token.max-per-user': key.integer({
     title: { en: 'Maximum logins per user', 'zh-CN': '单个用户同时登录数' },
@@ -129,6 +146,7 @@ export const keys = {
     minimum: 1,
     maximum: 10_000,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.token.cache-size': key.integer({
     title: { en: 'Tokens cached in memory', 'zh-CN': '内存中缓存的令牌数' },
@@ -141,6 +159,7 @@ export const keys = {
     default: '180d',
     minimum: '1d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   ...purgeKeys('platform.iam', {
     en: 'Interval for removing expired tokens, and audit records after their retention time.',
@@ -150,24 +169,32 @@ export const keys = {
     title: { en: 'Limit logins', 'zh-CN': '登录限流' },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.rate-limit.key-prefix': key.string({
     title: { en: 'Key prefix of login limits', 'zh-CN': '登录限流键前缀' },
     default: 'iam:auth:login',
     minLength: 1,
     maxLength: 100,
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.rate-limit.password.enabled': key.boolean({
     title: { en: 'Limit logins with a password', 'zh-CN': '密码登录限流' },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': maxAttemptsKey({
     title: { en: 'Attempts per account', 'zh-CN': '每个账号的尝试次数' },
+    description: {
+      en: 'Failed logins within the window. At least 3; smaller values count as 3. 0: unlimited.',
+      'zh-CN': '时间窗口内的失败登录次数。至少为 3，更小的值按 3 计。0 表示不限。',
+    },
     default: 5,
   }),
   'platform.iam.auth.login.rate-limit.password.identifier-window': attemptWindowKey({
     title: { en: 'Window per account', 'zh-CN': '每个账号的时间窗口' },
+    description: { en: 'At most 1 h; larger values count as 1 h.', 'zh-CN': '最长 1 小时，更大的值按 1 小时计。' },
     default: '1m',
   }),
   'platform.iam.auth.login.rate-limit.password.ip-max-attempts': maxAttemptsKey({

@@ -2,6 +2,7 @@ import {
   type AuditTexts,
   defineBusinessErrors,
   errorTable,
+  guardsPermission,
   type PermissionDeclaration,
   bilingual as text,
 } from '@plinth/kernel'
@@ -60,10 +61,14 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
 export const iamError = errorTable({
   PLINTH_IAM_PERMISSION_UNDECLARED: `Routes require permissions that no loaded plugin declares: {{routes}}.
     List the permission under \`permissions\` of the plugin that declares the route, or correct its code.`,
+  PLINTH_IAM_SCOPE_NOT_ASKED: `{{route}} of plugin "{{plugin}}" declares the scope "caller", but its handler succeeded without asking for the data scope of the caller.
+    Read and change rows with the condition of \`callerRows\` or \`rowsInScope\`, check users with \`assertInScope\`, or declare another scope.`,
   PLINTH_IAM_PASSWORD_PATTERN: `platform.iam.password.pattern is not a valid regular expression: {{reason}}.
     Correct the pattern, or leave it empty. It uses the RE2 syntax: no back-references, and (?=...) or (?!...) only directly after ^.`,
   PLINTH_IAM_PASSWORD_HASH: `With these settings of the password hash, logins would take too long or fail: {{reason}}.
     Lower platform.iam.password.hash.memory, the number of passes, or the number of concurrent hashes.`,
+  PLINTH_IAM_ACCOUNT_LIMIT: `{{key}} would lock out users after one mistake: {{reason}}.
+    Choose an allowed value, or leave the default.`,
   PLINTH_IAM_MIGRATION_PENDING: `{{count}} change sets are pending.
     Run \`plinth migrate\` first.`,
   PLINTH_IAM_PASSWORD_INPUT: `{{reason}}.
@@ -88,6 +93,7 @@ export const permissionCodes = {
   roleView: 'iam:role:view',
   roleSave: 'iam:role:save',
   auditView: 'iam:audit:view',
+  guardsSave: guardsPermission,
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
@@ -122,6 +128,14 @@ export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.auditView,
     displayName: { en: 'View the audit and the login audit', 'zh-CN': '查看审计和登录审计' },
+  },
+  {
+    code: permissionCodes.guardsSave,
+    displayName: { en: 'Change security settings', 'zh-CN': '修改安全设置' },
+    description: {
+      en: 'In addition to "Change the configuration": keys that decide about access, such as limits, login, audit, proxies and the site address.',
+      'zh-CN': '在“修改配置”之外，修改决定访问控制的配置项，例如限流、登录、审计、代理和站点地址。',
+    },
   },
 ]
 

@@ -3,13 +3,24 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { auditTexts, auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
+import {
+  auditTexts,
+  auditTrail,
+  definePlugin,
+  kernel,
+  nodeEnvironmentOf,
+  optional,
+  personalData,
+  pluginData,
+  upgradeSteps,
+} from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { createDayFormatter, site } from '@plinth/site'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
-import { permissionData } from './access/permission-catalogue.ts'
+import { permissionData, rolesThatLoseKeys } from './access/permission-catalogue.ts'
 import { roleRoutes } from './access/role-routes.ts'
+import { scopeCheck } from './access/scope-check.ts'
 import { figureRoutes } from './accounts/figure-routes.ts'
 import { callerAccountRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
@@ -38,6 +49,7 @@ import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
 import { personalRoutes } from './personal-data/personal-routes.ts'
+import { accountLimitSteps, guardAccountLimit } from './sessions/account-limit.ts'
 import { purgeIdentityData } from './tasks.ts'
 
 /** Accounts, roles, permissions, tokens and sessions (requirement K-006). */
@@ -65,6 +77,7 @@ export default definePlugin({
     auditTrail,
     personalData,
     pluginData,
+    upgradeSteps,
     optional(adminPages),
     optional(tiles),
     optional(labelSources),
@@ -105,6 +118,7 @@ export default definePlugin({
         return assertHashIsFast(settings, { clock: context.clock, availableMemory: () => process.availableMemory() })
       })
     }
+    guardAccountLimit(config, (problem) => log.warn({ problem }, 'a login limit is not applied as it is configured'))
     const guards = { loginGuards: contributions(loginGuard), renameGuards: contributions(renameGuard) }
     const given = {
       kernel,
@@ -132,6 +146,10 @@ export default definePlugin({
     for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
+    contribute(upgradeSteps, 'login-limits', () => accountLimitSteps(config))
+    const keysOfPlugins = () =>
+      plugins.flatMap(({ config = {} }) => Object.entries(config).map(([key, declared]) => ({ ...declared, key })))
+    contribute(upgradeSteps, 'permissions', (recorded) => rolesThatLoseKeys(db, recorded, keysOfPlugins()))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const tile of userTiles) contribute(tiles, tile.id, tile)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
@@ -140,6 +158,7 @@ export default definePlugin({
     }
     for (const guard of accessGuards(parts.identity, clock)) http.guard(guard)
     http.wrap(reasonWrapper)
+    if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) http.wrap(scopeCheck)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     http.addRoutes(callerAccountRoutes, parts)
     http.addRoutes(userRoutes, parts)

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { rejectsWith } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
@@ -138,7 +138,7 @@ t.test('well-known passwords are rejected under every policy if configured', asy
   await create(strict, 'bertha', 'kite-7-mill')
 })
 
-onEachDatabase(t, 'a login above the maximum number per user ends the oldest one', async (t, db) => {
+onDatabase(t, 'a login above the maximum number per user ends the oldest one', async (t, db) => {
   const iam = await startIam(t, db, { config: { 'platform.iam.token.max-per-user': 3 } })
   await iam.administrator()
   await iam.accounts.create({ username: 'ann', password: 'secret1' }, system)

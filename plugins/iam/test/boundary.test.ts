@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
 import { definePlugin, type KeyDeclarations, omitUndefined } from '@plinth/kernel'
 import { isPlugin } from '@plinth/kernel/host'
-import { assertMembers, waitForProcessEnd } from '@plinth/kernel/testing'
+import { assertMembers, isProof, waitForProcessEnd } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -185,7 +185,7 @@ const wellFormed: Readonly<Record<string, unknown>> = {
   newPassword: adminPassword,
 }
 
-onEachDatabase(t, 'C-017 no input of a user ever causes "500"', async (t, db) => {
+onDatabase(t, 'C-017 no input of a user ever causes "500"', async (t, db) => {
   const iam = await startIam(t, db)
   await iam.administrator()
   const admin = (await iam.accounts.findByUsername('admin'))?.id ?? 0
@@ -222,21 +222,21 @@ onEachDatabase(t, 'C-017 no input of a user ever causes "500"', async (t, db) =>
       const known =
         requestBody === undefined ? undefined : Object.fromEntries(members.map((name) => [name, wellFormed[name]]))
       const asks = parameters.filter((parameter) => parameter.in === 'query')
-      for (const value of db.dialect === 'sqlite' ? hostile : hostileToDatabases) {
+      for (const value of isProof && db.dialect === 'sqlite' ? hostile : hostileToDatabases) {
         if (path.includes('{id}')) await send(method.toUpperCase(), path, value, {}, known)
         for (const name of members) await send(method.toUpperCase(), path, admin, {}, { ...known, [name]: value })
         for (const { name } of asks) await send(method.toUpperCase(), path, admin, { [name]: value }, known)
       }
     }
   }
-  t.ok(requests > 400, `${requests} requests`)
+  t.ok(requests > (isProof ? 400 : 100), `${requests} requests`)
 
   const body = fc.json({ maxDepth: 2 }).map((text) => JSON.parse(text))
   const property = fc.asyncProperty(fc.constantFrom(...own), body, async ([path, operations], body) => {
     const [method = ''] = Object.keys(operations).filter((method) => method === 'post' || method === 'put')
     return method === '' || send(method.toUpperCase(), path, admin, {}, body)
   })
-  await fc.assert(property, { numRuns: 100 })
+  await fc.assert(property, { numRuns: isProof ? 100 : 20 })
 })
 
 /** Returns a text that a query string can contain. */

@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { identity } from '@plinth/iam'
 import type { Plugin } from '@plinth/kernel'
-import { assertKeyEffect, assertMembers, type KeyValues, until } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, until } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
@@ -19,6 +19,10 @@ async function startOnSqlite(t: Test, config: KeyValues, plugins: readonly Plugi
   t.teardown(() => db.drop())
   return startIam(t, db, { config, plugins })
 }
+
+const shared = await startOnSqlite(t, {})
+await shared.administrator()
+let users = 0
 
 t.test('an audit record is stored as long as its retention', async (t) => {
   const [stored] = await assertKeyEffect(t, 'platform.iam.audit.retention', {
@@ -111,8 +115,9 @@ t.test('a login ends at its lifetime, after inactivity, and if a user has too ma
   const codesAfter =
     (...times: readonly number[]) =>
     async (config: KeyValues) => {
-      const { call, clock, administrator } = await startOnSqlite(t, config)
-      const token = await administrator()
+      const { running, call, clock, login } = shared
+      await applyLiveValues(running, config)
+      const token = await login('admin', adminPassword)
       const codes: string[] = []
       for (const ms of times) {
         await clock.advance(ms)
@@ -133,8 +138,9 @@ t.test('a login ends at its lifetime, after inactivity, and if a user has too ma
   const [counts] = await assertKeyEffect(t, 'platform.iam.token.max-per-user', {
     changed: 2,
     observe: async (config) => {
-      const { call, administrator, login } = await startOnSqlite(t, config)
-      const tokens = [await administrator()]
+      const { running, call, login } = shared
+      await applyLiveValues(running, config)
+      const tokens: string[] = []
       while (tokens.length < 3) tokens.push(await login('admin', adminPassword))
       const responses = tokens.map((token) => call('GET', '/api/v1/iam/users/me', { token }))
       return (await Promise.all(responses)).map(({ code }) => code).join(' ')
@@ -148,9 +154,9 @@ t.test('a password must follow the configured rules', async (t) => {
   const brokenRules =
     (passwords: readonly string[], others: KeyValues = {}) =>
     async (config: KeyValues) => {
-      const { accounts } = await startOnSqlite(t, { ...others, ...config })
-      const create = (password: string, index: number) =>
-        accounts.create({ username: `user-${index}`, password }, system).then(
+      await applyLiveValues(shared.running, { ...others, ...config })
+      const create = (password: string) =>
+        shared.accounts.create({ username: `user-${++users}`, password }, system).then(
           () => [],
           ({ data }: { data: { faults: readonly { rule: string }[] } }) => data.faults.map(({ rule }) => rule),
         )
@@ -218,28 +224,31 @@ t.test('a password must follow the configured rules', async (t) => {
 t.test('logins are limited per account and per address', async (t) => {
   const root = 'platform.iam.auth.login.rate-limit'
   const plugins = [rateLimitPlugin, memoryStore, sharedStorePlugin, sharedWindow]
+  const limited = await startOnSqlite(t, {}, plugins)
+  let runs = 0
   /**
    * Logs in with a wrong password until an attempt is rejected, at most 25 times: always with one account, or always
-   * from one address. Returns the number of accepted attempts and the waiting time in seconds.
+   * from one address, each of which only this run uses. Returns the number of accepted attempts and the waiting time in seconds.
    */
   const limitOf =
     (kind: 'identifier' | 'ip', others: KeyValues = {}) =>
     async (values: KeyValues) => {
-      const { call } = await startOnSqlite(t, { ...others, ...values }, plugins)
+      await applyLiveValues(limited.running, { ...others, ...values })
+      const run = ++runs
       for (let count = 0; count < 25; count++) {
-        const { code, data } = await call('POST', '/api/v1/auth/login', {
-          body: { username: kind === 'ip' ? `nobody-${count}` : 'mia', password: 'wrong' },
-          from: kind === 'ip' ? '203.0.113.200' : `203.0.113.${count}`,
+        const { code, data } = await limited.call('POST', '/api/v1/auth/login', {
+          body: { username: kind === 'ip' ? `nobody-${run}-${count}` : `mia-${run}`, password: 'wrong' },
+          from: `198.18.${run}.${kind === 'ip' ? 200 : count}`,
         })
         if (code === '429') return { count, retryAfter: data.retryAfter }
       }
       return 'unlimited'
     }
   const [perAccount] = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.password.identifier-max-attempts', {
-    changed: 2,
+    changed: 3,
     observe: limitOf('identifier'),
   })
-  t.match(perAccount, { before: { count: 5, retryAfter: 60 }, after: { count: 2, retryAfter: 60 } })
+  t.match(perAccount, { before: { count: 5, retryAfter: 60 }, after: { count: 3, retryAfter: 60 } })
   const [perAddress] = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.password.ip-max-attempts', {
     changed: 2,
     observe: limitOf('ip'),
@@ -249,11 +258,11 @@ t.test('logins are limited per account and per address', async (t) => {
     changed: '7m',
     observe: (values, key) => {
       const kind = key.endsWith('ip-window') ? 'ip' : 'identifier'
-      return limitOf(kind, { [`${root}.password.${kind}-max-attempts`]: 2 })(values)
+      return limitOf(kind, { [`${root}.password.${kind}-max-attempts`]: 3 })(values)
     },
   })
   for (const { before, after } of windows)
-    t.match({ before, after }, { before: { count: 2, retryAfter: 60 }, after: { count: 2, retryAfter: 420 } })
+    t.match({ before, after }, { before: { count: 3, retryAfter: 60 }, after: { count: 3, retryAfter: 420 } })
   const switches = await assertKeyEffect(t, 'platform.iam.auth.login.rate-limit.{enabled,password.enabled}', {
     changed: false,
     observe: limitOf('identifier'),

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { loginGuard, requirePrincipal } from '@plinth/iam'
 import { definePlugin } from '@plinth/kernel'
@@ -118,7 +118,7 @@ t.test('a body that arrives slowly does not extend expired permissions', async (
   }
 })
 
-onEachDatabase(t, 'a caller who knew a replaced password cannot set a new one', async (t, at) => {
+onDatabase(t, 'a caller who knew a replaced password cannot set a new one', async (t, at) => {
   const isProven = Promise.withResolvers<void>()
   const goesOn = Promise.withResolvers<void>()
   const slow = definePlugin({
@@ -153,7 +153,7 @@ onEachDatabase(t, 'a caller who knew a replaced password cannot set a new one', 
   t.hasStrict(await loginWith('secret3'), { code: '200' })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'a login that checks a password while it is replaced opens no session and keeps the new password',
   async (t, at) => {

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream'
 import { database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
 import { http, rateLimited } from '@plinth/http'
-import { definePlugin, type JsonValue, rateLimitStore } from '@plinth/kernel'
+import { definePlugin, type JsonValue, rateLimitStore, upgradeSteps } from '@plinth/kernel'
 import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
@@ -11,6 +11,7 @@ import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { iamError } from '../src/declarations.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
@@ -59,7 +60,7 @@ async function twoInstances(t: Test, db: TestDatabase, driver: Config, dump: (ru
 
 type Running = Awaited<ReturnType<typeof startIam>>['running']
 
-onEachDatabase(
+onDatabase(
   t,
   'R-073 R-074 R-076 R-077 R-102 R-104 all instances limit logins together through the database',
   async (t, db) => {
@@ -124,8 +125,9 @@ t.test('R-065 R-075 R-101 a rejection, its audit, its end, and the switches', as
   t.equal(await attempt('account-22', '203.0.113.9'), '401', 'a window later')
   t.equal(await attempt('mia', '203.0.113.1'), '401')
 
-  await set('password.identifier-max-attempts', 2)
-  t.equal(await attempt('mia', '203.0.113.1'), '401', 'the second of two')
+  await set('password.identifier-max-attempts', 3)
+  t.equal(await attempt('mia', '203.0.113.1'), '401', 'the second of three')
+  t.equal(await attempt('mia', '203.0.113.1'), '401', 'the third of three')
   t.equal(await attempt('mia', '203.0.113.1'), '429', 'a changed limit counts at once')
   await set('password.enabled', false)
   t.equal(await attempt('mia', '203.0.113.1'), '401')
@@ -142,8 +144,77 @@ t.test('R-065 R-075 R-101 a rejection, its audit, its end, and the switches', as
   const own = await iam.login('mia', 'secret1')
   const change = (currentPassword: string) =>
     iam.call('PUT', '/api/v1/iam/users/me/password', { token: own, body: { currentPassword, newPassword: 'secret2' } })
-  for (let count = 0; count < 2; count++) t.equal((await change('guess')).code, '400')
+  for (let count = 0; count < 3; count++) t.equal((await change('guess')).code, '400')
   t.equal((await change('guess')).code, '429', 'a stolen session is no way to guess the password')
+})
+
+t.test('R-073 R-074 only wrong passwords use attempts of an account and an address', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const iam = await startIam(t, db, { plugins: inMemory })
+  await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const attempt = attemptsOn(iam)
+  for (let count = 0; count < 25; count++) t.equal(await attempt('mia', '203.0.113.1', 'secret1'), '200')
+  for (let count = 0; count < 4; count++) t.equal(await attempt('mia', '203.0.113.1'), '401')
+  t.equal(await attempt('mia', '203.0.113.1', 'secret1'), '200', 'it returns its own attempt')
+  t.equal(await attempt('mia', '203.0.113.1'), '401', 'and no attempt of a guess')
+  t.equal(await attempt('mia', '203.0.113.1', 'secret1'), '429')
+  for (let count = 0; count < 15; count++) t.equal(await attempt(`account-${count}`, '203.0.113.1'), '401')
+  t.equal(await attempt('account-15', '203.0.113.1'), '429')
+})
+
+t.test('a limit per account that would lock out users is rejected, or applied with the nearest value', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const attempts = `${root}.password.identifier-max-attempts`
+  const window = `${root}.password.identifier-window`
+  const iam = await startIam(t, db, { plugins: inMemory, logger, config: { [attempts]: 1, [window]: '30d' } })
+  const attempt = attemptsOn(iam)
+  for (let count = 0; count < 3; count++) t.equal(await attempt('someone', '203.0.113.1'), '401')
+  const body = { username: 'someone', password: 'wrong' }
+  const denied = await iam.call('POST', '/api/v1/auth/login', { body })
+  t.hasStrict(denied, {
+    code: '429',
+    message: 'Too many requests. Try again in 60 min.',
+    data: { reason: 'rate-limit.exceeded', retryAfter: 3600 },
+  })
+  const outcomes = []
+  for (const [key, value] of [
+    [attempts, 2],
+    [attempts, 3],
+    [attempts, 0],
+    [window, '61m'],
+    [window, '1h'],
+  ] as const)
+    outcomes.push(await iam.running.config.verify(key, value, AbortSignal.timeout(60_000)))
+  const refused = (key: string, reason: string) => ({
+    outcome: 'refused',
+    reason: iamError('PLINTH_IAM_ACCOUNT_LIMIT', { key, reason }).message,
+  })
+  const verified = { outcome: 'verified' }
+  t.same(outcomes, [
+    refused(attempts, 'it must be 0 or at least 3'),
+    verified,
+    verified,
+    refused(window, 'it must be at most 1h'),
+    verified,
+  ])
+  const texts = [
+    `${attempts} is 1, but it must be 0 or at least 3. 3 is applied.`,
+    `${window} is 30d, but it must be at most 1h. 1h is applied.`,
+  ]
+  for (const text of texts)
+    t.ok(
+      lines.some((line) => line.includes(text)),
+      text,
+    )
+  const steps = await iam.running.contributions(upgradeSteps).get('login-limits')?.(new Map())
+  t.same(
+    steps,
+    texts.map((entry) => ({ change: 'limited', plugin: 'iam', entry })),
+  )
 })
 
 t.test('invalid input uses no attempt; if the store fails, no login is accepted', async (t) => {
@@ -265,7 +336,7 @@ t.test('one caller, one account: all addresses of a network and all names of an 
   t.same(perAccount, ['401', '401', '401', '401', '401', '429'])
 })
 
-onEachDatabase(t, 'rejected logins in a flood are counted with their account', async (t, db) => {
+onDatabase(t, 'rejected logins in a flood are counted with their account', async (t, db) => {
   const iam = await startIam(t, db, { plugins: inMemory })
   const token = await iam.administrator()
   const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)

@@ -1,6 +1,6 @@
 /** Tests the operations that export and erase the data of a user. */
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { userDeleted, userErased } from '@plinth/iam'
 import { bilingual, definePlugin, type PersonalDataSubject, personalData, service } from '@plinth/kernel'
@@ -51,7 +51,7 @@ const acme = definePlugin({
   },
 })
 
-onEachDatabase(t, 'operators export and erase users within their permissions and data scope', async (t, db) => {
+onDatabase(t, 'operators export and erase users within their permissions and data scope', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [eventsPlugin, acme] })
   const root = await iam.administrator()
   const state = iam.running.service(seen)

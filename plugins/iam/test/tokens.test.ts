@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { database } from '@plinth/database'
-import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { manualClock } from '@plinth/kernel/testing'
@@ -14,7 +14,7 @@ const me = '/api/v1/iam/users/me'
 const users = '/api/v1/admin/iam/users'
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
 
-onEachDatabase(t, 'a revocation takes effect on the other instance within a second', async (t, db) => {
+onDatabase(t, 'a revocation takes effect on the other instance within a second', async (t, db) => {
   const clock = manualClock()
   const one = await startIam(t, db, { clock })
   const two = await startIam(t, db, { clock })
@@ -56,7 +56,7 @@ onEachDatabase(t, 'a revocation takes effect on the other instance within a seco
   t.equal(await after(() => one.call('PUT', user, as({ enabled: false })), me), '401 iam.token-invalid', 'disabled')
 })
 
-onEachDatabase(t, 'tokens end by age, by inactivity and by their owner', async (t, db) => {
+onDatabase(t, 'tokens end by age, by inactivity and by their owner', async (t, db) => {
   const minute = 60_000
   const iam = await startIam(t, db, {
     config: { 'platform.iam.token.lifetime': '60m', 'platform.iam.token.idle-timeout': '10m' },

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
@@ -65,7 +65,7 @@ const shopPlugin = definePlugin({
   },
 })
 
-onEachDatabase(t, 'K-006 other plugins record their actions, in their transaction, without secrets', async (t, db) => {
+onDatabase(t, 'K-006 other plugins record their actions, in their transaction, without secrets', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
   const token = await iam.administrator()
   const { record } = iam.running.service(shop)
@@ -182,7 +182,7 @@ t.test('without an audit nothing is recorded, and a failing audit stops the acti
   t.equal(auditTrail.id, 'kernel.audit-trail')
 })
 
-onEachDatabase(t, 'A9 other plugins are told once about a deleted user, and only after the commit', async (t, db) => {
+onDatabase(t, 'A9 other plugins are told once about a deleted user, and only after the commit', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
   const token = await iam.administrator()
   const { deleted } = iam.running.service(shop)
@@ -197,7 +197,7 @@ onEachDatabase(t, 'A9 other plugins are told once about a deleted user, and only
   t.same(deleted, [mia.id])
 })
 
-onEachDatabase(t, 'K-006 rows of earlier versions: audits get their user, names get their new form', async (t, db) => {
+onDatabase(t, 'K-006 rows of earlier versions: audits get their user, names get their new form', async (t, db) => {
   const iam = await startIam(t, db)
   const token = await iam.administrator()
   const lead = await iam.accounts.create({ username: 'stra\u00dfe', password: 'secret1' }, system)

@@ -3,11 +3,17 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
-import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
-import { definePlugin } from '@plinth/kernel'
 import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
-import { address, type Channel, type Config, createSinkSender, startCodes } from './fixtures/verification.ts'
+import {
+  address,
+  type Channel,
+  createSinkSender,
+  otherSecretKey,
+  secretKey,
+  startCodes,
+  startSharedCodes,
+} from './fixtures/verification.ts'
 
 const root = 'platform.iam.auth.login.verification'
 const channelOf = (key: string): Channel => (key.startsWith(`${root}.sms.`) ? 'sms' : 'email')
@@ -20,9 +26,12 @@ async function startOnSqlite(settings: Parameters<typeof startCodes>[2] = {}) {
   return { ...codes, db, outbox }
 }
 
+const shared = await startSharedCodes(t)
+const { clock, send, check, outbox, alerts, reset } = shared
+
 /** Sends one code to `address` and returns the message. The texts of the message come from the configuration. */
-async function messageOf(config: Config, key: string) {
-  const { send, outbox } = await startOnSqlite({ config })
+async function messageOf(config: KeyValues, key: string) {
+  await reset(config)
   await send(channelOf(key), address[channelOf(key)])
   const { code, ttlMs: _ttl, traceId: _trace, ...message } = outbox.messages[0] ?? { code: '', ttlMs: 0, traceId: '' }
   return { ...message, digits: code.length }
@@ -72,10 +81,10 @@ t.test('a code is accepted during its lifetime', async (t) => {
   const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.ttl', {
     changed: '90s',
     observe: async (config, key) => {
-      const { send, check, clock, outbox } = await startOnSqlite({ config })
+      await reset(config)
       const [channel, to] = [channelOf(key), address[channelOf(key)]]
       await send(channel, to)
-      await clock.advance(90_000)
+      clock.skip(90_000)
       return (await check(channel, to, outbox.last())).code
     },
   })
@@ -86,7 +95,7 @@ t.test('a disabled channel sends no code', async (t) => {
   const found = await assertKeyEffect(t, 'platform.iam.auth.login.verification.{sms,email}.enabled', {
     changed: false,
     observe: async (config, key) => {
-      const { send, outbox } = await startOnSqlite({ config })
+      await reset(config)
       const { code } = await send(channelOf(key), address[channelOf(key)])
       return [code, outbox.messages.length]
     },
@@ -124,7 +133,7 @@ t.test('codes and counts are stored under the prefix', async (t) => {
 async function limitOf(config: KeyValues, key: string) {
   const channel = channelOf(key)
   const [, verify, kind] = /\.(verify-)?(\w+)-(?:max-attempts|window)$/.exec(key) ?? []
-  const { send, check } = await startOnSqlite({ config })
+  await reset(config)
   for (let count = 0; count < 7; count++) {
     const index = 10 + count
     const other = channel === 'sms' ? `+86139000000${index}` : `user${index}@example.com`
@@ -187,7 +196,7 @@ t.test('mobile numbers are limited by country', async (t) => {
   const sendTo =
     (...numbers: readonly string[]) =>
     async (config: KeyValues) => {
-      const { send, outbox } = await startOnSqlite({ config })
+      await reset(config)
       const codes = []
       for (const [index, to] of numbers.entries()) codes.push((await send('sms', to, `203.0.113.${index}`)).code)
       return [...codes, ...outbox.messages.map(({ recipient }) => recipient)]
@@ -217,25 +226,16 @@ t.test('mobile numbers are limited by country', async (t) => {
 })
 
 t.test('operators are alerted after a number of e-mail codes', async (t) => {
-  const [alerts] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.email.alert-after', {
+  const [found] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.email.alert-after', {
     changed: 2,
     observe: async (config) => {
-      const published: unknown[] = []
-      const listener = definePlugin({
-        id: 'test.alerts',
-        version: '1.0.0',
-        kernel: '^1.0.0',
-        requires: { events },
-        setup: ({ services }) =>
-          void services.events.on(abuseSuspected, 'test', ({ payload }) => void published.push(payload)),
-      })
-      const { send, running } = await startOnSqlite({ config, senders: [eventsPlugin, listener] })
+      await reset(config)
       for (const user of ['a', 'b', 'c']) await send('email', `${user}@example.org`)
-      await running.service(events).idle()
-      return published
+      await shared.settled()
+      return [...alerts]
     },
   })
-  t.same([alerts?.before, alerts?.after], [[], [{ area: 'email-codes', subject: 'all', count: 2, limit: 2 }]])
+  t.same([found?.before, found?.after], [[], [{ area: 'email-codes', subject: 'all', count: 2, limit: 2 }]])
 })
 
 t.test('the configured sender delivers to its directory', async (t) => {
@@ -272,16 +272,14 @@ t.test('the configured sender delivers to its directory', async (t) => {
 })
 
 t.test('a code is checked with the key with which it was created', async (t) => {
-  const key = 'platform.iam.auth.login.verification.secret-key'
-  const [first, second] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const [found] = await assertKeyEffect(t, 'platform.iam.auth.login.verification.secret-key', {
-    compared: first ?? '',
-    changed: second ?? '',
+    compared: secretKey,
+    changed: otherSecretKey,
     observe: async (config) => {
-      const made = await startOnSqlite({ config: { [key]: first ?? '' } })
-      await made.send('sms', address.sms)
-      const checking = await startCodes(t, made.db, { config, clock: made.clock })
-      return (await checking.check('sms', address.sms, made.outbox.last())).code
+      await reset()
+      await send('sms', address.sms)
+      const checking = await startCodes(t, shared.db, { config, clock })
+      return (await checking.check('sms', address.sms, outbox.last())).code
     },
   })
   t.same([found?.before, found?.after], ['200', '400'])

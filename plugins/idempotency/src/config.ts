@@ -1,3 +1,4 @@
+import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
 
@@ -25,6 +26,10 @@ export const keys = {
     minimum: '1s',
     maximum: '1h',
     reload: 'live',
+  }),
+  ...purgeKeys('platform.idempotency', {
+    en: 'Interval for removing idempotency keys after the retention time of their responses.',
+    'zh-CN': '清除超过响应保留时间的幂等键的间隔。',
   }),
   [secretKeyName]: declarePluginKey({
     title: { en: 'Encryption key of stored responses', 'zh-CN': '存储响应的加密密钥' },

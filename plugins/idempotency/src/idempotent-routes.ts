@@ -1,3 +1,4 @@
+import { database } from '@plinth/database'
 import {
   type GuardHandler,
   type HttpServer,
@@ -6,8 +7,9 @@ import {
   serializedDataOf,
   Type,
 } from '@plinth/http'
+import type { Kernel, Logger, Plugin } from '@plinth/kernel'
 import type { IdentityResolvers } from '@plinth/rate-limit'
-import { type Idempotency, idempotentAnnotation } from './contract.ts'
+import { type Idempotency, idempotent, idempotentAnnotation, idempotentResumable } from './contract.ts'
 import { idempotencyError } from './declarations.ts'
 
 type Request = Parameters<GuardHandler>[0]
@@ -15,18 +17,25 @@ type Request = Parameters<GuardHandler>[0]
 const keyHeader = 'Idempotency-Key'
 const replayedHeader = 'Idempotency-Replayed'
 
-const isIdempotent = ({ annotations }: Pick<RouteInfo, 'annotations'>) =>
-  annotations.some(({ id, value }) => id === idempotentAnnotation && value === true)
+const annotationOf = ({ annotations }: Pick<RouteInfo, 'annotations'>) =>
+  annotations.find(({ id }) => id === idempotentAnnotation)?.value
+const isIdempotent = (route: Pick<RouteInfo, 'annotations'>) =>
+  [idempotent.value, idempotentResumable.value].some((value) => value === annotationOf(route))
+
+interface IdempotentRouteDependencies {
+  readonly idempotency: Pick<Idempotency, 'run'>
+  readonly callers: Pick<IdentityResolvers, 'identityOf'>
+  /** Called after each successful call that committed no claim. */
+  readonly onUnclaimed: (route: RouteInfo) => void
+}
 
 /** Executes requests with the header `Idempotency-Key` once, on routes with the annotation. */
-export function idempotentRoutes(
-  idempotency: Idempotency,
-  callers: Pick<IdentityResolvers, 'identityOf'>,
-): RouteWrapper {
+export function idempotentRoutes({ idempotency, callers, onUnclaimed }: IdempotentRouteDependencies): RouteWrapper {
   return {
     name: 'idempotency',
     forRoute(route) {
       if (!isIdempotent(route)) return undefined
+      const canResume = annotationOf(route) === idempotentResumable.value
       return async (request, reply, handle) => {
         const key = request.headers[keyHeader.toLowerCase()]
         if (key === undefined) return handle()
@@ -35,8 +44,10 @@ export function idempotentRoutes(
         // results.
         if (caller === undefined) throw new Error(`${route.method} ${route.path}: no plugin knows who calls`)
         const scope = JSON.stringify([caller, route.method, route.path])
-        const call = { scope, key: String(key), fingerprint: fingerprintOf(request) }
-        const { value, replayed } = await idempotency.run(call, async () => serializedDataOf(await handle(), reply))
+        const call = { scope, key: String(key), fingerprint: fingerprintOf(request), canResume }
+        const work = async () => serializedDataOf(await handle(), reply)
+        const { value, replayed, isClaimed } = await idempotency.run(call, work)
+        if (!isClaimed) onUnclaimed(route)
         if (replayed) reply.header(replayedHeader, 'true')
         return value
       }
@@ -57,6 +68,30 @@ function fingerprintOf({ params, query, body }: Request): string {
   )
 }
 
+/**
+ * Returns a function that reports routes without a claim. Routes of plugins that do not require the database have none.
+ * In production, each route is logged once.
+ */
+export function unclaimedRoutes(
+  { plugins }: Pick<Kernel, 'plugins'>,
+  log: Pick<Logger, 'warn'>,
+  isProduction: boolean,
+) {
+  const withDatabase = new Set(plugins.filter(requiresDatabase).map(({ id }) => id))
+  const reported = new Set<RouteInfo>()
+  return (route: RouteInfo): void => {
+    if (!withDatabase.has(route.plugin) || reported.has(route)) return
+    const { method, path, plugin } = route
+    const error = idempotencyError('PLINTH_IDEMPOTENCY_NO_CLAIM', { route: `${method} ${path}`, plugin })
+    if (!isProduction) throw error
+    reported.add(route)
+    log.warn({ code: error.code }, error.message)
+  }
+}
+
+const requiresDatabase = ({ requires = {} }: Plugin) =>
+  Object.values(requires).some((need) => (need.kind === 'optional' ? need.ref : need).id === database.id)
+
 /** @throws PlinthError `PLINTH_IDEMPOTENCY_ROUTE` with all routes on which the annotation is not allowed */
 export function assertRoutesIdempotent(routes: HttpServer['routes']): void {
   const wrong = routes
@@ -74,7 +109,8 @@ const headers = {
         'Executes the call only once, even if it is sent several times. Use a new key for each new call, and the same key to ' +
         'repeat a call. The same key with the same content returns the stored response, for one day by default. With ' +
         'different content, the call is rejected (`422` `idempotency.key-reused`). While the first call is running, the ' +
-        'response is `409` `idempotency.in-progress` with `Retry-After`. Failed calls are not stored.',
+        'response is `409` `idempotency.in-progress` with `Retry-After`. If the call was executed but its response was lost, ' +
+        'the response is `409` `idempotency.answer-not-kept`, and nothing is executed. Failed calls are not stored.',
       schema: Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]+$' }),
     },
   },

@@ -10,6 +10,7 @@ import { configCentre, PluginEncryption } from '@plinth/system-config'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { Claims } from '../src/claims.ts'
 import { IdempotencyService, maxResponseBytes } from '../src/idempotency-service.ts'
 import {
   type ApiResponse,
@@ -64,13 +65,17 @@ function storeIn(values: Map<string, string>, broken = { get: false, keep: false
 
 const fixedKey = { find: async () => Buffer.alloc(32), get: async () => Buffer.alloc(32) }
 
-function serviceOn(
+/** Returns a service on a real database, whose shared store the test replaces. */
+async function serviceOn(
+  t: Test,
   store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'>,
   key: { find(): Promise<Buffer | undefined>; get(): Promise<Buffer> } = fixedKey,
 ) {
+  const { running } = await startShop(t, await sqlite(t), newShop())
   const log: string[] = []
   const service = new IdempotencyService({
     store,
+    claims: new Claims({ db: running.service(database), retentionMs: () => 1000 }),
     box: new PluginEncryption(key),
     clock: manualClock(),
     log: pino({ level: 'info' }, { write: (line: string) => void log.push(line) }),
@@ -208,7 +213,7 @@ t.test('after the retention a call is executed again', async (t) => {
       const { send } = await startShop(t, await sqlite(t), newShop(), { clock, config })
       const found = [(await send('k-1')).data.number]
       for (const passedMs of [2 * 3_600_000 - 1000, 1000]) {
-        await clock.advance(passedMs)
+        clock.shiftWallClock(passedMs)
         found.push((await send('k-1')).data.number)
       }
       return found
@@ -271,14 +276,14 @@ t.test('a call whose response cannot be encrypted or decrypted is not executed a
     if (key.bytes === undefined) throw new Error('the master key is missing')
     return key.bytes
   }
-  const { run, log } = serviceOn(storeIn(values), { find, get })
+  const { run, log } = await serviceOn(t, storeIn(values), { find, get })
   let done = 0
   const call = (name: string) => run({ scope: 's', key: name, fingerprint: 'f' }, async () => ++done)
-  t.same(await call('one'), { value: 1, replayed: false })
+  t.same(await call('one'), { value: 1, replayed: false, isClaimed: false })
   key.bytes = Buffer.alloc(32, 2)
   await rejectsWith(t, call('one'), { code: '409', reason: 'idempotency.answer-not-kept' })
   key.bytes = undefined
-  t.same(await call('two'), { value: 2, replayed: false })
+  t.same(await call('two'), { value: 2, replayed: false, isClaimed: false })
   await rejectsWith(t, call('two'), { code: '409', reason: 'idempotency.answer-not-kept' })
   t.match(log.join(''), /cannot be decrypted.*cannot be encrypted/s)
   t.equal(done, 2)
@@ -313,7 +318,7 @@ t.test('without the shared store no call is executed, and executed calls are not
   const values = new Map<string, string>()
   const broken = { get: false, keep: false }
   const held = new Set<string>()
-  const { run: runCall, log } = serviceOn(storeIn(values, broken, held))
+  const { run: runCall, log } = await serviceOn(t, storeIn(values, broken, held))
   let done = 0
   const run = () => runCall({ scope: 's', key: 'k', fingerprint: 'f' }, async () => ++done)
   broken.get = true
@@ -324,18 +329,18 @@ t.test('without the shared store no call is executed, and executed calls are not
   t.equal(log.join('').split('are refused').length - 1, 1, 'the log tells it once, not for each call')
   broken.get = false
   broken.keep = true
-  t.same(await run(), { value: 1, replayed: false }, 'the caller has the answer')
+  t.same(await run(), { value: 1, replayed: false, isClaimed: false }, 'the caller has the answer')
   t.match(log.join(''), 'its result could not be stored')
   await rejectsWith(t, run(), { code: '409', reason: 'idempotency.in-progress' })
   // The lease expires.
   held.clear()
   broken.keep = false
-  t.same(await run(), { value: 2, replayed: false })
-  t.same(await run(), { value: 2, replayed: true })
+  t.same(await run(), { value: 2, replayed: false, isClaimed: false })
+  t.same(await run(), { value: 2, replayed: true, isClaimed: true })
   await rejectsWith(t, runCall({ scope: 's', key: 'k', fingerprint: 'other' }, run), { code: '422' })
   const nothing = () => runCall({ scope: 'other', key: 'k', fingerprint: 'f' }, async () => undefined)
-  t.same(await nothing(), { value: undefined, replayed: false })
-  t.same(await nothing(), { value: null, replayed: true })
+  t.same(await nothing(), { value: undefined, replayed: false, isClaimed: false })
+  t.same(await nothing(), { value: null, replayed: true, isClaimed: true })
 })
 
 t.test(

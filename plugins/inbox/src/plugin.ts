@@ -1,6 +1,6 @@
 import { adminPages, attention } from '@plinth/admin'
 import { database, purgeOldRows } from '@plinth/database'
-import { events } from '@plinth/events'
+import { events, type Handler } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
@@ -73,10 +73,11 @@ export default definePlugin({
     http.addRoutes(inboxRoutes, { reader, state })
     http.addRoutes(preferenceRoutes, { preferences })
     http.addRoutes(recordRoutes, { reader, contents })
-    events.on(userDeleted, 'notification.inbox.forget-user', async ({ payload: { userId } }, { signal }) => {
+    const forgetUser: Handler<{ readonly userId: number }> = async ({ payload: { userId } }, { signal }) => {
       await purgeOldRows(db, inboxRowsOfUser(userId), { signal })
       signal.throwIfAborted()
       await preferences.forget(userId)
-    })
+    }
+    events.on(userDeleted, 'notification.inbox.forget-user', forgetUser, { lane: 'database' })
   },
 })

@@ -1,6 +1,6 @@
 /** Tests messages to many recipients, repeated messages, two instances, and the cost with large tables. */
 
-import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { type InboxMessage, inbox } from '@plinth/inbox'
 import { notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
@@ -11,7 +11,7 @@ import { startInbox } from './fixtures/inbox-product.ts'
 const path = 'notifications/inbox'
 const dayMs = 86_400_000
 
-onEachDatabase(t, '[N-006] the channel obeys its contract', async (t, at) => {
+onDatabase(t, '[N-006] the channel obeys its contract', async (t, at) => {
   const { running, db } = await startInbox(t, at)
   const channel = running.contributions(notificationChannel).get('database')
   if (channel === undefined) throw new Error('no channel')
@@ -37,7 +37,7 @@ onEachDatabase(t, '[N-006] the channel obeys its contract', async (t, at) => {
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none', recipients })) await t.test(name, run)
 })
 
-onEachDatabase(t, 'the channel in the notification service', async (t, at) => {
+onDatabase(t, 'the channel in the notification service', async (t, at) => {
   const { user, facade, running, rows, db } = await startInbox(t, at)
   const ada = await user('ada')
   const recipients = [{ kind: 'user' as const, userId: ada.id }]
@@ -100,7 +100,7 @@ onEachDatabase(t, 'the channel in the notification service', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'a message to many users', async (t, at) => {
+onDatabase(t, 'a message to many users', async (t, at) => {
   const { add, created, rows, settled, running, db } = await startInbox(t, at)
   const userIds = Array.from({ length: 2_500 }, (_, index) => index + 1)
   const events = () => created.splice(0) as { readonly userIds: number[]; readonly itemIds: number[] }[]
@@ -158,7 +158,7 @@ onEachDatabase(t, 'a message to many users', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'two instances', async (t, at) => {
+onDatabase(t, 'two instances', async (t, at) => {
   const one = await startInbox(t, at)
   const other = await startInbox(t, at, { isSecond: true, clock: one.clock })
   const ada = await one.user('ada')
@@ -187,7 +187,7 @@ onEachDatabase(t, 'two instances', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'lists are range scans of an index, with keyword and cursor', async (t, at) => {
+onDatabase(t, 'lists are range scans of an index, with keyword and cursor', async (t, at) => {
   const { user, add, db, admin, purge } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   for (let index = 0; index < 60; index++) {
@@ -301,7 +301,7 @@ onEachDatabase(t, 'lists are range scans of an index, with keyword and cursor', 
   })
 })
 
-onEachDatabase(t, 'old items are removed, and the content with the last of them', async (t, at) => {
+onDatabase(t, 'old items are removed, and the content with the last of them', async (t, at) => {
   const { user, add, rows, purge, clock } = await startInbox(t, at, {
     config: { 'platform.notification.inbox.retention': '10d', 'platform.notification.inbox.unread-retention': '30d' },
   })

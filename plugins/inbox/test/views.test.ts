@@ -1,12 +1,12 @@
 /** Tests the content and the link of an inbox item. */
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import type { InboxItemView } from '@plinth/inbox'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { jumpTargetOf } from '../src/items/jump-target.ts'
 import { startInbox } from './fixtures/inbox-product.ts'
 
-onEachDatabase(t, 'an item shows texts in the language of its reader', async (t, at) => {
+onDatabase(t, 'an item shows texts in the language of its reader', async (t, at) => {
   const { user, add } = await startInbox(t, at)
   const ada = await user('ada')
   const variables = { orderNo: 'N-7' }
@@ -45,7 +45,7 @@ onEachDatabase(t, 'an item shows texts in the language of its reader', async (t,
   })
 })
 
-onEachDatabase(t, 'an item has a link target', async (t, at) => {
+onDatabase(t, 'an item has a link target', async (t, at) => {
   const { user, add, rows, db } = await startInbox(t, at)
   const ada = await user('ada')
   await add({
@@ -158,7 +158,7 @@ t.test('values of the sender are used unless they are malformed, in which case t
   t.end()
 })
 
-onEachDatabase(t, 'attachments', async (t, at) => {
+onDatabase(t, 'attachments', async (t, at) => {
   const { user, add, admin, db } = await startInbox(t, at)
   const ada = await user('ada')
   const report = { name: 'report.pdf', contentType: 'application/pdf', size: 1024 }
@@ -237,7 +237,7 @@ onSqlite(t, '[N-102] the address follows the configuration of the disk', async (
   t.equal((await ada.inbox()).items[0].attachments[0].url, 'https://cdn.example.net/files/a.txt')
 })
 
-onEachDatabase(t, 'read receipts', async (t, at) => {
+onDatabase(t, 'read receipts', async (t, at) => {
   const { user, add, admin } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   await add({ messageId: 'm1', subject: 'Tea has arrived', userIds: [ada.id, bob.id] })

@@ -87,6 +87,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
         done.count('applied'),
         done.flag('upToDate'),
       ],
+      outcome: { field: 'migrated', good: [true] },
     }),
     it.action('postAdminInstallStateMarkInstalled', {
       label: text('Mark as installed', '标记为已安装'),
@@ -98,6 +99,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
       ask: ['confirmation'],
       when: { 'status.installed': false },
       answer: (done) => [done.text('message'), done.flag('marked')],
+      outcome: { field: 'marked', good: [true] },
     }),
     it.action('postAdminInstallStateReset', {
       label: text('Reopen the installer', '重新开放安装入口'),

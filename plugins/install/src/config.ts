@@ -1,4 +1,4 @@
-import { type ConfigView, key } from '@plinth/kernel'
+import { type ConfigView, guardsPermission, key } from '@plinth/kernel'
 import { entryNames } from './contract.ts'
 
 export const storagePlaceholder = '<storage dir>'
@@ -18,6 +18,7 @@ export const keys = {
     title: { en: 'Installation', 'zh-CN': '安装流程' },
     description: { en: 'Whether the product can be installed over HTTP.', 'zh-CN': '是否允许通过 HTTP 安装产品。' },
     default: true,
+    permission: guardsPermission,
   }),
   'platform.install.mode': key.enum({
     title: { en: 'Installation mode', 'zh-CN': '安装模式' },
@@ -27,6 +28,7 @@ export const keys = {
     },
     values: ['auto', 'forced', 'disabled'],
     default: 'auto',
+    permission: guardsPermission,
   }),
   'platform.install.config-file': key.string({
     title: { en: 'Configuration file of the installation', 'zh-CN': '安装写入的配置文件' },
@@ -87,6 +89,7 @@ export const keys = {
     },
     default: '30m',
     minimum: '1s',
+    permission: guardsPermission,
   }),
   'platform.install.cidr-check-enabled': key.boolean({
     title: { en: 'Check source networks', 'zh-CN': '来源网络检查' },
@@ -95,6 +98,7 @@ export const keys = {
       'zh-CN': '仅允许从“允许的来源网络”执行安装。',
     },
     default: false,
+    permission: guardsPermission,
   }),
   'platform.install.allowed-cidrs': key.cidrList({
     title: { en: 'Allowed source networks', 'zh-CN': '允许的来源网络' },
@@ -103,10 +107,12 @@ export const keys = {
       'zh-CN': '须包含连接地址和代理报告的客户端地址；使用代理时须同时包含代理的地址。',
     },
     default: ['127.0.0.1/32', '::1/128'],
+    permission: guardsPermission,
   }),
   'platform.install.require-https': key.boolean({
     title: { en: 'Require HTTPS for the installation', 'zh-CN': '安装要求 HTTPS' },
     default: false,
+    permission: guardsPermission,
   }),
   'platform.install.allow-lite': key.boolean({
     title: { en: 'Lite mode', 'zh-CN': '精简模式' },
@@ -115,6 +121,7 @@ export const keys = {
       'zh-CN': '允许使用内嵌数据库且不启用 Redis 进行安装。',
     },
     default: true,
+    permission: guardsPermission,
   }),
   'platform.install.access-protection-enabled': key.boolean({
     title: { en: 'Restrict access before the installation', 'zh-CN': '安装前访问保护' },
@@ -123,6 +130,7 @@ export const keys = {
       'zh-CN': '产品安装完成前，页面跳转到安装页，其他请求被拒绝。',
     },
     default: false,
+    permission: guardsPermission,
   }),
   'platform.install.page.enabled': key.boolean({
     title: { en: 'Installation page', 'zh-CN': '安装页面' },

@@ -218,12 +218,21 @@ export const defaultsView = Type.Object({
 export type DefaultsView = Static<typeof defaultsView>
 
 const condition = Type.Object({ field: Type.String(), values: Type.Array(Type.Union([Type.String(), Type.Boolean()])) })
+const fixedField = Type.Object(
+  {
+    place: Type.String({ description: 'Source of the value, for example an environment variable.' }),
+    condition: Type.Optional(condition),
+  },
+  { description: 'Present if another source sets the value, so that the installer cannot change it.' },
+)
+export type FixedField = Static<typeof fixedField>
 export const fieldView = Type.Object({
   name: Type.String({ description: 'Name of the field within its group.' }),
   label: Type.String(),
   description: Type.String(),
   type: Type.Enum(['string', 'integer', 'boolean']),
   required: Type.Boolean({ description: 'True if the field is required while it is visible.' }),
+  fixed: Type.Optional(fixedField),
   candidates: Type.Array(Type.Object({ value: Type.String(), label: Type.String() })),
   hints: Type.Object({
     input: Type.Enum(['text', 'password', 'email', 'tel', 'url', 'number', 'switch', 'select', 'combobox']),

@@ -23,6 +23,7 @@ import { SettingsWriter } from './settings/settings-writer.ts'
 import { FallbackDatabaseWatch } from './state/fallback.ts'
 import { InstallState } from './state/install-state.ts'
 import { RestartRequestFile } from './state/restart-note.ts'
+import { SettingsFileWatch } from './state/settings-file-watch.ts'
 import { createTranslate, type Translate } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
@@ -54,6 +55,7 @@ export interface Parts extends InstallServices {
   readonly settings: SettingsWriter
   readonly preflight: Preflight
   readonly fallback: FallbackDatabaseWatch
+  readonly settingsFileWatch: SettingsFileWatch
   readonly steps: InstallSteps
   readonly stepOverview: StepOverview
   readonly runner: StepRunner
@@ -65,7 +67,9 @@ export interface Parts extends InstallServices {
 export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
   translate: asFunction(({ i18n }) => createTranslate(i18n)),
-  files: asFunction(({ config, configAdmin, root }) => installFiles(config, configAdmin, root)),
+  files: asFunction(({ config, configAdmin, root, kernel }) =>
+    installFiles(config, configAdmin, root, kernel.settingsFile),
+  ),
   running: asFunction(({ configAdmin, databaseSecret, redisSecret }) =>
     createConfiguredValueReader(configAdmin, {
       'platform.database.password': databaseSecret,
@@ -93,6 +97,7 @@ export const resolvers: Resolvers<Parts, InstallServices> = {
   settings: asClass(SettingsWriter),
   preflight: asClass(Preflight),
   fallback: asClass(FallbackDatabaseWatch),
+  settingsFileWatch: asClass(SettingsFileWatch),
   steps: asClass(InstallSteps),
   stepOverview: asClass(StepOverview),
   runner: asClass(StepRunner),

@@ -40,6 +40,7 @@ export default definePlugin({
     optional(labelSources),
   ],
   config: keys,
+  settingsFileKey: 'platform.install.config-file',
   configGroups: { install: { en: 'Installation', 'zh-CN': '安装' }, view: { en: 'Start page', 'zh-CN': '入口页面' } },
   permissions,
   migrations: [createInstall],
@@ -78,7 +79,7 @@ export default definePlugin({
     }
     const parts = wire<Parts>()(given, resolvers)
     services.events.declarePublished(InstallCompletedEvent, InstallExecutionFailedEvent)
-    const { state, entry, execution, wizard, fallback, translate } = parts
+    const { state, entry, execution, wizard, fallback, settingsFileWatch, translate } = parts
     contribute(healthCheck, 'install', async () => {
       if (fallback.problem !== undefined) throw fallback.problem
       await state.assertNotLost()
@@ -123,6 +124,7 @@ export default definePlugin({
     if (!roles.has('web') && !roles.has('worker')) return
     onReady(async () => {
       void fallback.run(stopping.signal)
+      void settingsFileWatch.run(stopping.signal)
       await state.repair()
       await execution.finishInterrupted()
       await warnOfSurroundings(parts)

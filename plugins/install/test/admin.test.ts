@@ -1,6 +1,6 @@
 /** Tests the operations for logged-in operators: diagnostics, state and audit. */
 import { readdirSync } from 'node:fs'
-import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { installAudit } from '@plinth/install'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -92,7 +92,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the installer again', async (t, db) => {
+onDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the installer again', async (t, db) => {
   const config = { 'platform.install.allow-reinstall': true }
   const { admin, look, server, centre, execute } = await installed(t, db, { config })
   t.equal((await server.inject('/install/')).statusCode, 200, 'I-003')
@@ -414,7 +414,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, db) => {
+onDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, db) => {
   const { install, look, execute, form, administrator, running } = await startInstall(t, db)
   const trace = { headers: { 'x-trace-id': 'trace-42', 'user-agent': `wizard ${secrets.administrator}`.slice(0, 6) } }
   await install('token/verify', { body: {}, ...trace })

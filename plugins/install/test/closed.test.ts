@@ -8,7 +8,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { join } from 'node:path'
 import { readDatabaseTime } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite, runOnServer } from '@plinth/database/testing'
+import { createDatabase, everyDialect, onDatabase, onSqlite, runOnServer } from '@plinth/database/testing'
 import { type JsonValue, processIdentity } from '@plinth/kernel'
 import { assertMembers, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -41,7 +41,7 @@ async function assertClosed(t: Test, { look, install, execute, server, root, for
   t.equal(existsSync(file) ? readFileSync(file, 'utf8') : undefined, before)
 }
 
-onEachDatabase(t, 'P25 a database that lost its tables after the installation', async (t, db) => {
+onDatabase(t, 'P25 a database that lost its tables after the installation', async (t, db) => {
   const started = await startInstall(t, db)
   await started.execute()
   writeFileSync(join(started.root, '.env'), 'OTHER=1\n')
@@ -53,7 +53,7 @@ onEachDatabase(t, 'P25 a database that lost its tables after the installation', 
   t.match((await started.look('status')).data, { installed: false }, 'without the marker it was never installed here')
 })
 
-onEachDatabase(t, 'P25 E7 a database that was emptied and migrated again', async (t, db) => {
+onDatabase(t, 'P25 E7 a database that was emptied and migrated again', async (t, db) => {
   const started = await startInstall(t, db)
   await started.execute()
   await started.running.stop('to lose its data')
@@ -80,7 +80,7 @@ onEachDatabase(t, 'P25 E7 a database that was emptied and migrated again', async
   )
 })
 
-for (const { dialect, skip } of dialectsUnderTest) {
+for (const { dialect, skip } of everyDialect) {
   if (dialect !== 'postgresql') continue
   t.test('P25 a missing database', { skip }, async (t) => {
     const db = await createDatabase(dialect)
@@ -99,7 +99,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-onEachDatabase(t, 'I-007 I-008 the key decides, on all instances at once', async (t, db) => {
+onDatabase(t, 'I-007 I-008 the key decides, on all instances at once', async (t, db) => {
   const [a, b] = [await startInstall(t, db), await startInstall(t, db)]
   const both = async () => [(await a.look('status')).data.installed, (await b.look('status')).data.installed]
   await a.db.execute('update install_state set installed = ? where id = 1', [true])
@@ -135,7 +135,7 @@ onSqlite(t, 'I-160 records are read from the file while the database has none', 
   assertMembers(t, (await look('sessions/none')).data, { records: [] })
 })
 
-onEachDatabase(t, 'I-159 a record whose commit got no response does not delay other records', async (t, db) => {
+onDatabase(t, 'I-159 a record whose commit got no response does not delay other records', async (t, db) => {
   const { db: database, clock, root } = await startInstall(t, db)
   let isLost = true
   const unsure: Pick<Database, 'transactional' | 'newId' | 'fork'> = {
@@ -163,33 +163,31 @@ onEachDatabase(t, 'I-159 a record whose commit got no response does not delay ot
   t.same(stored, ['one', 'two', 'three'])
 })
 
-onEachDatabase(
-  t,
-  'I-138 a dead run delays nothing; a run on another machine does until its lease ends',
-  async (t, db) => {
-    const { db: database, clock, execute, look } = await startInstall(t, db)
-    const holdAs = (space: string, pid: number, until: number) =>
-      database.execute(
-        'update install_state set holder = ?, holder_space = ?, holder_pid = ?, held_until = ? where id = 1',
-        ['somebody', space, pid, until],
-      )
-    const now = () => readDatabaseTime(database, clock)
-    await holdAs('another machine', 1, (await now()) + 30_000)
-    t.hasStrict(await execute(), { code: '409', data: { reason: 'install.running' } })
-    t.match((await look('status')).data, { installed: false })
-    await holdAs('another machine', 1, await now())
+onDatabase(t, 'I-138 a dead run delays nothing; a run on another machine does until its lease ends', async (t, db) => {
+  const { db: database, clock, execute, look } = await startInstall(t, db)
+  const holdAs = (space: string, pid: number, until: number) =>
+    database.execute(
+      'update install_state set holder = ?, holder_space = ?, holder_pid = ?, held_until = ? where id = 1',
+      ['somebody', space, pid, until],
+    )
+  const now = () => readDatabaseTime(database, clock)
+  await holdAs('another machine', 1, (await now()) + 30_000)
+  t.hasStrict(await execute(), { code: '409', data: { reason: 'install.running' } })
+  t.match((await look('status')).data, { installed: false })
+  const lock = new SingleInstallationLock({ database, clock, log: { warn: () => {} } as never })
+  const isFree = () => lock.run((take) => take())
+  await holdAs('another machine', 1, await now())
+  t.equal(await isFree(), true, 'its lease has ended')
 
-    const child = spawn(process.execPath, ['-e', ''])
-    await once(child, 'exit')
-    await holdAs(processIdentity().space, child.pid ?? 0, (await now()) + 1_000_000)
-    const lock = new SingleInstallationLock({ database, clock, log: { warn: () => {} } as never })
-    t.equal(await lock.run(async (take) => take().then(() => 'taken')), 'taken', 'its process is not there any more')
-    await holdAs(processIdentity().space, process.pid, (await now()) + 1_000_000)
-    t.match((await execute()).data, { passed: true, locked: true }, 'its number went to this process')
-  },
-)
+  const child = spawn(process.execPath, ['-e', ''])
+  await once(child, 'exit')
+  await holdAs(processIdentity().space, child.pid ?? 0, (await now()) + 1_000_000)
+  t.equal(await isFree(), true, 'its process is not there any more')
+  await holdAs(processIdentity().space, process.pid, (await now()) + 1_000_000)
+  t.match((await execute()).data, { passed: true, locked: true }, 'its number went to this process')
+})
 
-onEachDatabase(t, 'the lock of a running run is renewed', async (t, db) => {
+onDatabase(t, 'the lock of a running run is renewed', async (t, db) => {
   const { db: database, clock } = await startInstall(t, db)
   // The product also sleeps on this clock, so only the sleeps of the lock are counted.
   let sleepsOfLock = 0

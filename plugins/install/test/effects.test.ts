@@ -162,7 +162,7 @@ t.test('the next start tries a new connection as long as configured', { skip: sk
       const cache = { enabled: true, host: '127.0.0.1', port: 6379, database: 0, password: '' }
       const { data } = await install('execute', { body: { ...form, cache } })
       t.match(data, { restartRequired: true }, data.message)
-      return new SettingsTrial(root).patienceMs()
+      return new SettingsTrial(join(root, '.env')).patienceMs()
     },
   })
   t.match(patience, { before: 120_000, after: 30_000 })

@@ -1,6 +1,6 @@
 /** Tests who has access to the installer, and what callers without access learn. */
 
-import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
+import { createDatabase, serversUnderTest, type TestDialect } from '@plinth/database/testing'
 import { omitUndefined } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
@@ -536,8 +536,7 @@ async function emptyDatabase(t: Test, dialect: TestDialect) {
   return { ...databaseFormFor(db), password: secrets.database }
 }
 
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (dialect === 'sqlite') continue
+for (const { dialect, skip } of serversUnderTest) {
   t.test(
     `I-049 I-096 the defaults are those of the running product, on a server and with a site (${dialect})`,
     { skip, timeout: 600_000 },

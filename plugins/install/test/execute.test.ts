@@ -1,11 +1,11 @@
 /** Tests the installation with one call on every database: order, errors, retry, parallel runs, logs and events. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import { type Events, events } from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { prepareProduct } from '@plinth/kernel/host'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import sharedStorePlugin from '@plinth/shared-store'
 import acmeUploads from '@plinth-example/acme-install-task'
@@ -53,7 +53,7 @@ function listener() {
   return { received, reported, plugin }
 }
 
-onEachDatabase(
+onDatabase(
   t,
   'I-050 I-051 I-054 I-056 I-072 I-130 I-132 I-133 I-134 I-136 I-137 a complete installation',
   async (t, db) => {
@@ -146,7 +146,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'I-066 I-131 I-139 I-140 I-141 I-142 I-144 I-206 a required task fails, and the retry succeeds',
   async (t, db) => {
@@ -274,6 +274,23 @@ onSqlite(t, 'I-052 I-053 I-067 I-068 I-069 optional and completed tasks', async 
   t.same([optional.runs.count, complete.runs.count], [1, 0], 'I-068')
 })
 
+onSqlite(t, 'an instance restarts if an installation on another instance changed the settings file', async (t, db) => {
+  const [first, second, third] = [await startInstall(t, db), await startInstall(t, db), await startInstall(t, db)]
+  const instances = [first, second, third]
+  const isReady = () => instances.map(({ running }) => running.state === 'ready')
+  const passTime = async () => {
+    for (const { running, clock } of instances) if (running.state === 'ready') await clock.advance(2_000)
+  }
+  await passTime()
+  t.strictSame(isReady(), [true, true, true])
+  const chinese = { ...first.form, site: { ...first.form.site, defaultLocale: 'zh-CN' } }
+  t.hasStrict((await first.install('execute', { body: chinese })).data, { locked: true, restartRequired: false })
+  await until(async () => passTime().then(() => !isReady().includes(true)), 'all instances stop', 10, 60_000)
+  const later = await startInstall(t, db)
+  await later.clock.advance(10_000)
+  t.equal(later.running.state, 'ready', 'the file did not change after this start')
+})
+
 t.test('I-061 I-062 I-063 I-064 I-065 I-071 order, dependencies, cycles, codes', async (t) => {
   const planOf = (...extra: readonly { readonly plugin: (typeof plugins)[number] }[]) =>
     prepareProduct(defineProduct({ name: 'test', plugins: [...plugins, ...extra.map(({ plugin }) => plugin)] }), {
@@ -320,7 +337,7 @@ onSqlite(t, 'I-052 I-061 a task of a third party is a normal step', async (t, db
   t.ok(existsSync(join(root, 'data/acme-uploads/layout.json')))
 })
 
-onEachDatabase(t, 'I-070 the table check only reads', async (t, db) => {
+onDatabase(t, 'I-070 the table check only reads', async (t, db) => {
   // In development the start rejects an entity without a table, so this test runs in production mode.
   const environment = process.env['NODE_ENV']
   process.env['NODE_ENV'] = 'production'
@@ -353,7 +370,7 @@ onSqlite(t, 'I-111 I-152 the chosen password policy is stored, and the password 
   t.match(await centre.get(policyKey), { stored: { value: 'medium', updatedBy: 'install' } })
 })
 
-onEachDatabase(t, 'I-138 concurrent runs and administrators create one of each', async (t, db) => {
+onDatabase(t, 'I-138 concurrent runs and administrators create one of each', async (t, db) => {
   const first = await startInstall(t, db)
   const second = await startInstall(t, db, { config: { 'platform.database.migrate-at-start': false } })
   const calls = Array.from({ length: 6 }, (_, index) => {
@@ -383,7 +400,7 @@ onEachDatabase(t, 'I-138 concurrent runs and administrators create one of each',
   t.equal(total, 1, 'one lock')
 })
 
-onEachDatabase(t, 'I-145 I-146 I-147 I-148 migration', async (t, db) => {
+onDatabase(t, 'I-145 I-146 I-147 I-148 migration', async (t, db) => {
   const config = { 'platform.database.migrate-at-start': false }
   const { install, look, execute, accounts } = await startInstall(t, db, { config })
   t.match((await look('status')).data, { installed: false, installAllowed: true }, 'never migrated, never installed')
@@ -395,7 +412,7 @@ onEachDatabase(t, 'I-145 I-146 I-147 I-148 migration', async (t, db) => {
   t.equal(await accounts.hasUsers(), true)
 })
 
-onEachDatabase(t, 'I-130 a database without tables is migrated during the run', async (t, db) => {
+onDatabase(t, 'I-130 a database without tables is migrated during the run', async (t, db) => {
   const config = { 'platform.database.migrate-at-start': false }
   const { look, execute, centre, administrator } = await startInstall(t, db, { config })
   const before = (await look('execution-logs')).data
@@ -409,7 +426,7 @@ onEachDatabase(t, 'I-130 a database without tables is migrated during the run', 
   t.same((await admin('GET', `sessions/${data.sessionId}`)).data.records, data.records, 'no record is lost')
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'I-138 a run that began without lock tables does not continue in a product that another run has installed',
   async (t, db) => {
@@ -464,7 +481,7 @@ onSqlite(t, 'I-206 a failure before the first migration is announced', async (t,
   t.equal(received.length, 1, 'once')
 })
 
-onEachDatabase(t, 'I-147 I-160 a failed migration is reported without secrets', async (t, db) => {
+onDatabase(t, 'I-147 I-160 a failed migration is reported without secrets', async (t, db) => {
   const broken = definePlugin({
     id: 'probe.broken',
     version: '1.0.0',

@@ -255,6 +255,34 @@ t.test('I-111 I-112 the form proposes the policy medium, unless the product has 
   t.same((await labels('zh-CN')).slice(0, 2), ['低：至少 9 个字符', '中：至少 9 个字符；字母和数字'])
 })
 
+t.test('the schema names the source of each value that the installer cannot change', async (t) => {
+  const fixedFields = async (environment: Readonly<Record<string, string>>) => {
+    const { look } = await start(t, { environment })
+    const { groups } = (await look('config/schema')).data
+    return groups.flatMap(({ code, fields }: { code: string; fields: { name: string; fixed?: object }[] }) =>
+      fields.flatMap(({ name, fixed }) => (fixed === undefined ? [] : [[`${code}.${name}`, fixed]])),
+    )
+  }
+  const place = (name: string) => `environment variable ${name}`
+  t.strictSame(await fixedFields({}), [])
+  const names = { PLATFORM_CACHE_ENABLED: 'false', PLATFORM_SITE_NAME: 'Shop', PLATFORM_DATABASE_POOL_SIZE: '4' }
+  const cache = ['cache.enabled', { place: place('PLATFORM_CACHE_ENABLED') }]
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const file = db.config['platform.database.sqlite.file']
+  t.strictSame(await fixedFields({ ...names, PLATFORM_DATABASE_SQLITE_FILE: String(file) }), [
+    [
+      'database.database',
+      { place: place('PLATFORM_DATABASE_SQLITE_FILE'), condition: { field: 'database.type', values: ['h2'] } },
+    ],
+    cache,
+  ])
+  t.strictSame(await fixedFields({ ...names, PLATFORM_DATABASE_TYPE: 'sqlite' }), [
+    ['database.type', { place: place('PLATFORM_DATABASE_TYPE') }],
+    cache,
+  ])
+})
+
 t.test('I-028 the embedded database can be forbidden', async (t) => {
   const { install, form } = await start(t, { config: { 'platform.install.allow-lite': false } })
   const { data } = await install('config/validate', { body: form })

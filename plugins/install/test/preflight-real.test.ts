@@ -2,13 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import databasePlugin, { type Database, database } from '@plinth/database'
-import {
-  createDatabase,
-  dialectsUnderTest,
-  onEachDatabase,
-  runOnServer,
-  type TestDatabase,
-} from '@plinth/database/testing'
+import { createDatabase, onDatabase, runOnServer, serversUnderTest, type TestDatabase } from '@plinth/database/testing'
 import { type Clock, defineProduct, type JsonValue, systemClock } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
@@ -62,7 +56,7 @@ const tableQuery = {
   mariadb: 'select table_name as name from information_schema.tables where table_schema = database()',
 } as const
 
-onEachDatabase(t, 'I-103 I-106 I-108 a real database, unchanged by the check', async (t, db) => {
+onDatabase(t, 'I-103 I-106 I-108 a real database, unchanged by the check', async (t, db) => {
   const service = await connect(t, db)
   const found = await findings(contextOf(t.testdir(), service))
   t.match(found, { 'database-connection': 'passed', 'database-privileges': 'passed', 'migration-state': 'empty' })
@@ -71,9 +65,7 @@ onEachDatabase(t, 'I-103 I-106 I-108 a real database, unchanged by the check', a
   t.ok(Math.abs((await realProbes.databaseTime(service)) - Date.now()) < 3_600_000, 'milliseconds since the epoch')
 })
 
-const servers = dialectsUnderTest.flatMap(({ dialect, skip }) => (dialect === 'sqlite' ? [] : [{ dialect, skip }]))
-
-for (const { dialect, skip } of servers) {
+for (const { dialect, skip } of serversUnderTest) {
   t.test(`I-103 a user without a required right (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())

@@ -108,12 +108,20 @@ const worlds: readonly (World & { readonly name: string; readonly found: Readonl
   {
     name: 'I-102 directories to be made',
     probes: { directory: async () => 'creatable' },
-    found: Object.fromEntries(['run', 'storage', 'public', 'log'].map((role) => [`directory-${role}`, 'creatable'])),
+    found: Object.fromEntries(['storage', 'public', 'log'].map((role) => [`directory-${role}`, 'creatable'])),
   },
   {
     name: 'I-102 directories that cannot be written',
     probes: { directory: failing('EACCES') },
-    found: Object.fromEntries(['run', 'storage', 'public', 'log'].map((role) => [`directory-${role}`, 'unwritable'])),
+    found: {
+      'directory-run': 'read-only',
+      ...Object.fromEntries(['storage', 'public', 'log'].map((role) => [`directory-${role}`, 'unwritable'])),
+    },
+  },
+  {
+    name: 'a directory of the product that fails',
+    probes: { directory: (path) => (path === '/p' ? failing('EIO')() : Promise.resolve('writable')) },
+    found: { 'directory-run': 'unusable' },
   },
   { name: 'little space', probes: { freeSpace: async () => 1024 * mebibyte - 1 }, found: { 'disk-space': 'low' } },
   { name: 'no space', probes: { freeSpace: async () => 100 * mebibyte - 1 }, found: { 'disk-space': 'too-low' } },
@@ -332,7 +340,7 @@ t.test('I-103 a hanging check is reported after 10 s; nothing waits longer', asy
   const response = runPreflight(context)
   await clock.advance(10_000)
   const failed = (await response).filter((item) => item.status === 'failed').map((item) => item.message.key.slice(27))
-  t.match(failed.join(' '), /directory-run.unwritable .* database-connection.unreachable cache-connection.unreachable/)
+  t.match(failed.join(' '), /directory-run.unusable .* database-connection.unreachable cache-connection.unreachable/)
   t.equal(clock.sleepers, 0)
 })
 

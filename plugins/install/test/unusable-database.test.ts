@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, runOnServer, type TestServer } from '@plinth/database/testing'
+import { createDatabase, everyDialect, runOnServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -27,7 +27,7 @@ async function start(t: Test) {
     t.equal(data.failedField, field, data.message)
     t.equal(data.records.at(-1).stepCode, 'config-write')
     t.notOk(existsSync(join(root, '.env')))
-    t.notOk(existsSync(join(root, 'data/settings-trial.json')))
+    t.notOk(existsSync(join(root, '.env.trial')))
     return data.message as string
   }
   return { rejected, clock }
@@ -76,7 +76,7 @@ async function silentServer(t: Test) {
   return { port: (server.address() as AddressInfo).port, sockets }
 }
 
-const skipped = (server: TestServer) => dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
+const skipped = (server: TestServer) => everyDialect.find(({ dialect }) => dialect === server)?.skip ?? false
 
 t.test('PostgreSQL: a role without CREATE on the schema', { skip: skipped('postgresql') }, async (t) => {
   const { rejected } = await start(t)

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, symli
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } from '@plinth/database/testing'
+import { createDatabase, onDatabase, serversUnderTest } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
 import { assertMembers, freePort, until } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
@@ -101,9 +101,9 @@ t.test('I-121 passwords of every kind survive a restart', async (t) => {
   }
 })
 
-for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
+for (const { dialect, skip } of serversUnderTest) {
   t.test(`I-125 I-135 I-148 D23 another database: sqlite to ${dialect}`, { skip }, async (t) => {
-    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const target = await databaseWithPassword(t, dialect, secrets.database)
     const { install, look, form, accounts, text, running, db, centre, old } = await start(t)
     const body = { ...form, database: target }
     const planned = (await install('config/plan', { body })).data
@@ -172,9 +172,9 @@ t.test('I-129 a connection that fails writes nothing', async (t) => {
   t.match((await execute()).data, { passed: true, locked: true }, 'the next try ends installed')
 })
 
-for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
+for (const { dialect, skip } of serversUnderTest) {
   t.test(`I-129 an error of a ${dialect} server is shown at the field, in one language`, { skip }, async (t) => {
-    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const target = await databaseWithPassword(t, dialect, secrets.database)
     const { install, form, file } = await start(t)
     const attempt = async (change: object, locale: string) => {
       const body = { ...form, database: { ...target, ...change } }
@@ -233,7 +233,7 @@ t.test('a product that returns with the old connection reports it', async (t) =>
   t.match(data.records.at(-1).message, /still runs on the old connection.*platform\.database\.sqlite\.file/)
 })
 
-onEachDatabase(t, 'E40 a stored secret is kept if its server stays the same', async (t, db) => {
+onDatabase(t, 'E40 a stored secret is kept if its server stays the same', async (t, db) => {
   if (db.dialect === 'sqlite') return
   const { install, form } = await startInstall(t, db)
   for (const password of ['', maskedValue]) {
@@ -302,9 +302,9 @@ async function silentServer(t: Test) {
   return { port: (server.address() as AddressInfo).port, close }
 }
 
-for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect === 'postgresql')) {
+for (const { dialect, skip } of serversUnderTest) {
   t.test('a caller without the token cannot explore the network with the connection test', { skip }, async (t) => {
-    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const target = await databaseWithPassword(t, dialect, secrets.database)
     const { install, form, clock } = await start(t)
     const silent = await silentServer(t)
     const stranger = { remoteAddress: '192.168.1.9' }
@@ -348,7 +348,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   })
 
   t.test('failing connection tests delay nobody', { skip }, async (t) => {
-    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const target = await databaseWithPassword(t, dialect, secrets.database)
     const { install, form, clock } = await start(t)
     const silent = await silentServer(t)
     const body = { ...form, database: { ...target, host: '127.0.0.1', port: silent.port } }

@@ -1,4 +1,4 @@
-import { type ConfigView, key } from '@plinth/kernel'
+import { type ConfigView, guardsPermission, key } from '@plinth/kernel'
 import { senderPattern } from './address.ts'
 
 const text = (en: string, zh: string, more: object = {}) =>
@@ -28,10 +28,10 @@ export const keys = {
   'platform.mail.send-deadline': key.duration({
     title: { en: 'E-mail timeout', 'zh-CN': '邮件发送超时时间' },
     description: {
-      en: 'Total time to connect, sign in and send one e-mail.',
-      'zh-CN': '连接、登录并发送一封邮件的总时间。',
+      en: 'Total time to connect, sign in and send one e-mail. Set it below the channel timeout.',
+      'zh-CN': '连接、登录并发送一封邮件的总时间；应小于渠道超时时间。',
     },
-    default: '30s',
+    default: '9s',
     minimum: '100ms',
     maximum: '10m',
     reload: 'live',
@@ -54,6 +54,7 @@ export const keys = {
     values: ['auto', 'tls', 'starttls', 'opportunistic'],
     default: 'auto',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.mail.smtp.username': text('SMTP user name', 'SMTP 用户名', {
     description: { en: 'Empty: the product connects without signing in.', 'zh-CN': '留空则连接时不登录。' },
@@ -83,6 +84,7 @@ export const keys = {
     multiline: true,
     maxLength: 65_536,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.mail.smtp.max-connections': key.integer({
     title: { en: 'Maximum SMTP connections', 'zh-CN': 'SMTP 连接数' },

@@ -324,6 +324,7 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
       it.amount('points', { currency: 'asset' }),
       it.count('refused'),
     ],
+    outcome: { field: 'status', good: ['running', 'completed'] },
   }),
 }))
 

@@ -1,51 +1,14 @@
 /** Tests sources of points: the order of spending, the expiry, and that no point is lost or added. */
-import { fork } from 'node:child_process'
-import { join } from 'node:path'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase, onEachDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
-import { assertMembers, manualClock, watchProcess } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import fc from 'fast-check'
 import t from 'tap'
+import { granter, grantMany, june, never } from './fixtures/grants.ts'
 import { brokenRules } from './fixtures/invariants.ts'
 import { asset, day, type Points, reasonOf, startPoints } from './fixtures/product.ts'
 
-const never = Number.MAX_SAFE_INTEGER
-const june = (date: number) => Date.UTC(2026, 5, date)
-
-/** Returns a function that adds a source of points as plugins do. */
-function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
-  return async (userId: number, name: string, amount: number, expiresAt: number) => {
-    const id = db.newId()
-    const lots = { source: { id, type: 'test', key: `${userId}:${name}` }, expiresAt }
-    await ledger.credit({ ...ref(userId), amount, key: `grant ${userId} ${name}`, kind: 'test.grant', lots })
-    return id
-  }
-}
-/** Grants many single points to these users, each with its own expiry entry (source), in few statements. */
-async function grantMany(product: Points, name: string, users: readonly number[], count: number, expiresAt: number) {
-  const { ledger, ref, db } = product
-  const grant = granter(product)
-  const accounts: number[] = []
-  for (const userId of users) {
-    await grant(userId, name, 1, never)
-    accounts.push((await ledger.find(ref(userId)))?.id ?? 0)
-  }
-  for (let from = 0; from < count; from += 1000) {
-    const numbers = Array.from({ length: Math.min(1000, count - from) }, (_, index) => from + index)
-    await ledger.batch({
-      asset,
-      kind: 'test.grant',
-      direction: 'credit',
-      accountIds: accounts,
-      postings: async () =>
-        numbers.map((one) => {
-          const lots = { source: { id: db.newId(), type: 'test', key: `${name} ${one}` }, expiresAt }
-          return { accountId: accounts[one % accounts.length] ?? 0, amount: 1, key: `${name} ${one}`, lots }
-        }),
-    })
-  }
-}
 const spender =
   ({ points }: Pick<Points, 'points'>) =>
   (userId: number, amount: number, key: string) =>
@@ -226,7 +189,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
   })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'P-042 points of a rule without an expiry never expire, whatever the default expiry is',
   async (t, at) => {
@@ -246,7 +209,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'P-038 a requested scan pauses when its time is over', async (t, at) => {
+onDatabase(t, 'P-038 a requested scan pauses when its time is over', async (t, at) => {
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
   await grantMany(product, 'budget', [1], 700, june(2))
@@ -436,32 +399,6 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many accounts, interrupted and con
   })
 })
 
-onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan', async (t, at) => {
-  const clock = manualClock(june(1))
-  const product = await startPoints(t, at, { clock })
-  const { rows, db, points } = product
-  await grantMany(product, 'x7', [1, 2, 3, 4, 5], 1600, june(2))
-  clock.shiftWallClock(day)
-  // The process is killed at a statement of the second page, of the third page and of the last page.
-  for (const after of [9, 22, 40]) {
-    const about = JSON.stringify({ config: at.config, now: clock.now(), after })
-    const program = join(import.meta.dirname, 'fixtures', 'killed-scan.ts')
-    const scan = watchProcess(t, fork(program, [about], { silent: true }))
-    t.same(await scan.ended(), [null, 'SIGKILL'], `killed at statement ${after}`)
-    t.same(await brokenRules(product), [])
-    // Lets the lease of the killed scan expire.
-    await db.execute('update points_expire_batch set lease_until = 1 where holder is not null')
-  }
-  const [cut] = await rows('select scanned, status from points_expire_batch')
-  t.hasStrict(cut, { status: 'running' })
-  await points.expire()
-  const batches = await rows('select status, scanned, expired, points, refused from points_expire_batch')
-  t.same(batches, [{ status: 'completed', scanned: 1600, expired: 1600, points: 1600, refused: 0 }])
-  const lapsed = await rows(`select count(*) as total from money_journal where kind = 'points.expire'`)
-  t.same(lapsed, [{ total: 1600 }], 'each source once')
-  t.same(await brokenRules(product), [])
-})
-
 onEachDatabase(t, 'P-041 an account that the ledger rejects does not prevent others from expiring', async (t, at) => {
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
@@ -485,7 +422,7 @@ onEachDatabase(t, 'P-041 an account that the ledger rejects does not prevent oth
   )
 })
 
-onEachDatabase(t, 'P-041 a source whose key another posting has used does not stop a scan', async (t, at) => {
+onDatabase(t, 'P-041 a source whose key another posting has used does not stop a scan', async (t, at) => {
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
   const { rows, ledger, ref, points, balance } = product
@@ -502,7 +439,7 @@ onEachDatabase(t, 'P-041 a source whose key another posting has used does not st
   t.same([await balance(1), await balance(3)], Array(2).fill([0, 0]))
 })
 
-onEachDatabase(t, 'P-044 P-045 the scheduled scan', async (t, at) => {
+onDatabase(t, 'P-044 P-045 the scheduled scan', async (t, at) => {
   const clock = manualClock(june(1))
   const renamed = await startPoints(t, at, {
     clock,

@@ -1,5 +1,5 @@
 /** Tests the HTTP operations of members and operators. */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import idempotency from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
@@ -19,7 +19,7 @@ const outcome = ({ code, data }: { code: string; data?: { reason?: string } | nu
 const me = 'member-points/users/me'
 const admins = 'admin/member-points'
 
-onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see their points', async (t, at) => {
+onDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see their points', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 4, 30, 12))
   const config = { 'platform.member-points.time-zone': 'Asia/Shanghai' }
   const product = await startPoints(t, at, { clock, config })
@@ -225,7 +225,7 @@ const vip = definePlugin({
   },
 })
 
-onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t, at) => {
+onDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const plugins = [vip, idempotency, memoryStore, rateLimit, sharedStore, systemConfig]
   const config = { 'platform.system-config.master-key-file': `${at.directory}/master.key` }

@@ -1,5 +1,5 @@
 /** Tests rewards for events, points that refunds take back, tasks and prizes, on each database. */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
 import { assertMembers, manualClock } from '@plinth/kernel/testing'
@@ -30,7 +30,7 @@ function publisher({ events, clock }: Pick<Points, 'events' | 'clock'>) {
   return { paid, refunded }
 }
 
-onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
+onDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const product = await startPoints(t, at, { clock })
   const { rows, balance, events, points, ledger, ref } = product
@@ -294,12 +294,36 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.ok(rejected.length > 0, 'and an operator sees it')
   })
 
-  await t.test('P-031 a refund of more than the paid amount takes nothing back', async (t) => {
-    await paid('r131', 131, 10_000)
-    await refunded('r131-1', 'r131', 131, 10_001, 10_000)
+  await t.test('P-031 refunds of more than the paid amount are rejected, before and after the payment', async (t) => {
+    await paid('r131-paid', 131, 10_000)
+    await paid('r132-paid', 132, 10_000)
+    for (const state of ['paid', 'unpaid']) {
+      await refunded(`r131-${state}`, `r131-${state}`, 131, 10_001, 10_000)
+      await refunded(`r132-${state}`, `r132-${state}`, 132, 6_000, 10_000)
+      await refunded(`r132-${state}-more`, `r132-${state}`, 132, 4_001, 10_000)
+    }
     await events.idle()
-    t.same(await balance(131), [100, 0])
-    t.equal((await reversals('r131')).length, 0)
+    const rejected = await rows(
+      `select stream_key from outbox_event where last_error is not null and stream_key like 'order:r13%' order by id`,
+    )
+    t.same(
+      rejected.map(({ stream_key }) => stream_key),
+      ['order:r131-paid', 'order:r132-paid', 'order:r131-unpaid', 'order:r132-unpaid'],
+    )
+    const stored = await rows(
+      `select refund_no, status from points_reversal where order_no like 'r13%' order by refund_no`,
+    )
+    t.same(stored, [
+      { refund_no: 'r132-paid', status: 'booked' },
+      { refund_no: 'r132-unpaid', status: 'deferred' },
+    ])
+    t.same(
+      [await balance(131), await balance(132)],
+      [
+        [100, 0],
+        [40, 0],
+      ],
+    )
   })
 
   await t.test('R14 refunds before the payment wait for it', async (t) => {
@@ -440,7 +464,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other modules have checked', async (t, at) => {
+onDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other modules have checked', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const product = await startPoints(t, at, { clock })
   const { rows, balance, events, points, ledger, ref } = product
@@ -556,7 +580,7 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks whose completion other mo
   t.same(await brokenRules(product), [])
 })
 
-onEachDatabase(t, 'returned points go back through all sources that lent points to each other', async (t, at) => {
+onDatabase(t, 'returned points go back through all sources that lent points to each other', async (t, at) => {
   const product = await startPoints(t, at)
   const { rows, balance, events, points, ledger } = product
   const { paid, refunded } = publisher(product)
@@ -582,7 +606,7 @@ onEachDatabase(t, 'returned points go back through all sources that lent points 
   t.same(await brokenRules(product), [])
 })
 
-onEachDatabase(t, 'points on hold of a deleted user are forfeited when the hold ends', async (t, at) => {
+onDatabase(t, 'points on hold of a deleted user are forfeited when the hold ends', async (t, at) => {
   const product = await startPoints(t, at)
   const { balance, clock, events, points, ledger, ref } = product
   for (const [prize, amount] of [10, 20, 30].entries()) await points.rewardLottery(1, `prize ${prize}`, amount)
@@ -604,7 +628,7 @@ onEachDatabase(t, 'points on hold of a deleted user are forfeited when the hold 
   t.same(await brokenRules(product), [])
 })
 
-onEachDatabase(t, 'a check-in just after midnight continues the one just before midnight', async (t, at) => {
+onDatabase(t, 'a check-in just after midnight continues the one just before midnight', async (t, at) => {
   const one = await startPoints(t, at)
   const member = await one.member('ada')
   const checkIn = 'member-points/users/me/check-in'
@@ -616,10 +640,12 @@ onEachDatabase(t, 'a check-in just after midnight continues the one just before 
   const commits = Promise.withResolvers<void>()
   /** Makes this instance run the given work before each matching SQL statement of a check-in. */
   const before = ({ db }: Points, statement: RegExp, work: () => Promise<void>) => {
-    const execute = db.execute.bind(db)
-    db.execute = async (sql, parameters) => {
-      if (statement.test(sql)) await work()
-      return execute(sql, parameters)
+    for (const name of ['execute', 'query'] as const) {
+      const run = db[name].bind(db) as (...call: unknown[]) => Promise<never>
+      db[name] = async (sql: string, ...rest: unknown[]) => {
+        if (statement.test(sql)) await work()
+        return run(sql, ...rest)
+      }
     }
   }
   before(one, /^update points_check_in set journal_id/, async () => {
@@ -630,7 +656,7 @@ onEachDatabase(t, 'a check-in just after midnight continues the one just before 
   await isWritten.promise
   // On SQLite the second check-in waits for the whole transaction of the first.
   if (at.dialect === 'sqlite') commits.resolve()
-  else before(other, /points_check_in/, async () => commits.resolve())
+  else before(other, /money_account.*for update/s, async () => commits.resolve())
   const [first, second] = await Promise.all([earlier, call('POST', checkIn)])
   assertMembers(t, [first.data, second.data], [{ consecutiveDays: 2 }, { consecutiveDays: 3 }])
 })

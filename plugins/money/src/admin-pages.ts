@@ -1,5 +1,6 @@
 import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { paymentStatusNames, paymentStatusTones } from './payments/contract.ts'
 import { orderView } from './payments/payment-routes.ts'
 
 // Shows the name of the owner if the owner is a user. Other types of owners have no names, and an id of theirs never
@@ -39,6 +40,10 @@ const holdStates = {
   captured: text('Captured', '已扣款'),
   released: text('Released', '已解冻'),
 }
+const recoveries = {
+  none: text('No recovery', '不追回'),
+  'future-credits': text('From later credits', '从以后的入账中扣回'),
+}
 const actions = {
   credit: text('Credit', '入账'),
   debit: text('Debit', '出账'),
@@ -47,12 +52,6 @@ const actions = {
   capture: text('Capture of a hold', '冻结扣款'),
   release: text('Release of a hold', '解冻'),
   reverse: text('Reversal', '冲回'),
-}
-const orderStates = {
-  pending: text('Awaiting payment', '待支付'),
-  success: text('Paid', '已支付'),
-  refunded: text('Refunded', '已退款'),
-  closed: text('Closed', '已关闭'),
 }
 const runStates = {
   queued: text('Queued', '排队中'),
@@ -73,7 +72,6 @@ const findingRules = {
 }
 const openTones = { open: 'good', closed: 'quiet' } as const
 const holdTones = { open: 'warn', captured: 'good', released: 'quiet' } as const
-const orderTones = { pending: 'info', success: 'good', refunded: 'warn', closed: 'quiet' } as const
 const runTones = { queued: 'quiet', running: 'info', completed: 'good', failed: 'bad' } as const
 
 const accounts = adminList('getAdminMoneyAccounts', (row) => ({
@@ -90,13 +88,14 @@ const accounts = adminList('getAdminMoneyAccounts', (row) => ({
     row.reference('asset', asset, { title: assetTitle }),
     row.amount('available', { currency: 'asset' }),
     row.amount('frozen', { currency: 'asset' }),
+    row.amount('owed', { currency: 'asset' }),
     row.status('status', openTones, { labels: open }),
     row.status('role', { owner: 'good', system: 'quiet' }, { labels: roles, hidden: true }),
     row.count('version', { hidden: true }),
     row.time('updatedAt'),
     row.time('createdAt', { hidden: true }),
   ],
-  filters: [assetFilter, { name: 'ownerType', labels: ownerTypes }, 'ownerId'],
+  filters: [assetFilter, { name: 'role', labels: roles }, { name: 'ownerType', labels: ownerTypes }, 'ownerId'],
 }))
 
 const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
@@ -114,6 +113,7 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
         it.reference('account.asset', asset, { title: assetTitle }),
         it.amount('account.available', { currency: 'account.asset' }),
         it.amount('account.frozen', { currency: 'account.asset' }),
+        it.amount('account.owed', { currency: 'account.asset' }),
         it.status('account.status', openTones, { labels: open }),
         it.status('account.role', { owner: 'good', system: 'quiet' }, { labels: roles }),
         it.count('account.version'),
@@ -147,7 +147,10 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
       ],
     },
   ],
-  related: [{ page: 'money.entries', title: text('Entries', '分录'), filter: { accountId: 'account.id' } }],
+  related: [
+    { page: 'money.entries', title: text('Entries', '分录'), filter: { accountId: 'account.id' } },
+    { page: 'money.debts', title: text('Owed amounts', '欠款'), filter: { accountId: 'account.id' } },
+  ],
 }))
 
 const entries = adminList('getAdminMoneyEntries', (row) => ({
@@ -175,7 +178,7 @@ const entries = adminList('getAdminMoneyEntries', (row) => ({
     row.count('sequence', { hidden: true }),
     row.text('monthKey', { hidden: true }),
   ],
-  filters: [accountFilter, assetFilter],
+  filters: [accountFilter, assetFilter, { name: 'role', labels: roles }],
 }))
 
 const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
@@ -240,6 +243,34 @@ const holds = adminList('getAdminMoneyHolds', (row) => ({
   filters: [{ name: 'state', labels: holdStates }, accountFilter],
 }))
 
+const debts = adminList('getAdminMoneyDebts', (row) => ({
+  id: 'money.debts',
+  title: text('Owed amounts', '欠款'),
+  lead: text(
+    'Amounts that owners had spent before they were taken back, for example by a chargeback.',
+    '被收回（例如拒付）之前已被使用的金额。',
+  ),
+  place: { group: 'ledger', order: 35 },
+  key: 'id',
+  live: ['money_debt'],
+  columns: [
+    row.time('createdAt'),
+    row.reference('accountId', account, { title: accountTitle }),
+    row.text('displayName'),
+    row.amount('owed', { currency: 'asset', total: true }),
+    row.amount('shortfall', { currency: 'asset' }),
+    row.amount('deducted', { currency: 'asset', hidden: true }),
+    row.status('recovery', { none: 'quiet', 'future-credits': 'info' }, { labels: recoveries }),
+    row.reference('journalId', journal, { title: journalTitle, hidden: true }),
+    row.text('reference.type', { title: aboutKind, hidden: true }),
+    row.text('reference.id', { mono: true, title: aboutTitle }),
+    row.text('kind', { mono: true, hidden: true }),
+    row.reference('actor', { labels: 'iam.actor', optional: true }, { hidden: true }),
+    row.text('reason'),
+  ],
+  filters: [accountFilter],
+}))
+
 const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   id: 'money.reconciliations',
   title: text('Reconciliations', '对账'),
@@ -269,6 +300,7 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
     ),
     submit: text('Start', '开始'),
     fields: ['asset'],
+    outcome: { field: 'state', good: ['queued', 'running', 'completed'] },
   }),
 }))
 
@@ -324,7 +356,7 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
   ],
 }))
 
-export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds]
+export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds, debts]
 
 /**
  * Pages of reconciliations, which run as asynchronous tasks. A product without the plugin for such tasks does not show
@@ -361,7 +393,7 @@ const orderLabel = { labels: 'money.payment-order', page: 'money.payment-order' 
 const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
   const columns = [
     row.text('outTradeNo', { link: true, mono: true }),
-    row.status('status', orderTones, { labels: orderStates }),
+    row.status('status', paymentStatusTones, { labels: paymentStatusNames }),
     row.reference('userId', user, { title: userTitle }),
     row.amount('amount', { currency: 'asset', total: true }),
     row.amount('refundedAmount', { currency: 'asset', total: true }),
@@ -382,7 +414,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
     columns: [...columns, ...row.others(orderView.schema, [...columns, 'asset'], { hidden: true })],
     find: ['outTradeNo'],
     filters: [
-      { name: 'status', labels: orderStates },
+      { name: 'status', labels: paymentStatusNames },
       'provider',
       'outTradeNo',
       { name: 'userId', options: { labels: 'iam.user', title: userTitle } },
@@ -394,11 +426,15 @@ const blocks = {
   'order-not-paid': text('The order is not paid', '订单未支付'),
   'refund-exceeds-paid': text('Exceeds the amount paid', '超过已付金额'),
   'refund-elsewhere': text('Refund this order in the module that created it', '请在创建此订单的模块中退款'),
+  'refund-rejected': text(
+    'The units are already spent, or the plugin of the order rejects it',
+    '余额已使用，或订单所属插件拒绝',
+  ),
   'order-not-pending': text('The order is not awaiting payment', '订单不在待支付状态'),
 }
 const blockTones = {
   ...({ 'order-not-paid': 'bad', 'refund-exceeds-paid': 'bad' } as const),
-  ...({ 'refund-elsewhere': 'bad', 'order-not-pending': 'bad' } as const),
+  ...({ 'refund-elsewhere': 'bad', 'refund-rejected': 'bad', 'order-not-pending': 'bad' } as const),
 }
 type ChangeResult = Parameters<
   NonNullable<Parameters<typeof adminPreview<'postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview'>>[1]>['answer']
@@ -407,17 +443,19 @@ const changeColumns = (it: ChangeResult) => [
   it.amount('amount', { currency: 'asset' }),
   it.amount('refundedBefore', { currency: 'asset' }),
   it.amount('refundedAfter', { currency: 'asset' }),
-  it.status('statusBefore', orderTones, { labels: orderStates }),
-  it.status('statusAfter', orderTones, { labels: orderStates }),
+  it.status('statusBefore', paymentStatusTones, { labels: paymentStatusNames }),
+  it.status('statusAfter', paymentStatusTones, { labels: paymentStatusNames }),
   it.flag('possible'),
   it.status('blockedBy', blockTones, { labels: blocks }),
+  it.text('rejection', { mono: true }),
   it.flag('transactionRequired'),
+  it.amount('owed', { currency: 'asset' }),
 ]
 
 const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) => {
   const order = [
     it.text('outTradeNo', { mono: true }),
-    it.status('status', orderTones, { labels: orderStates }),
+    it.status('status', paymentStatusTones, { labels: paymentStatusNames }),
     it.reference('userId', user, { title: userTitle }),
     it.amount('amount', { currency: 'asset' }),
     it.amount('refundedAmount', { currency: 'asset' }),
@@ -455,7 +493,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
       ),
       submit: text('Record', '登记'),
       params: { outTradeNo: 'outTradeNo' },
-      fields: ['amount', 'transactionHash', 'reason'],
+      fields: ['amount', 'transactionHash', 'receiver', 'recoverLater', 'reason'],
       amounts: { amount: { field: 'asset' } },
       preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview', {
         params: { outTradeNo: 'outTradeNo' },
@@ -509,8 +547,18 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
     row.text('transactionHash', { mono: true }),
     row.count('logOrdinal', { hidden: true }),
     row.text('eventKey', { mono: true, hidden: true }),
+    row.flag('shared', { hidden: true }),
   ],
-  filters: ['outTradeNo', 'type'],
+  filters: ['outTradeNo', 'type', 'shared'],
 }))
 
 export const paymentPages = [paymentOrders, paymentOrder, paymentTransactions]
+
+export const sharedRefunds = adminAttention('getAdminMoneyPaymentTransactions', {
+  id: 'money.payments.shared-refunds',
+  title: text('Refunds that share a transaction', '共用同一交易的退款'),
+  tone: 'warn',
+  query: { shared: true, size: 100, count: 'none' },
+  count: 'items',
+  page: { id: 'money.payment-transactions', filter: { shared: 'true' } },
+})

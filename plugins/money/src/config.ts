@@ -1,5 +1,5 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 export const keys = {
   'platform.money.hold-expiry.fixed-delay': key.duration({
@@ -37,6 +37,7 @@ export const keys = {
     default: '400d',
     minimum: '1d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   ...purgeKeys('platform.money', {
     en: 'Interval for removing reconciliations after their retention time. The ledger itself is not removed.',

@@ -1,9 +1,9 @@
 import type { FoundPage, PageWindow, TimeSpan } from '@plinth/database'
 import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
-import type { AccountStatus, HoldState, JournalAction } from './entities.ts'
+import type { AccountRole, AccountStatus, HoldState, JournalAction, Recovery } from './entities.ts'
 import type { LotPage, LotRepository } from './lots.ts'
 
-export type { AccountStatus, HoldState, JournalAction } from './entities.ts'
+export type { AccountRole, AccountStatus, HoldState, JournalAction, Recovery } from './entities.ts'
 export * from './lots.ts'
 
 export interface Owner {
@@ -163,6 +163,52 @@ export interface Reversal extends Omit<MovementDetails, 'kind' | 'parentJournalI
   readonly amount?: number
 }
 
+/** A part of `Ledger.post`: the values of the method that is named like the action. */
+export type Movement =
+  | ({ readonly action: 'credit' } & Posting)
+  | ({ readonly action: 'debit' } & Posting)
+  | ({ readonly action: 'hold' } & HoldPosting)
+  | ({ readonly action: 'transfer' } & Transfer)
+  | ({ readonly action: 'capture' } & Capture)
+  | ({ readonly action: 'release' } & Release)
+  | ({ readonly action: 'reverse' } & Reversal)
+
+export type MovementAction = Movement['action']
+
+/** Results of movements by action. */
+export interface MovementResults {
+  readonly credit: PostingResult
+  readonly debit: PostingResult
+  readonly hold: HoldResult
+  readonly transfer: TransferResult
+  readonly capture: CaptureResult
+  readonly release: HoldResult
+  readonly reverse: PostingResult
+}
+
+export type MovementResultsOf<Movements extends readonly Movement[]> = {
+  readonly [Index in keyof Movements]: MovementResults[Movements[Index]['action']]
+}
+
+export interface TakeBack extends Posting {
+  /**
+   * How the owner pays the part that is not available. It is always recorded as owed. `none`: the ledger collects nothing.
+   * `future-credits`: later credits of the account pay it. Default: `none`.
+   */
+  readonly recovery?: Recovery
+}
+
+export interface TakeBackResult {
+  readonly accountId: number
+  /** Null if nothing was available. */
+  readonly journalId: number | null
+  /** Minor units that were debited. */
+  readonly deducted: number
+  /** Minor units that were missing, and are recorded as owed. */
+  readonly owed: number
+  readonly replayed: boolean
+}
+
 export interface BatchPosting extends Pick<MovementDetails, 'key' | 'reference' | 'lots'> {
   /** Account of the posting, which must be in `Batch.accountIds`. */
   readonly accountId: number
@@ -200,10 +246,15 @@ export interface Balance {
 
 export interface AccountView extends AccountRef {
   readonly id: number
-  readonly role: 'owner' | 'system'
-  readonly available: number
-  readonly frozen: number
-  readonly version: number
+  readonly role: AccountRole
+  /** Minor units; null for system accounts, which store no balance. */
+  readonly available: number | null
+  /** Minor units; null for system accounts. */
+  readonly frozen: number | null
+  /** Minor units that the owner owes, see `Ledger.takeBack`; null for system accounts. */
+  readonly owed: number | null
+  /** Number of entries; null for system accounts, whose entries have no numbers. */
+  readonly version: number | null
   readonly status: AccountStatus
   readonly createdAt: number
   readonly updatedAt: number
@@ -264,18 +315,48 @@ export interface HoldView {
   readonly createdAt: number
 }
 
+/** An amount that was spent before it was taken back. */
+export interface DebtView extends AccountRef {
+  readonly id: number
+  readonly accountId: number
+  readonly kind: string
+  readonly reference: { readonly type: string; readonly id: string } | null
+  /** Journal of the deducted part; null if nothing was available. */
+  readonly journalId: number | null
+  /** Minor units that were available. */
+  readonly deducted: number
+  /** Minor units that were missing. */
+  readonly shortfall: number
+  /** Part of `shortfall` that is not paid yet. */
+  readonly owed: number
+  readonly recovery: Recovery
+  readonly actor: string | null
+  readonly reason: string | null
+  readonly createdAt: number
+}
+
+export interface DebtFilter {
+  readonly accountId?: number
+  /** Condition from `callerRows(request, entryOwner)`. Default: all rows. */
+  readonly rows?: object
+}
+
 export interface EntryFilter {
   readonly accountId?: number
   /** Returns only entries of accounts with this asset, and none of system accounts. */
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
+  /** Role of the accounts. Default: both. */
+  readonly role?: AccountRole
   /** Condition from `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
 export interface AccountFilter {
   readonly asset?: string
+  /** Default: both. */
+  readonly role?: AccountRole
   readonly ownerType?: string
   readonly ownerId?: string
   /** Condition from `callerRows(request, accountOwner)`. Default: all rows. */
@@ -352,6 +433,12 @@ export interface Ledger {
    * `money.exceeds-hold`
    */
   capture(capture: Capture): Promise<CaptureResult>
+  /**
+   * Releases the expired holds of an account now, instead of with the next run of the scheduled task.
+   *
+   * @returns number of released holds
+   */
+  releaseExpiredHolds(accountId: number): Promise<number>
   /** Releases all units of a hold. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
   release(release: Release): Promise<HoldResult>
   /**
@@ -363,10 +450,36 @@ export interface Ledger {
    */
   reverse(reversal: Reversal): Promise<PostingResult>
   /**
+   * Debits an amount that an owner must return, for example after a chargeback. The balance never becomes negative: what
+   * is not available is recorded as owed. With the recovery `future-credits`, units that become available later pay it
+   * immediately, with an entry of the kind `money.recover`: credits, received transfers, and units that a release, capture
+   * or reversal returns. A closed account owes the whole amount.
+   */
+  takeBack(takeBack: TakeBack): Promise<TakeBackResult>
+  /**
    * Posts many credits or debits of one asset in one transaction. Skips and lists postings that the balance or status
    * of the account does not allow. If a key already belongs to another movement, the whole batch is rejected.
    */
   batch(batch: Batch): Promise<BatchResult>
+  /**
+   * Executes movements in one transaction, all of them or none. Use it for several accounts: it locks them in one order,
+   * so that concurrent calls cause no deadlock.
+   *
+   * @param movements at most 100, with different keys; each one sees the changes of the earlier ones and has its own
+   *   journal
+   * @returns the results, in the order of the movements
+   * @throws the errors of the methods that are named like the actions
+   */
+  post<const Movements extends readonly Movement[]>(movements: Movements): Promise<MovementResultsOf<Movements>>
+  /**
+   * Runs the work in one transaction, like `Database.transactional`, after it has locked the accounts in one order. Use it
+   * if the work posts and also writes other tables. The work waits in the queue of the first account before it uses a
+   * connection, so many callers with the same account leave connections for others. In a transaction of the caller, it
+   * only locks the accounts.
+   *
+   * @param accounts all accounts that the work may change; accounts that do not exist yet are allowed
+   */
+  transactional<T>(accounts: readonly AccountRef[], work: () => Promise<T>): Promise<T>
 
   balance(ref: AccountRef): Promise<Balance>
   find(ref: AccountRef): Promise<AccountView | undefined>
@@ -386,6 +499,8 @@ export interface Ledger {
   accounts(filter: AccountFilter, window: PageWindow): Promise<FoundPage<AccountView>>
   entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
+  /** Returns the amounts that owners owe or owed. */
+  debts(filter: DebtFilter, window: PageWindow): Promise<FoundPage<DebtView>>
   /**
    * @param rows condition as in `AccountFilter.rows`; the caller must be able to read all owner accounts of the journal
    * @throws BusinessError `404` `money.journal-unknown`

@@ -56,6 +56,15 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
       amount: { title: text('Amount', '金额'), unitFrom: 'asset' },
       asset: { title: text('Asset', '资产'), hidden: true },
       refundNo: { title: text('Refund number', '退款单号') },
+      receiver: { title: text('Receiver', '收款地址') },
+      owed: { title: text('Owed', '欠款'), unitFrom: 'asset' },
+      recovery: {
+        title: text('Recovery', '追回方式'),
+        values: {
+          none: text('No recovery', '不追回'),
+          'future-credits': text('From later credits', '从以后的入账中扣回'),
+        },
+      },
       reason: { title: text('Reason', '原因') },
     },
   },

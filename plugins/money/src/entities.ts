@@ -2,6 +2,8 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 
+/** Accounts of owners store a balance, and system accounts store none. */
+export type AccountRole = 'owner' | 'system'
 export type AccountStatus = 'open' | 'closed'
 export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release' | 'reverse'
 export type HoldState = 'open' | 'captured' | 'released'
@@ -17,9 +19,11 @@ export const AccountRow = defineEntity({
     ownerType: column.text(32),
     ownerId: column.text(64),
     asset: column.text(64),
-    role: column.text(16).$type<'owner' | 'system'>(),
+    role: column.text(16).$type<AccountRole>(),
     available: column.bigint(),
     frozen: column.bigint(),
+    /** Sum of `owed` of the debts of the account. */
+    owed: column.bigint().default(0),
     /** Number of entries, which equals `seq` of the last one. */
     version: column.bigint(),
     status: column.text(16).$type<AccountStatus>(),
@@ -109,9 +113,45 @@ export const HoldRow = defineEntity({
 })
 export type HoldRow = InferEntity<typeof HoldRow>
 
+/** How a debt is paid: not at all, or by units that the account receives later. */
+export const recoveries = ['none', 'future-credits'] as const
+export type Recovery = (typeof recoveries)[number]
+
+/** An amount that was taken back after the owner had spent it. */
+export const DebtRow = defineEntity({
+  name: 'MoneyDebt',
+  tableName: 'money_debt',
+  uniques: [{ properties: ['idemHash'] }],
+  indexes: [{ properties: ['accountId', 'id'] }],
+  properties: {
+    id: column.primaryKey(),
+    accountId: column.id(),
+    idemHash: column.text(64),
+    fingerprint: column.text(64),
+    kind: column.text(64),
+    /** System account that receives the units. */
+    counter: column.text(64),
+    refType: column.text(64).nullable(),
+    refId: column.text(128).nullable(),
+    /** Journal of the part that was available; null if nothing was. */
+    journalId: column.id().nullable(),
+    /** The part that was available, in minor units. */
+    deducted: column.bigint(),
+    /** The part that was missing. */
+    shortfall: column.bigint(),
+    /** The part of `shortfall` that is not paid yet. */
+    owed: column.bigint(),
+    recovery: column.text(16).$type<Recovery>(),
+    actor: column.text(128).nullable(),
+    reason: column.text(255).nullable(),
+    createdAt: column.bigint(),
+  },
+})
+export type DebtRow = InferEntity<typeof DebtRow>
+
 /** Columns that `callerRows` uses to find the user who owns an account. */
 export const accountOwner = { type: 'owner_type', id: 'owner_id' } as const
-/** Columns that `callerRows` uses to find the user who owns the account of an entry or hold. */
+/** Columns that `callerRows` uses to find the user who owns the account of an entry, hold or debt. */
 export const entryOwner = { column: 'account_id', through: 'money_account', key: 'id', owner: accountOwner } as const
 
 /** Columns that `callerRows` uses to find the users who own the accounts of a journal. */
@@ -123,7 +163,7 @@ export const journalOwner = { column: 'id', through: 'money_entry', key: 'journa
  */
 export const noExpiryTime = Number.MAX_SAFE_INTEGER
 
-export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]
+export const entities = [AccountRow, JournalRow, EntryRow, HoldRow, DebtRow]
 
 export const reconciliationStates = ['queued', 'running', 'completed', 'failed'] as const
 export type ReconciliationState = (typeof reconciliationStates)[number]
@@ -185,6 +225,22 @@ export const ledgerTables = (db: Database): readonly PersonalTable[] => [
     reason,
   }),
   personalTable(db, HoldRow, { title: bilingual('Holds', '冻结记录'), owner: entryOwner, erasure: 'kept', reason }),
+  personalTable(db, DebtRow, {
+    title: bilingual('Owed amounts', '欠款'),
+    owner: entryOwner,
+    // Omitted, because the actor may be another user.
+    omit: ['idemHash', 'fingerprint', 'actor'],
+    erasure: 'kept',
+    reason,
+  }),
+  personalTable(db, DebtRow, {
+    title: bilingual('Owed amounts that the user recorded as an operator', '用户作为操作员记录的欠款'),
+    owner: { actor: 'actor' },
+    // Omitted, because these fields describe the owner of the account, who may be another user.
+    omit: ['idemHash', 'fingerprint', 'refId', 'reason'],
+    erasure: 'kept',
+    reason,
+  }),
   personalTable(db, JournalRow, {
     title: bilingual('Movements', '资金变动'),
     owner: journalOwner,

@@ -12,12 +12,14 @@ import { entities, FindingRow, ledgerTables, ReconciliationRow } from './entitie
 import { ledgerLabels } from './label-sources.ts'
 import { Accounts } from './ledger/accounts.ts'
 import { Assets } from './ledger/assets.ts'
+import { Debts } from './ledger/debts.ts'
 import { Journals } from './ledger/journals.ts'
 import { LedgerReader } from './ledger/ledger-reader.ts'
 import { LedgerService } from './ledger/ledger-service.ts'
 import { PostingEngine } from './ledger/posting-engine.ts'
 import { createLedger } from './migrations/0001-create-ledger.ts'
 import { createReconciliation } from './migrations/0002-create-reconciliation.ts'
+import { recordDebts } from './migrations/0003-record-debts.ts'
 import { Reconciler, reconcileCommand, reconcileTask, reconciliations } from './reconcile/reconciler.ts'
 import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
@@ -27,6 +29,7 @@ const kindNames = {
   'money.release': bilingual('Hold released', '冻结解除'),
   'money.hold-expired': bilingual('Hold expired', '冻结到期'),
   'money.reverse': bilingual('Returned', '退回'),
+  'money.recover': bilingual('Debt collected', '扣回欠款'),
 }
 
 /** The money ledger requires only a database. With `http` it adds routes for operators. */
@@ -50,7 +53,7 @@ export default definePlugin({
   config: keys,
   configGroups: { money: { en: 'Money and payments', 'zh-CN': '资金与支付' } },
   permissions,
-  migrations: [createLedger, createReconciliation],
+  migrations: [createLedger, createReconciliation, recordDebts],
   entities: [...entities, ReconciliationRow, FindingRow],
   messages,
   scheduledTasks: [releaseExpiredHolds, reconcileLedger, purgeReconciliations],
@@ -63,10 +66,11 @@ export default definePlugin({
     const journals = new Journals(db)
     const kinds = contributions(ledgerKinds)
     for (const [kind, name] of Object.entries(kindNames)) contribute(ledgerKinds, kind, name)
-    const engine = new PostingEngine({ db, clock, assets, accounts, journals })
+    const debts = new Debts(db)
+    const engine = new PostingEngine({ db, clock, assets, accounts, journals, debts })
     contribute(amountUnits, 'money', () => assets.all)
     const reader = new LedgerReader(db, assets, clock)
-    const books = new LedgerService({ db, assets, kinds, accounts, engine, journals, reader })
+    const books = new LedgerService({ db, assets, kinds, accounts, engine, journals, debts, reader })
     const reconciler = new Reconciler({ db, clock, assets, accounts })
     provide(ledger, books)
     provide(reconciliations, reconciler)

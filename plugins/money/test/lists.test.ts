@@ -1,11 +1,11 @@
 /** Tests the lists of entries that pages show. */
-import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/database/testing'
 import t from 'tap'
 import { asset, of, startLedger, userOwner } from './fixtures/product.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 5, offset: 0, count: 'none' } as const
 
-onEachDatabase(t, 'K-014 entries show the purpose of their journals', async (t, at) => {
+onDatabase(t, 'K-014 entries show the purpose of their journals', async (t, at) => {
   const { ledger, db } = await startLedger(t, at)
   const reference = { type: 'order', id: 'A-1' }
   for (let index = 0; index < 300; index++) {

@@ -1,6 +1,6 @@
 /** Tests payers of orders, orders for which the same transfer is claimed, and the iteration over paid orders. */
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import { defineProduct } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
@@ -38,7 +38,7 @@ async function startPayments(t: Test, db: TestDatabase) {
   return { clock, create, payments: service, db: running.service(database) }
 }
 
-onEachDatabase(t, 'the payer of a pending order is stored once and never changes', async (t, db) => {
+onDatabase(t, 'the payer of a pending order is stored once and never changes', async (t, db) => {
   const { create, payments } = await startPayments(t, db)
   t.match(await create('P-1'), { payer: null, payerProof: null, version: 1 })
   t.match(await payments.provePayer('P-1', payer, 'signature'), { payer, payerProof: 'signature', version: 2 })
@@ -52,7 +52,7 @@ onEachDatabase(t, 'the payer of a pending order is stored once and never changes
   t.match((await payments.findMany(['P-1'])).get('P-1'), { payer, payerProof: 'signature' })
 })
 
-onEachDatabase(t, 'an order that changed after the decision to close it stays pending', async (t, db) => {
+onDatabase(t, 'an order that changed after the decision to close it stays pending', async (t, db) => {
   const { create, payments } = await startPayments(t, db)
   const { version } = await create('V-1')
   await payments.attachTransaction('V-1', hashNumber(1))
@@ -64,7 +64,7 @@ onEachDatabase(t, 'an order that changed after the decision to close it stays pe
   t.equal(await reasonOf(payments.close('V-2', 1)), '409 payment.order-not-pending')
 })
 
-onEachDatabase(t, 'pending orders that claim a transfer are found by hash and by payer', async (t, db) => {
+onDatabase(t, 'pending orders that claim a transfer are found by hash and by payer', async (t, db) => {
   const { create, payments } = await startPayments(t, db)
   for (const number of ['C-1', 'C-2', 'C-3', 'C-4', 'C-5']) await create(number)
   await create('C-6', { chainName: 'other' })
@@ -102,7 +102,7 @@ onEachDatabase(t, 'pending orders that claim a transfer are found by hash and by
   await t.rejects(payments.pendingClaims({ chainName: 'local', transactionHashes: many, payers: [] }), RangeError)
 })
 
-onEachDatabase(t, 'reading paid orders: the latest payments first, or by id', async (t, db) => {
+onDatabase(t, 'reading paid orders: the latest payments first, or by id', async (t, db) => {
   const { create, payments, clock } = await startPayments(t, db)
   const start = clock.now()
   for (let number = 1; number <= 5; number++) {

@@ -1,10 +1,10 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import t from 'tap'
 import { startBackOffice } from './fixtures/back-office.ts'
 
-onEachDatabase(t, 'operators list payment orders and their payments', async (t, db) => {
+onDatabase(t, 'operators list payment orders and their payments', async (t, db) => {
   const config = { 'platform.money.payments.wallet-asset': 'wallet:eur' }
   const { running, admin, ann, book } = await startBackOffice(t, db, { config })
 

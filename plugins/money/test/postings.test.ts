@@ -1,8 +1,9 @@
 /** Tests sequential and concurrent use of the ledger on each database. */
 
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { omitUndefined } from '@plinth/kernel'
 import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
+import type { Ledger } from '@plinth/money'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { asset, of, reasonOf, startLedger, userOwner } from './fixtures/product.ts'
@@ -307,4 +308,134 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
   })
 
   t.same(await brokenRules(db), [])
+})
+
+onEachDatabase(t, 'K-014 movements of several accounts in one transaction', async (t, at) => {
+  const { ledger, db } = await startLedger(t, at)
+  // Callers of one instance wait in its queue, so only callers of several instances meet in the database.
+  const instances = [ledger, (await startLedger(t, at)).ledger]
+  const available = async (...ids: readonly string[]) =>
+    Promise.all(ids.map(async (id) => (await ledger.balance(of(id))).available))
+  const credit = (id: string, key: string) => ({ action: 'credit', ...of(id), amount: 1, key, kind }) as const
+
+  await t.test('all movements are executed, or none', async (t) => {
+    const grant = await ledger.credit({ ...of('p1'), amount: 10, key: 'p:grant', kind })
+    const movements = [
+      { action: 'debit', ...of('p1'), amount: 4, key: 'p:debit', kind },
+      { action: 'credit', owner: userOwner('p2'), asset: 'cny', amount: 3, key: 'p:credit', kind },
+      { action: 'transfer', from: userOwner('p1'), to: userOwner('p3'), asset, amount: 2, key: 'p:transfer', kind },
+      { action: 'hold', ...of('p1'), amount: 1, key: 'p:hold', kind },
+    ] as const
+    const results = await ledger.post(movements)
+    assertMembers(t, results, [
+      { accountId: grant.accountId, available: 6, replayed: false },
+      { available: 3, frozen: 0 },
+      { available: 4, to: { available: 2 } },
+      { available: 3, frozen: 1 },
+    ])
+    t.same(
+      await ledger.post(movements),
+      results.map((result) => ({ ...result, replayed: true })),
+    )
+    const [debited, , , { holdId }] = results
+    const ended = await ledger.post([
+      { action: 'capture', holdId, key: 'p:capture', kind },
+      { action: 'reverse', journalId: debited.journalId, amount: 1, key: 'p:back' },
+    ])
+    assertMembers(t, ended, [{ captured: 1, released: 0, available: 3 }, { available: 4 }])
+    for (const [last, reason] of [
+      [{ action: 'debit', ...of('p1'), amount: 6, key: 'p:more', kind }, '409 money.balance-insufficient'],
+      [{ action: 'release', holdId, key: 'p:release' }, '409 money.hold-closed'],
+      [{ action: 'reverse', journalId: debited.journalId, amount: 4, key: 'p:all' }, '409 money.exceeds-journal'],
+    ] as const)
+      t.equal(await reasonOf(ledger.post([credit('p1', 'p:with'), last])), reason)
+    const parts = [2, 2].map((amount, index) => {
+      return { action: 'reverse', journalId: debited.journalId, amount, key: `p:part:${index}` } as const
+    })
+    t.equal(await reasonOf(ledger.post(parts)), '409 money.exceeds-journal', 'both together exceed the debit')
+    const twice = ledger.post([credit('p1', 'p:twice'), credit('p2', 'p:twice')])
+    await rejectsWith(t, twice, { code: '400', reason: 'money.posting-invalid', data: { field: 'movements' } })
+    const many = Array.from({ length: 101 }, (_, index) => credit('p1', `p:many:${index}`))
+    await rejectsWith(t, ledger.post(many), { reason: 'money.posting-invalid', data: { field: 'movements' } })
+    t.same(await ledger.post([]), [])
+    t.same(await available('p1', 'p2', 'p3'), [4, 0, 2], 'a rejected call changes nothing')
+    await rejectsWith(
+      t,
+      db.transactional(async () => {
+        await ledger.post([credit('p1', 'p:rolled-back')])
+        throw new Error('the order failed')
+      }),
+      { message: 'the order failed' },
+    )
+    t.same(await available('p1'), [4])
+  })
+
+  const [one, other] = ['a', 'b']
+  const writers = {
+    post: (ledger: Ledger, ids: readonly string[], key: string) =>
+      ledger.post(ids.map((id) => credit(id, `${key}:${id}`))),
+    transactional: (ledger: Ledger, ids: readonly string[], key: string) =>
+      ledger.transactional(ids.map(of), async () => {
+        for (const id of ids) await ledger.credit(credit(id, `${key}:${id}`))
+      }),
+  }
+  for (const [name, write] of Object.entries(writers)) {
+    await t.test(`${name}: sixteen callers use two accounts in both orders`, async (t) => {
+      for (const id of [one, other]) await ledger.credit(credit(`${name}:${id}`, `${name}:${id}:first`))
+      const ids = [`${name}:${one}`, `${name}:${other}`]
+      const call = async (caller: number) => {
+        const books = instances[caller % 2] as Ledger
+        const order = caller % 4 < 2 ? ids : ids.toReversed()
+        for (let round = 0; round < 8; round++) await write(books, order, `${name}:${caller}:${round}`)
+      }
+      await Promise.all(Array.from({ length: 16 }, (_, caller) => call(caller)))
+      t.same(await available(...ids), [129, 129])
+    })
+  }
+  t.same(await brokenRules(db), [])
+})
+
+onSqlite(t, 'a batch beyond its asset, its accounts or its size is rejected and posts nothing', async (t, at) => {
+  const { ledger } = await startLedger(t, at)
+  const cny = { owner: userOwner('batch-of'), asset: 'cny' }
+  const credited = await Promise.all([
+    ledger.credit({ ...of('batch-of'), amount: 10, key: 'batch-of:points', kind }),
+    ledger.credit({ ...of('batch-beside'), amount: 10, key: 'batch-of:beside', kind }),
+    ledger.credit({ ...cny, amount: 10, key: 'batch-of:cny', kind }),
+  ])
+  const [own = 0, beside = 0, yuan = 0] = credited.map(({ accountId }) => accountId)
+  const posting = (key: number, accountId = own) => ({ accountId, amount: 1, key: `batch-of:${key}` })
+  const numbers = Array.from({ length: 1_001 }, (_, index) => index + 1)
+  const cases = {
+    'an unknown asset': { asset: 'points:none' },
+    'an account of another asset': { accountIds: [own, yuan] },
+    'more than 1,000 accounts': { accountIds: [own, ...numbers.slice(1)] },
+    'more than 1,000 postings': { postings: async () => numbers.map((number) => posting(number)) },
+    'an account that is not locked': { postings: async () => [posting(1), posting(2, beside)] },
+    'two postings with one key': { postings: async () => [posting(1), posting(1)] },
+  }
+  const results: Record<string, unknown> = {}
+  for (const [name, change] of Object.entries(cases)) {
+    const batch = { asset, kind, direction: 'debit' as const, accountIds: [own], postings: async () => [posting(1)] }
+    results[name] = await ledger.batch({ ...batch, ...change }).then(
+      () => 'posted',
+      ({ code, reason, data }) => [code, reason, data?.field],
+    )
+  }
+  const invalid = (field: string) => ['400', 'money.posting-invalid', field]
+  t.same(results, {
+    'an unknown asset': ['400', 'money.asset-unknown', 'asset'],
+    'an account of another asset': invalid('accountIds'),
+    'more than 1,000 accounts': invalid('accountIds'),
+    'more than 1,000 postings': invalid('postings'),
+    'an account that is not locked': invalid('postings'),
+    'two postings with one key': invalid('postings'),
+  })
+  const balances = await Promise.all(
+    [of('batch-of'), of('batch-beside'), cny].map((account) => ledger.balance(account)),
+  )
+  t.same(
+    balances.map(({ available }) => available),
+    [10, 10, 10],
+  )
 })

@@ -2,7 +2,7 @@
  * Tests that reconciliation finds each kind of row that was changed outside of the ledger, and reports nothing else.
  */
 import type { Database } from '@plinth/database'
-import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { readNextAccounts } from '../src/reconcile/checks.ts'
@@ -13,7 +13,7 @@ import { asset, of, reasonOf, startLedger } from './fixtures/product.ts'
 const kind = 'test.posting'
 const signal = new AbortController().signal
 
-onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
+onDatabase(t, 'K-014 reconciliation', async (t, at) => {
   const lots = new TestLots()
   const { ledger, db, running } = await startLedger(t, at, { lots, plugins: [lotTables] })
   lots.db = db
@@ -96,7 +96,7 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
   })
 })
 
-onEachDatabase(t, 'K-014 reconciliation reads all journals, also beyond the first page', async (t, at) => {
+onDatabase(t, 'K-014 reconciliation reads all journals, also beyond the first page', async (t, at) => {
   const { ledger, db, running } = await startLedger(t, at)
   const reconciler = running.service(reconciliations) as Reconciler
   const { accountId } = await ledger.credit({ ...of(1), amount: 1, key: 'page:0', kind })

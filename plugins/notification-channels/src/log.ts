@@ -1,5 +1,6 @@
 import { definePlugin, key, type NotificationChannel, notificationChannel, redact, secretsOf } from '@plinth/kernel'
 import { describeRecipient, withoutSecretAttributes } from '@plinth/notification'
+import { hasNoText, missingTextError } from './message-text.ts'
 
 /** Writes each message as one line to the log. */
 export default definePlugin({
@@ -24,6 +25,7 @@ export default definePlugin({
       async send(message, { signal }) {
         if (signal.aborted)
           return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+        if (hasNoText(message)) return { outcome: 'rejected', ...missingTextError }
         const { id, template, variables, recipients, attributes, locale } = message
         const secrets = secretsOf(message)
         const line = {

@@ -99,6 +99,12 @@ function together(failures: readonly [provider: string, outcome: Failure][]): De
   const waits = deferred.flatMap((outcome) => outcome.retryAfterMs ?? [])
   // Gives no waiting time if one of the providers may be tried again immediately.
   const retryAfterMs = waits.length === deferred.length ? Math.min(...waits) : undefined
-  const { retryAfterMs: _, ...failure } = last
-  return { ...failure, errorMessage, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+  const { retryAfterMs: _, isAttempted: __, ...failure } = last
+  const isAttempted = outcomes.some((outcome) => outcome.outcome !== 'deferred' || outcome.isAttempted !== false)
+  return {
+    ...failure,
+    errorMessage,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(isAttempted ? {} : { isAttempted }),
+  }
 }

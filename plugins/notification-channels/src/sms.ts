@@ -10,6 +10,7 @@ import {
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
 import { DriverChoice, driverKeyNames, driverKeys, usersWith } from './driver-choice.ts'
+import { variableTexts } from './message-text.ts'
 
 /** Sends text messages, one recipient at a time. */
 export default definePlugin({
@@ -111,7 +112,7 @@ function textOf({
     signName: attribute('sign-name'),
     driver: attribute('provider'),
   }
-  const params = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value ?? '')]))
+  const params = variableTexts(variables)
   return {
     content: content === '' ? subject : content,
     params,

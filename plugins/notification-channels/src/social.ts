@@ -7,6 +7,7 @@ import {
   omitUndefined,
 } from '@plinth/kernel'
 import { type SocialMessage, type SocialMessageType, social } from '@plinth/social'
+import { variableTexts } from './message-text.ts'
 
 /** Sends messages of WeChat official accounts and mini programs. */
 export default definePlugin({
@@ -73,7 +74,7 @@ function socialMessage(message: NotificationMessage): SocialMessage {
     messageType: attribute('message-type') as SocialMessageType,
     toUser: attribute('to-user') ?? follower?.openId ?? '',
     content: message.content === '' ? message.subject : message.content,
-    data: Object.fromEntries(Object.entries(message.variables).map(([name, value]) => [name, String(value ?? '')])),
+    data: variableTexts(message.variables),
     clientMessageId: attribute('client-message-id') ?? message.id,
     ...omitUndefined<Partial<SocialMessage>>(optional),
   }

@@ -54,6 +54,14 @@ t.test('N-005 N-013 the memory channel obeys its contract', async (t) => {
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none' })) t.test(name, run)
 })
 
+t.test('the channel log rejects a message without text, as the inbox does', async (t) => {
+  const { channel, written, stop } = await load(log, 'log')
+  t.teardown(stop)
+  const unknown = message({ subject: '', content: ' ', template: 'no.such.template' })
+  t.hasStrict(await channel.send(unknown, context()), { outcome: 'rejected', errorCode: 'text-missing' })
+  t.same(written(), [])
+})
+
 t.test('N-004 N-019 N-180 N-181 the channel log writes one line without secrets', async (t) => {
   const { channel, written, stop } = await load(log, 'log')
   t.teardown(stop)

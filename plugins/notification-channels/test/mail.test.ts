@@ -1,13 +1,14 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, type TestDatabase } from '@plinth/database/testing'
-import eventsPlugin from '@plinth/events'
+import { createDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import eventsPlugin, { event, events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import inboxPlugin, { notificationPreferences } from '@plinth/inbox'
 import { definePlugin, defineProduct, type JsonValue, notificationChannel, type Plugin } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { applyLiveValues, assertKeyEffect, assertMembers, startForTest } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, startForTest, until } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin, { notification } from '@plinth/notification'
 import mailChannel from '@plinth/notification-channels/mail'
@@ -19,6 +20,7 @@ import storagePlugin from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import templatePlugin from '@plinth/template'
 import t, { type Test } from 'tap'
+import { Type } from 'typebox'
 import { decodedHeader, partsOf, startMailServer } from '../../mail/test/fixtures/mail-server.ts'
 
 const secret = 'planted-password-4711'
@@ -91,6 +93,8 @@ async function start(
     'platform.storage.root': at.directory,
     'platform.mail.file.directory': `${at.directory}/mail`,
     'platform.notification.default-channel': 'mail',
+    // On a busy host, the first compilation of an MJML template takes longer than the usual limit.
+    'platform.template.compile-deadline': '1m',
     'platform.iam.password.hash.memory': '1MiB',
     'platform.iam.password.hash.passes': 1,
     ...set,
@@ -145,6 +149,10 @@ t.test('N-008 the channel delegates to the mail facility, for addresses and for 
     { errorCode: 'mail.empty' },
   ])
   t.equal(server.received.length, 2)
+  const recipients = [{ kind: 'email' as const, address: 'eve@example.com' }]
+  await facade.send({ ...message, subject: 'Order\t7\r\nBcc: x@y.z', recipients })
+  const { headers = {}, to } = server.received.at(-1) ?? {}
+  t.same([headers['subject'], headers['bcc'], to], ['Order 7 Bcc: x@y.z', undefined, ['eve@example.com']])
 })
 
 t.test('N-008 N-021 an MJML template arrives as HTML, with a plain text alternative', async (t) => {
@@ -350,3 +358,60 @@ t.test(
     assertMembers(t, await send(), [{ skipped: true }])
   },
 )
+
+t.test('N-031 K-013 a mail server that does not respond defers mails, and delays nothing else', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const sockets = new Set<Socket>()
+  const silent = createServer((socket) => void sockets.add(socket.on('error', () => {})))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  })
+  const orderPaid = event('test.order-paid', Type.Object({ order: Type.Integer() }))
+  const granted = Promise.withResolvers<void>()
+  const points = definePlugin({
+    id: 'test',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { events },
+    setup: ({ services }) =>
+      services.events.on(orderPaid, 'test.points', () => granted.resolve(), { transaction: true }),
+  })
+  const plugins = [databasePlugin, eventsPlugin, httpPlugin, notificationPlugin, mailPlugin, mailChannel, points]
+  const { port } = silent.address() as AddressInfo
+  const config = {
+    ...at.config,
+    'platform.http.port': 0,
+    'platform.notification.default-channel': 'mail',
+    'platform.mail.driver': 'smtp',
+    'platform.mail.from': 'shop@example.com',
+    'platform.mail.smtp.host': '127.0.0.1',
+    'platform.mail.smtp.port': port,
+  }
+  const running = await startMigrated(defineProduct({ name: 'silent', plugins, config }))
+  t.teardown(() => running.stop('test ended'))
+  const bus = running.service(events)
+  const recipients = Array.from({ length: 400 }, (_, index) => ({
+    kind: 'email' as const,
+    address: `user${index}@example.com`,
+  }))
+  await running.service(notification).enqueue({ subject: 'News', content: 'Hi', recipients })
+  await until(() => sockets.size > 0, 'mails are under way')
+  await bus.publish(orderPaid, { order: 1 })
+  await granted.promise
+  const rows = () =>
+    running
+      .service(database)
+      .query<{ status: string; outcome: string; n: unknown }>(
+        'select status, outcome, count(*) as n from notification_send_log group by status, outcome',
+      )
+  await until(async () => Number((await rows()).find(({ status }) => status === 'waiting')?.n) === 400, 'all wait')
+  t.same(
+    (await rows()).map(({ status, outcome, n }) => [status, outcome, Number(n)]),
+    [['waiting', 'deferred', 400]],
+    'nothing was sent, so each mail is sent later',
+  )
+  t.ok(sockets.size < 200, `the server rests instead of costing a deadline for each mail: ${sockets.size} connections`)
+})

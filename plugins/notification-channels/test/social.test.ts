@@ -113,6 +113,9 @@ t.test('messages of the channel social', async (t) => {
       data: { thing1: { value: 'Tea' }, number2: { value: '3' } },
     })
     t.match(clientId, /^[0-9a-f]{32}$/)
+    const objects: unknown = { thing1: { value: 'Tea', color: '#ff0000' }, number2: { value: 3 }, thing3: { a: [1] } }
+    await send(withAttributes({}, { variables: objects as NonNullable<MessageDraft['variables']> }))
+    t.same(posted()?.body.data, { thing1: { value: 'Tea' }, number2: { value: '3' }, thing3: { value: '{"a":[1]}' } })
     const usual = wechat.answer
     wechat.answer = '{"errcode":0,"errmsg":"ok"}'
     const { messageId } = await send(template)

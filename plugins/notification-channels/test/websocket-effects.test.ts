@@ -1,13 +1,35 @@
 /** Tests the effect of each configuration key of the realtime channel. */
 import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
+import { applyLiveValues, assertKeyEffect, type KeyValues, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { type Client, RefusedHandshakeError, startWebsocket } from './fixtures/websocket-product.ts'
+import {
+  type Client,
+  type ConnectOptions,
+  RefusedHandshakeError,
+  startWebsocket,
+} from './fixtures/websocket-product.ts'
 
 async function start(config: KeyValues) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   return startWebsocket(t, at, { config })
+}
+const shared = await start({})
+const ada = await shared.user('ada')
+const clients: Client[] = []
+
+/** Ends the connections of earlier observations, and sets live keys of the shared product. */
+async function configured(values: KeyValues) {
+  for (const { ws } of clients.splice(0)) ws.terminate()
+  await until(() => shared.presence.sockets === 0, 'no client is connected')
+  await applyLiveValues(shared.running, values)
+}
+
+/** Connects to the shared product, by default as the user Ada. */
+async function connect(options: ConnectOptions = { token: ada.token }) {
+  const client = await shared.connect(options)
+  clients.push(client)
+  return client
 }
 
 /** Sends a message and returns the type or the error code of the response. */
@@ -30,10 +52,9 @@ const reasonOf = (connecting: Promise<unknown>) =>
 
 t.test('connections are accepted as configured', async (t) => {
   const connectAs = (isUser: boolean, count: number) => async (config: KeyValues) => {
-    const { user, connect } = await start(config)
-    const options = isUser ? { token: (await user('ada')).token } : {}
+    await configured(config)
     const found = []
-    for (let index = 0; index < count; index++) found.push(await reasonOf(connect(options)))
+    for (let index = 0; index < count; index++) found.push(await reasonOf(isUser ? connect() : connect({})))
     return found.join(' ')
   }
   const [switches] = await assertKeyEffect(t, 'platform.notification.channels.websocket.enabled', {
@@ -61,8 +82,8 @@ t.test('groups are joined as configured', async (t) => {
   const join =
     (others: KeyValues, ...groups: readonly string[]) =>
     async (config: KeyValues) => {
-      const { user, connect } = await start({ ...others, ...config })
-      const client = await connect({ token: (await user('ada')).token })
+      await configured({ ...others, ...config })
+      const client = await connect()
       const found = []
       for (const group of groups) found.push(await ask(client, { type: 'subscribe', group }))
       return found.join(' ')
@@ -80,23 +101,28 @@ t.test('groups are joined as configured', async (t) => {
 })
 
 t.test('a client that sends too much is closed', async (t) => {
-  const closeCodeAfter = (act: (client: Client) => void) => async (config: KeyValues) => {
-    const { user, connect } = await start(config)
-    const client = await connect({ token: (await user('ada')).token })
+  const closeCodeAfter = async (client: Client, act: (client: Client) => void) => {
     act(client)
     const ended = await settled(client)
     return ended === undefined ? 'open' : ended[0]
   }
   const [rates] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-message-rate', {
     changed: 3,
-    observe: closeCodeAfter((client) => {
-      for (let message = 0; message < 5; message++) client.translate({ type: 'ping' })
-    }),
+    observe: async (config) => {
+      await configured(config)
+      return closeCodeAfter(await connect(), (client) => {
+        for (let message = 0; message < 5; message++) client.translate({ type: 'ping' })
+      })
+    },
   })
   t.same([rates?.before, rates?.after], ['open', 4429])
   const [sizes] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-message-size', {
     changed: '256',
-    observe: closeCodeAfter((client) => client.translate({ type: 'ping', rest: 'x'.repeat(300) })),
+    observe: async (config) => {
+      const { user, connect } = await start(config)
+      const client = await connect({ token: (await user('ada')).token })
+      return closeCodeAfter(client, ({ translate }) => translate({ type: 'ping', rest: 'x'.repeat(300) }))
+    },
   })
   t.same([sizes?.before, sizes?.after], ['open', 1009])
 })
@@ -149,16 +175,19 @@ t.test('a client that does not read is closed when the waiting data exceeds the 
   const [closes] = await assertKeyEffect(t, 'platform.notification.channels.websocket.max-buffered', {
     changed: '64MiB',
     observe: async (config) => {
-      const { user, connect, channel } = await start(config)
-      const { id: userId, token } = await user('ada')
-      const { ws } = await connect({ token })
+      await configured(config)
+      const { ws } = await connect()
       ws.pause()
       const [content, { signal }] = ['x'.repeat(60_000), new AbortController()]
       // The operating system buffers some megabytes, so this loop sends 12 megabytes.
       for (let sent = 0; sent < 200; sent++) {
-        const recipients = [{ kind: 'user' as const, userId }]
+        const recipients = [{ kind: 'user' as const, userId: ada.id }]
         const message = { id: `m${sent}`, subject: 's', content, variables: {}, attributes: {}, recipients }
-        const { providerMessage } = await channel.send(message, { signal, idempotencyKey: `k${sent}`, attempt: 1 })
+        const { providerMessage } = await shared.channel.send(message, {
+          signal,
+          idempotencyKey: `k${sent}`,
+          attempt: 1,
+        })
         if (providerMessage === 'Handed to 0 connections of this instance') return 'closed'
       }
       return 'open'

@@ -1,5 +1,5 @@
 /** Tests several instances: clients of one instance receive messages of another. */
-import { createDatabase, onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import { createDatabase, onDatabase, startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, type Recipient } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
 import { assertMembers, until } from '@plinth/kernel/testing'
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) => {
+onDatabase(t, '[N-007] through the database, without Redis', async (t, at) => {
   const config = { 'platform.shared-store.database.poll-interval': '100ms', [`${key}.heartbeat`]: '10m' }
   const one = await startWebsocket(t, at, { config })
   const two = await startWebsocket(t, at, { config })

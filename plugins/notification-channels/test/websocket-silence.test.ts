@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import { onDatabase, startHalfOpenProxy } from '@plinth/database/testing'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { key, startWebsocket } from './fixtures/websocket-product.ts'
@@ -13,7 +13,7 @@ const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
 /** Deadline in milliseconds. It allows a few consecutive statements of a second each on a busy host. */
 const deadlineMs = 120_000
 
-onEachDatabase(
+onDatabase(
   t,
   '[N-007] a fan-out whose database becomes silent fails in time, and continues afterwards',
   async (t, at) => {

@@ -111,7 +111,7 @@ const rules = adminList('getNotificationRules', (row) => ({
     title: text('New rule', '新建规则'),
     fields: ['code', ...ruleFields],
     sections,
-    options: ruleOptions,
+    options: { ...ruleOptions, code: { ...event, title: text('Event', '事件'), free: true } },
   }),
   forms: [
     adminForm('postNotificationRulesExport', {
@@ -122,6 +122,8 @@ const rules = adminList('getNotificationRules', (row) => ({
       ),
       submit: text('Export', '导出'),
       fields: ['enabled', 'keyword'],
+      outcome: { field: 'status', good: ['queued', 'running', 'succeeded'] },
+      created: { page: 'async-task.task', field: 'id' },
     }),
   ],
   actions: [

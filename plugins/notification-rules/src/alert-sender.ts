@@ -13,16 +13,21 @@ interface AlertCommand {
   readonly dedupeKey: string
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   readonly attributes: Readonly<Record<string, unknown>>
-  readonly scope: Principal
+  readonly saver: RuleSaver | undefined
   /** True if earlier messages had no effect. The alert then ignores quiet hours. */
   readonly isEscalated: boolean
 }
 
-/**
- * Caller in whose name alerts are sent. Its data scope includes all users, because the recipients were checked when an
- * operator saved the rule.
- */
-export const alertSenderPrincipal: Principal = {
+/** User in whose data scope the alerts of a rule are sent, who saved it last. */
+export interface RuleSaver {
+  readonly userId: number | undefined
+  /** Data scope at the time of the save. It applies if the user no longer exists or is disabled. */
+  readonly dataScope: Principal['dataScope']
+  readonly orgId: number | null
+}
+
+/** Caller in whose name alerts of rules of earlier releases are sent, whose last saver is not known. */
+const unknownSaver: Principal = {
   userId: 0,
   username: 'notification-rules',
   orgId: null,
@@ -36,7 +41,7 @@ export const alertSenderPrincipal: Principal = {
 
 interface SenderDependencies {
   readonly notification: Pick<Notification, 'enqueue'>
-  readonly identity: Pick<Identity, 'assertInScope' | 'isInScope'>
+  readonly identity: Pick<Identity, 'assertInScope' | 'principalOf' | 'reachedOf'>
   readonly log: Logger
 }
 
@@ -48,33 +53,42 @@ export class AlertSender {
   }
 
   /**
-   * Sends an alert in the current transaction. Skips and logs recipients outside the data scope, such as deleted users.
+   * Sends an alert in the current transaction. Skips and logs recipients outside the data scope of the saver of the rule,
+   * such as deleted users.
    *
-   * @returns false if no recipient remains
+   * @returns id of the message; undefined if no recipient remains
    */
-  async send(command: AlertCommand): Promise<boolean> {
+  async send(command: AlertCommand): Promise<number | undefined> {
     const { code, dedupeKey, channels, subject, content, locale, variables, attributes, isEscalated } = command
     const userIds = await this.#inScope(command)
-    if (userIds.length === 0) return false
+    if (userIds.length === 0) return undefined
     const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
     const about = { ...attributes, dedupeKey, ruleCode: code }
     const draft = { subject, content, variables, recipients, attributes: about }
     const options = { channels, priority: isEscalated ? ('critical' as const) : ('normal' as const) }
-    await this.#parts.notification.enqueue(locale === undefined ? draft : { ...draft, locale }, options)
-    return true
+    const { id } = await this.#parts.notification.enqueue(locale === undefined ? draft : { ...draft, locale }, options)
+    return id
   }
 
-  async #inScope({ code, scope, recipientUserIds }: AlertCommand): Promise<readonly number[]> {
+  async #principalOf(saver: RuleSaver | undefined): Promise<Principal> {
+    if (saver === undefined) return unknownSaver
+    const { userId, dataScope, orgId } = saver
+    const present = userId === undefined ? undefined : await this.#parts.identity.principalOf(userId)
+    return present ?? { ...unknownSaver, userId: userId ?? 0, dataScope, orgId }
+  }
+
+  async #inScope({ code, saver, recipientUserIds }: AlertCommand): Promise<readonly number[]> {
     const { identity, log } = this.#parts
+    const scope = await this.#principalOf(saver)
     try {
       await identity.assertInScope(scope, recipientUserIds)
       return recipientUserIds
     } catch (error) {
       if (!isBusinessError(error)) throw error
     }
-    const within: number[] = []
-    for (const userId of recipientUserIds) if (await identity.isInScope(scope, userId)) within.push(userId)
-    const skipped = recipientUserIds.filter((userId) => !within.includes(userId))
+    const reached = await identity.reachedOf(scope, recipientUserIds)
+    const within = recipientUserIds.filter((userId) => reached.has(userId))
+    const skipped = recipientUserIds.filter((userId) => !reached.has(userId))
     log.warn(
       { code, scope: scope.username, skipped },
       'recipients of a notification rule are deleted or outside the data scope',

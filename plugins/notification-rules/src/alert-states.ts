@@ -11,6 +11,8 @@ interface CountedAlert {
   readonly nowMs: number
   readonly count: number
   readonly state: AlertState
+  /** Id of the last message of the alert in the list of messages. */
+  readonly lastMessageId: number | undefined
 }
 
 const table = 'notification_rule_state'
@@ -122,7 +124,7 @@ export class AlertStates {
       `update ${table} set
          counted = case when ${isOver}${isPast} then ? else counted + ? end,
          window_started_at_ms = case when ${isOver}${isPast} then ${now.sql} else window_started_at_ms end,
-         ${kept('last_sent_at_ms')}, ${kept('unresolved_since_ms')}, ${kept('last_escalated_at_ms')},
+         ${kept('last_sent_at_ms')}, ${kept('unresolved_since_ms')}, ${kept('last_escalated_at_ms')}, ${kept('last_message_id')},
          expires_at_ms = ${now.sql} + ?
        where state_key = ?`,
       [
@@ -130,6 +132,7 @@ export class AlertStates {
         by,
         by,
         ...past,
+        ...now.parameters,
         ...now.parameters,
         ...now.parameters,
         ...now.parameters,
@@ -145,7 +148,7 @@ export class AlertStates {
   async #read(stateKey: string): Promise<CountedAlert> {
     const now = databaseTimeMsSql(this.#db, this.#clock)
     const [row] = await this.#db.query<Row>(
-      `select counted, last_sent_at_ms, unresolved_since_ms, last_escalated_at_ms, ${now.sql} as now_ms
+      `select counted, last_sent_at_ms, unresolved_since_ms, last_escalated_at_ms, last_message_id, ${now.sql} as now_ms
        from ${table} where state_key = ?`,
       [...now.parameters, stateKey],
     )
@@ -158,15 +161,24 @@ export class AlertStates {
         unresolvedSince: moment(row?.unresolved_since_ms),
         lastEscalatedAt: moment(row?.last_escalated_at_ms),
       },
+      lastMessageId: moment(row?.last_message_id),
     }
   }
 
-  /** Stores the times of an alert. @param recount true if the next count starts after this message */
-  async remember(stateKey: string, { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, recount: boolean) {
+  /**
+   * Stores the message and the times of an alert. @param recount true if the next count starts after this message
+   */
+  async remember(
+    stateKey: string,
+    messageId: number,
+    { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState,
+    recount: boolean,
+  ) {
     await this.#db.execute(
-      `update ${table} set last_sent_at_ms = ?, unresolved_since_ms = ?, last_escalated_at_ms = ?${recount ? ', counted = 0' : ''}
+      `update ${table} set last_message_id = ?, last_sent_at_ms = ?, unresolved_since_ms = ?,
+         last_escalated_at_ms = ?${recount ? ', counted = 0' : ''}
        where state_key = ?`,
-      [lastSentAt ?? null, unresolvedSince ?? null, lastEscalatedAt ?? null, stateKey],
+      [messageId, lastSentAt ?? null, unresolvedSince ?? null, lastEscalatedAt ?? null, stateKey],
     )
   }
 }
@@ -182,6 +194,7 @@ interface Row {
   readonly last_sent_at_ms: unknown
   readonly unresolved_since_ms: unknown
   readonly last_escalated_at_ms: unknown
+  readonly last_message_id: unknown
   readonly now_ms: unknown
 }
 

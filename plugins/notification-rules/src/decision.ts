@@ -49,6 +49,21 @@ function isEscalationDue(
   return occurredAt - unresolvedSince >= afterMs && !isWithin(dedupeWindowMs, occurredAt, lastEscalatedAt)
 }
 
+/** Outcomes that the outcome of the last message can change. */
+const suppressed: ReadonlySet<RuleOutcome> = new Set(['below-threshold', 'duplicate', 'silenced'])
+
+export const isSuppressed = ({ outcome }: RuleDecision): boolean => suppressed.has(outcome)
+
+/**
+ * Returns the state of an alert whose last message reached nobody: its windows are open again (decision G.2). If this
+ * message was an escalation, the escalation is due again.
+ */
+export function reopenedState({ lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, rule: NotificationRule) {
+  const wasEscalation = lastEscalatedAt !== undefined && lastEscalatedAt === lastSentAt
+  if (!wasEscalation) return { lastSentAt: undefined, unresolvedSince, lastEscalatedAt }
+  return { lastSentAt: undefined, unresolvedSince: lastEscalatedAt - (rule.escalation.afterMs ?? 0) }
+}
+
 const isWithin = (windowMs: number | undefined, moment: number, earlier: number | undefined) =>
   windowMs !== undefined && earlier !== undefined && moment - earlier < windowMs
 

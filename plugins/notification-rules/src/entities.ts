@@ -1,6 +1,9 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, createEditColumns, type Database, personalTable, updateRows } from '@plinth/database'
+import type { Principal } from '@plinth/iam'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
+
+type DataScope = Principal['dataScope']
 
 /** A rule in the form that `normalizeRule` returns. */
 export const RuleRow = defineEntity({
@@ -28,6 +31,13 @@ export const RuleRow = defineEntity({
     escalationDedupeWindowMs: column.bigint().nullable(),
     escalationChannels: column.json<string[]>(),
     escalationRecipientUserIds: column.json<number[]>(),
+    /**
+     * User who saved the rule last, with the data scope at that time. Alerts only reach recipients in this scope. Null in
+     * rules of earlier releases, whose alerts reach all recipients.
+     */
+    savedById: column.id().nullable(),
+    savedScope: column.text(8).$type<DataScope>().nullable(),
+    savedOrgId: column.id().nullable(),
     ...createEditColumns(),
   },
 })
@@ -52,6 +62,8 @@ export const AlertStateRow = defineEntity({
     lastSentAtMs: column.bigint().nullable(),
     unresolvedSinceMs: column.bigint().nullable(),
     lastEscalatedAtMs: column.bigint().nullable(),
+    /** Id of the last message in the list of messages. Null in rows of earlier releases. */
+    lastMessageId: column.id().nullable(),
     /** Time after which the alert has expired. A later event starts a new alert. */
     expiresAtMs: column.bigint(),
   },
@@ -93,9 +105,9 @@ export const ruleTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, RuleRow, {
     title: bilingual('Rules that the user changed last', '用户最后修改的规则'),
     owner: { username: 'updated_by' },
-    omit: ['recipientUserIds', 'escalationRecipientUserIds'],
+    omit: ['recipientUserIds', 'escalationRecipientUserIds', 'savedById', 'savedScope', 'savedOrgId'],
     erasure: 'anonymised',
-    set: { updatedBy: null },
+    set: { updatedBy: null, savedById: null },
     reason: bilingual('The rule belongs to the product.', '规则属于产品。'),
   }),
 ]

@@ -17,6 +17,7 @@ import { audited, businessError, messages, permissions } from './declarations.ts
 import { AlertStateRow, RuleRow, ruleTables } from './entities.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
+import { followOutcomes } from './migrations/0003-follow-outcomes.ts'
 import { RaisedEvents, RuleCache, ruleMetrics } from './raised-events.ts'
 import { ruleExport, ruleExporter } from './rule-export.ts'
 import { ruleRoutes } from './rule-routes.ts'
@@ -46,7 +47,7 @@ export default definePlugin({
   contributes: [auditTexts, personalData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   permissions,
-  migrations: [createRules, indexAlertCodes],
+  migrations: [createRules, indexAlertCodes, followOutcomes],
   entities: [RuleRow, AlertStateRow],
   scheduledTasks: [purge],
   messages,

@@ -2,9 +2,10 @@ import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import { Counter, type Registry } from 'prom-client'
-import { type AlertSender, alertSenderPrincipal } from './alert-sender.ts'
+import type { AlertSender, RuleSaver } from './alert-sender.ts'
 import type { AlertStates } from './alert-states.ts'
 import type {
+  AlertState,
   NotificationRule,
   NotificationRules,
   RaisedEvent,
@@ -12,7 +13,7 @@ import type {
   RuleEvent,
   RuleOutcome,
 } from './contract.ts'
-import { alertStateAfter, decideAlert } from './decision.ts'
+import { alertStateAfter, decideAlert, isSuppressed, reopenedState } from './decision.ts'
 import { businessError } from './declarations.ts'
 import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf } from './rule-templates.ts'
@@ -34,8 +35,14 @@ const maxCachedCodes = 1000
 /** Milliseconds for which a cached rule is used. After that, another instance may have changed it. */
 const freshMs = 1000
 
+/** A rule with the user who saved it last. */
+export interface SavedRule extends NotificationRule {
+  /** Undefined in rules of earlier releases. */
+  readonly saver: RuleSaver | undefined
+}
+
 interface Entry {
-  readonly rule: NotificationRule | undefined
+  readonly rule: SavedRule | undefined
   readonly readAt: number
 }
 
@@ -44,16 +51,16 @@ interface Entry {
  * second.
  */
 export class RuleCache {
-  readonly #read: (code: string) => Promise<NotificationRule | undefined>
+  readonly #read: (code: string) => Promise<SavedRule | undefined>
   readonly #clock: Pick<Clock, 'monotonic'>
   #entries = new Map<string, Entry>()
 
-  constructor(read: (code: string) => Promise<NotificationRule | undefined>, clock: Pick<Clock, 'monotonic'>) {
+  constructor(read: (code: string) => Promise<SavedRule | undefined>, clock: Pick<Clock, 'monotonic'>) {
     this.#read = read
     this.#clock = clock
   }
 
-  async find(code: string): Promise<NotificationRule | undefined> {
+  async find(code: string): Promise<SavedRule | undefined> {
     const readAt = this.#clock.monotonic()
     const known = this.#entries.get(code)
     if (known !== undefined && readAt - known.readAt < freshMs) return known.rule
@@ -84,7 +91,7 @@ interface RaisedEventsDependencies {
   readonly rules: RuleCache
   readonly states: AlertStates
   readonly sender: AlertSender
-  readonly notification: Pick<Notification, 'channels'>
+  readonly notification: Pick<Notification, 'channels' | 'progressOf'>
   /** Milliseconds without an event after which an alert expires. */
   readonly quietMs: () => number
   readonly count: (outcome: RuleOutcome) => void
@@ -103,7 +110,7 @@ export class RaisedEvents implements NotificationRules {
     assertFit(event, dedupeKey)
     const { db, rules, count, log } = this.#parts
     const rule = await rules.find(code)
-    const judge = (received: NotificationRule) => db.transactional(() => this.#judge(received, event, dedupeKey))
+    const judge = (received: SavedRule) => db.transactional(() => this.#judge(received, event, dedupeKey))
     const decision =
       rule === undefined ? rejected('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
     const { outcome } = decision
@@ -117,9 +124,9 @@ export class RaisedEvents implements NotificationRules {
   }
 
   /** Decides about an event. The transaction locks the alert. */
-  async #judge(rule: NotificationRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
-    const { states, sender, quietMs } = this.#parts
-    const { stateKey, nowMs, count, state } = await states.count(
+  async #judge(rule: SavedRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
+    const { states, sender, notification, quietMs } = this.#parts
+    const { stateKey, nowMs, count, state, lastMessageId } = await states.count(
       rule,
       dedupeKey,
       raised.count ?? 1,
@@ -135,11 +142,19 @@ export class RaisedEvents implements NotificationRules {
         : { count: raised.count, windowMs: raised.windowMs }),
       attributes: raised.attributes ?? {},
     }
-    const decision = this.#withLoadedChannels(rule, decideAlert(rule, event, state))
+    let before: AlertState = state
+    let decided = decideAlert(rule, event, before)
+    const isLastKnown = lastMessageId !== undefined && isSuppressed(decided)
+    if (isLastKnown && (await notification.progressOf(lastMessageId)) === 'failed') {
+      before = reopenedState(state, rule)
+      // The events before the failed message have reached the threshold.
+      decided = decideAlert(rule, { ...event, count: Math.max(event.count, rule.thresholdCount) }, before)
+    }
+    const decision = this.#withLoadedChannels(rule, decided)
     if (!decision.shouldSend) return decision
     const texts = alertTexts(rule.code)
     const occurredAt = new Date(raised.occurredAt ?? nowMs).toISOString()
-    const isSent = await sender.send({
+    const messageId = await sender.send({
       channels: decision.channels,
       recipientUserIds: decision.recipientUserIds,
       code: rule.code,
@@ -149,11 +164,12 @@ export class RaisedEvents implements NotificationRules {
       dedupeKey,
       variables: { code: rule.code, count: event.count, occurredAt, ...raised.variables },
       attributes: { module: categoryOf(rule.code), event: rule.code, ...raised.attributes },
-      scope: alertSenderPrincipal,
+      saver: rule.saver,
       isEscalated: decision.outcome === 'escalated',
     })
-    if (!isSent) return rejected('no-recipients', dedupeKey)
-    await states.remember(stateKey, alertStateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)
+    if (messageId === undefined) return rejected('no-recipients', dedupeKey)
+    const after = alertStateAfter(decision, nowMs, before)
+    await states.remember(stateKey, messageId, after, rule.thresholdWindowMs === undefined)
     return decision
   }
 

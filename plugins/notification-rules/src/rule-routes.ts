@@ -19,7 +19,7 @@ import {
   versionQuery,
 } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
-import { operatorOf, requirePrincipal } from '@plinth/iam'
+import { operatorOf, ownerOfLaterWork, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { NotificationPreferences } from '@plinth/inbox'
 import { businessError, permissionCodes } from './declarations.ts'
@@ -135,7 +135,7 @@ export const ruleRoutes = [
     reasons: ruleReasons,
     async handler(request, { tasks }) {
       const { body, locale } = request
-      const { userId: ownerId } = requirePrincipal(request)
+      const ownerId = ownerOfLaterWork(request)
       const { id, type, status } = await tasks.submit(ruleExport, body ?? {}, { ownerId, locale })
       return { id, type, status }
     },

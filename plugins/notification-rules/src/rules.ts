@@ -12,10 +12,12 @@ import {
   writeAuditEntry,
 } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
+import type { RuleSaver } from './alert-sender.ts'
 import type { NotificationRule } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { RuleRow } from './entities.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
+import type { SavedRule } from './raised-events.ts'
 
 /** Change of a rule. Absent fields stay unchanged. */
 type RuleChange = Partial<RuleInput>
@@ -88,9 +90,9 @@ export class Rules {
     return { id: { $in: visible.map(({ id }) => id) } }
   }
 
-  async findByCode(code: string): Promise<NotificationRule | undefined> {
+  async findByCode(code: string): Promise<SavedRule | undefined> {
     const rule = await this.#parts.db.fork().findOne(RuleRow, { code })
-    return rule === null ? undefined : ruleOf(rule)
+    return rule === null ? undefined : { ...ruleOf(rule), saver: saverOf(rule) }
   }
 
   /**
@@ -105,8 +107,8 @@ export class Rules {
     const id = db.newId()
     await this.#unlessTaken(rule.code, async (em) => {
       if ((await em.count(RuleRow)) >= maxRules) throw businessError('too-many', { params: { most: maxRules } })
-      const { username: updatedBy } = operator.principal
-      await em.insert(RuleRow, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
+      const saved = saverColumnsOf(operator)
+      await em.insert(RuleRow, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, ...saved })
       await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))
     })
     this.#parts.changed()
@@ -173,8 +175,8 @@ export class Rules {
     const { clock } = this.#parts
     const { id } = before
     if (version !== undefined && version !== before.version) throw await this.#conflict(id, operator.principal)
-    const { username: updatedBy } = operator.principal
-    const data = { ...columnsOf(rule), version: before.version + 1, updatedAt: new Date(clock.now()), updatedBy }
+    const updatedAt = new Date(clock.now())
+    const data = { ...columnsOf(rule), version: before.version + 1, updatedAt, ...saverColumnsOf(operator) }
     await this.#unlessTaken(rule.code, async (em) => {
       const written = await em.nativeUpdate(RuleRow, { id, version: before.version }, data)
       if (written === 0) throw await this.#conflict(id, operator.principal)
@@ -278,6 +280,16 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
     escalationRecipientUserIds: [...escalation.recipientUserIds],
   }
 }
+
+const saverColumnsOf = ({ principal: { userId, username, dataScope, orgId } }: Operator) => ({
+  updatedBy: username,
+  savedById: userId,
+  savedScope: dataScope,
+  savedOrgId: orgId,
+})
+
+const saverOf = ({ savedById, savedScope, savedOrgId }: RuleRow): RuleSaver | undefined =>
+  savedScope == null ? undefined : { userId: savedById ?? undefined, dataScope: savedScope, orgId: savedOrgId ?? null }
 
 function ruleOf(row: RuleRow): NotificationRule {
   return {

@@ -1,25 +1,9 @@
 /** Tests the export of rules as a CSV file that only its owner can read. */
 
-import { asyncTasks } from '@plinth/async-task'
 import { onSqlite } from '@plinth/database/testing'
-import { assertMembers, until } from '@plinth/kernel/testing'
-import type { Test } from 'tap'
+import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
-import { startRules } from './fixtures/rules-product.ts'
-
-type Started = Awaited<ReturnType<typeof startRules>>
-
-/** Requests an export and waits until it ends. */
-async function exported(t: Test, { call, path, running }: Started, filter?: object, who = 'root', language = 'en') {
-  const { code, data } = await call('POST', `${path}/export`, filter, who, language)
-  t.equal(code, '200')
-  t.match(data, { type: 'notification-rule.export' })
-  const tasks = running.service(asyncTasks)
-  const hasEnded = async () => !['queued', 'running'].includes((await tasks.get(data.id)).status)
-  await until(hasEnded, 'the task ends', 0)
-  t.hasStrict(await tasks.get(data.id), { status: 'succeeded' })
-  return data.id as number
-}
+import { exportRules, startRules } from './fixtures/rules-product.ts'
 
 onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for the caller only', async (t, at) => {
   const started = await startRules(t, at)
@@ -33,7 +17,7 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for the caller
   await rules('POST', '', { code: 'scheduler.task.failed' })
 
   const file = (id: number, who?: string) => raw('GET', `/api/v1/async-tasks/${id}/artifact`, undefined, who)
-  const all = await exported(t, started)
+  const all = await exportRules(t, started)
   const { body, headers } = await file(all)
   t.equal(headers['content-type'], 'text/csv; charset=utf-8')
   t.equal(headers['cache-control'], 'private, no-store')
@@ -48,7 +32,7 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for the caller
 
   await t.test('N-154 the current filter', async (t) => {
     const codesOf = async (filter: object) => {
-      const { body } = await file(await exported(t, started, filter))
+      const { body } = await file(await exportRules(t, started, filter))
       return body
         .split('\r\n')
         .slice(1, -1)
@@ -67,7 +51,7 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for the caller
       t.notMatch(body, 'forum.reply.created')
     }
     t.equal((await file(all, 'viewer')).body, body, 'who may view rules may read the export')
-    const own = await exported(t, started, undefined, 'viewer', 'zh-CN')
+    const own = await exportRules(t, started, undefined, 'viewer', 'zh-CN')
     t.match((await file(own, 'viewer')).body, /^\ufeff"编码","启用"/)
     t.hasStrict(await call('GET', `/api/v1/async-tasks/${own}/download-url`, undefined, 'viewer'), { code: '200' })
   })
@@ -85,7 +69,7 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for the caller
         [index + 1, `${cell}${index}`, true, JSON.stringify([cell]), false, new Date(0), new Date(0), cell],
       )
     }
-    const { body } = await file(await exported(t, started))
+    const { body } = await file(await exportRules(t, started))
     for (const cell of cells) t.ok(body.includes(`"'${cell}`), cell)
     t.notMatch(body, /"[=+\-@＝]/u)
   })

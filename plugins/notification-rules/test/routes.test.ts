@@ -1,5 +1,5 @@
 /** Tests the operations on rules for operators (document 2 of the specification, "Notification rules"). */
-import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { events, forumReplyCreated, forumReplyLiked, forumTopicLiked } from '@plinth/events'
 import { personalRecords } from '@plinth/iam'
 import inboxPlugin from '@plinth/inbox'
@@ -10,7 +10,7 @@ import { startRules } from './fixtures/rules-product.ts'
 
 const code = 'open-platform.balance-low'
 
-onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabled and deleted', async (t, at) => {
+onDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabled and deleted', async (t, at) => {
   const { rules, user } = await startRules(t, at)
   const [ann, bob] = [await user('ann'), await user('bob')]
   const written = {
@@ -180,7 +180,7 @@ onSqlite(t, 'N-086 N-158 other invalid input is rejected with a reason and chang
   t.equal((await rules('GET')).data.total, 3)
 })
 
-onEachDatabase(t, 'N-148 the list is paged, and filtered by state and by a part of the code', async (t, at) => {
+onDatabase(t, 'N-148 the list is paged, and filtered by state and by a part of the code', async (t, at) => {
   const { rules, db } = await startRules(t, at)
   const codes = ['forum.reply.created', 'forum.topic.liked', 'install.execution.failed', 'scheduler.task.failed']
   for (const [index, code] of codes.entries()) await rules('POST', '', { code, enabled: index % 2 === 0 })
@@ -225,7 +225,7 @@ onEachDatabase(t, 'N-148 the list is paged, and filtered by state and by a part 
   })
 })
 
-onEachDatabase(t, 'N-157 several rules are deleted at once, and never all by mistake', async (t, at) => {
+onDatabase(t, 'N-157 several rules are deleted at once, and never all by mistake', async (t, at) => {
   const { rules } = await startRules(t, at)
   const ids: number[] = []
   for (const name of ['one', 'two', 'three', 'four']) {

@@ -1,11 +1,21 @@
-import { adminAttention, adminBulkAction, adminDetail, adminList, metricChart } from '@plinth/admin'
+import {
+  adminAttention,
+  adminBulkAction,
+  adminDetail,
+  adminList,
+  metricChart,
+  type Operations,
+  type Row,
+} from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { failureTexts } from './failure-texts.ts'
 
 const channel = { labels: 'notification.channel' }
 
 const sendStates = {
   success: text('Sent', '已发送'),
   failed: text('Failed', '失败'),
+  waiting: text('Waiting for retry', '等待重发'),
   retried: text('Failed, retried', '失败后已重发'),
   sending: text('Sending', '发送中'),
   unknown: text('Unknown', '结果未知'),
@@ -18,15 +28,50 @@ const outcomes = {
   unknown: text('Unknown', '未知'),
 }
 const sendTones = {
-  ...({ success: 'good', failed: 'bad', retried: 'quiet', sending: 'info', unknown: 'warn', dead: 'bad' } as const),
+  ...({
+    success: 'good',
+    failed: 'bad',
+    waiting: 'info',
+    retried: 'quiet',
+    sending: 'info',
+    unknown: 'warn',
+    dead: 'bad',
+  } as const),
 }
 const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
+
+const failure = { title: text('Reason', '原因'), labels: failureTexts }
+const channelNames = {
+  database: text('Inbox', '站内信'),
+  mail: text('E-mail', '邮件'),
+  sms: text('SMS', '短信'),
+  social: text('WeChat', '微信'),
+  webhook: text('Webhook', 'Webhook 推送'),
+  websocket: text('Realtime', '实时通知'),
+  log: text('Log', '日志'),
+  memory: text('Memory', '内存'),
+}
 
 const retry = text('Send again', '重发')
 const maybeTwice = text(
   'It is unknown whether this message was sent. The recipients may receive it twice.',
   '无法确定此消息是否已发送，接收人可能会收到两次。',
 )
+const resend = text(
+  'The message “{{subject}}” is sent again to {{recipients}}. Channel: {{channel}}.',
+  '将再次向 {{recipients}} 发送消息“{{subject}}”，渠道：{{channel}}。',
+)
+type Retry = Operations['postNotificationSendLogsByIdRetry']['data']
+/** The result of a retry, on the list and on the page of a send. */
+const retried = {
+  answer: (it: Row<Retry>) => [
+    it.status('result.outcome', outcomeTones, { labels: outcomes }),
+    it.text('result.errorCode', failure),
+    it.text('result.messageId', { mono: true }),
+  ],
+  outcome: { field: 'result.outcome', good: ['accepted'] },
+  created: { page: 'notification.send', field: 'logId' },
+} as const
 
 const sendLog = adminList('getNotificationSendLogs', (row) => ({
   id: 'notification.send-log',
@@ -39,12 +84,13 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
   columns: [
     row.time('createdAt'),
     row.status('status', sendTones, { labels: sendStates }),
-    row.reference('channel', channel),
+    row.reference('channel', channel, { labels: channelNames }),
     row.text('subject', { link: true }),
     row.reference('recipients', { labels: 'iam.actor' }),
-    row.text('errorMessage'),
-    row.text('errorCode', { mono: true, hidden: true }),
+    row.text('errorCode', failure),
+    row.text('errorMessage', { hidden: true }),
     row.count('attempt'),
+    row.time('nextAttemptAt', { hidden: true }),
     row.text('provider', { hidden: true, mono: true }),
     row.text('template', { mono: true, hidden: true }),
     row.text('traceId', { mono: true, hidden: true }),
@@ -62,17 +108,15 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
       label: retry,
       params: { id: 'id' },
       when: { retryable: true },
-      answer: (it) => [
-        it.status('result.outcome', outcomeTones, { labels: outcomes }),
-        it.text('result.errorMessage'),
-        it.text('result.messageId', { mono: true }),
-      ],
+      confirm: resend,
+      ...retried,
     }),
     row.action('postNotificationSendLogsByIdRetry', {
       label: retry,
       params: { id: 'id' },
       when: { status: 'unknown' },
       confirm: maybeTwice,
+      ...retried,
     }),
   ],
   bulk: [
@@ -87,8 +131,10 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
         it.reference('id', { labels: 'notification.send-log' }, { title: text('Message', '消息') }),
         it.reference('result.channel', channel),
         it.status('result.outcome', outcomeTones, { labels: outcomes }),
+        it.text('result.errorCode', failure),
         it.text('result.errorMessage'),
       ],
+      outcome: { field: 'result.outcome', good: ['accepted'] },
     }),
   ],
 }))
@@ -103,10 +149,11 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
     {
       columns: [
         it.status('status', sendTones, { labels: sendStates }),
-        it.reference('channel', channel),
+        it.reference('channel', channel, { labels: channelNames }),
         it.text('provider', { mono: true }),
         it.time('createdAt'),
         it.count('attempt'),
+        it.time('nextAttemptAt'),
         it.reference(
           'retryOfId',
           { labels: 'notification.send-log', page: 'notification.send' },
@@ -127,8 +174,8 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
     {
       title: text('Response of the channel', '渠道返回'),
       columns: [
+        it.text('errorCode', failure),
         it.text('errorMessage'),
-        it.text('errorCode', { mono: true }),
         it.text('hint'),
         it.text('providerMessage'),
         it.text('providerCode', { mono: true }),
@@ -138,12 +185,19 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
     },
   ],
   actions: [
-    it.action('postNotificationSendLogsByIdRetry', { label: retry, params: { id: 'id' }, when: { retryable: true } }),
+    it.action('postNotificationSendLogsByIdRetry', {
+      label: retry,
+      params: { id: 'id' },
+      when: { retryable: true },
+      confirm: resend,
+      ...retried,
+    }),
     it.action('postNotificationSendLogsByIdRetry', {
       label: retry,
       params: { id: 'id' },
       when: { status: 'unknown' },
       confirm: maybeTwice,
+      ...retried,
     }),
   ],
 }))
@@ -161,6 +215,7 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
         it.count('failed'),
         it.count('failedLast24h'),
         it.count('retryable', { title: text('Can be sent again', '可重发') }),
+        it.count('waiting'),
         it.count('retried'),
         it.count('sending'),
         it.count('unknown'),
@@ -193,7 +248,7 @@ export const sendsNeedAttention = [
     title: text('Messages that failed in the last 24 hours', '最近 24 小时发送失败的消息'),
     tone: 'bad',
     count: 'failedLast24h',
-    page: { id: 'notification.send-log', filter: { status: 'failed' } },
+    page: { id: 'notification.send-log', filter: { status: 'failed', from: '24h' } },
   }),
   adminAttention('getNotificationSendLogsSummary', {
     id: 'notification.dead',
@@ -239,16 +294,7 @@ export const sendCharts = [
     order: 10,
     metric,
     by: 'channel',
-    labels: {
-      database: text('Inbox', '站内信'),
-      mail: text('E-mail', '邮件'),
-      sms: text('SMS', '短信'),
-      social: text('WeChat', '微信'),
-      webhook: text('Webhook', 'Webhook 推送'),
-      websocket: text('Realtime', '实时通知'),
-      log: text('Log', '日志'),
-      memory: text('Memory', '内存'),
-    },
+    labels: channelNames,
     lines,
   }),
 ]

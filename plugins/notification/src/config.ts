@@ -34,19 +34,20 @@ export const keys = {
   'platform.notification.retry.enabled': key.boolean({
     title: { en: 'Automatic retries', 'zh-CN': '自动重发' },
     description: {
-      en: 'Sends a message again if a channel could not accept it temporarily. A message that may already have been sent is only sent again on idempotent channels.',
-      'zh-CN': '渠道暂时无法接收的消息会自动重发。可能已发送的消息仅在支持幂等的渠道上重发。',
+      en: 'Applies to queued messages, alerts and messages of operators. They are sent again if a channel could not accept them temporarily. A message that may already have been sent is only sent again on idempotent channels.',
+      'zh-CN':
+        '适用于排队的消息、告警和操作员发送的消息：渠道暂时无法接收时会自动重发。可能已发送的消息仅在支持幂等的渠道上重发。',
     },
-    default: false,
+    default: true,
     reload: 'live',
   }),
   'platform.notification.retry.max-attempts': key.integer({
     title: { en: 'Maximum attempts per message', 'zh-CN': '最大发送次数' },
     description: {
-      en: 'Includes the first attempt. After the last one, no more attempts are made.',
-      'zh-CN': '含首次发送；达到后不再尝试。',
+      en: 'Includes the first attempt. After the last one, no more attempts are made. Waiting for a rate limit of this product is not an attempt.',
+      'zh-CN': '含首次发送；达到后不再尝试。等待本产品的频率限制不计入次数。',
     },
-    default: 5,
+    default: 12,
     minimum: 2,
     maximum: 100,
     reload: 'live',

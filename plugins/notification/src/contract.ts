@@ -37,7 +37,15 @@ export interface EnqueueOptions {
 
 export interface EnqueuedMessage {
   readonly messageId: string
+  /** Id in the list of messages. */
+  readonly id: number
 }
+
+/**
+ * Progress of an enqueued message. `sent`: accepted at least once, possibly sent (`unknown`), or no longer stored.
+ * `pending`: it is still attempted. `failed`: the last attempt has ended, and no channel accepted it.
+ */
+export type MessageProgress = 'pending' | 'sent' | 'failed'
 
 /** Result of a send on one channel, without secrets. */
 export interface SendResult {
@@ -59,6 +67,10 @@ export interface SendResult {
   readonly hint?: string
   /** Milliseconds to wait before a retry, if the provider specified them. */
   readonly retryAfterMs?: number
+  /** False if the message waits for a rate limit of the product, so that no server was called. Default: true. */
+  readonly isAttempted?: boolean
+  /** True if the product sends the message later automatically. */
+  readonly queued?: boolean
   /**
    * True if nothing was sent, because notifications or the channel are off, or because no recipient wants the message.
    */
@@ -102,6 +114,11 @@ export interface Notification {
    *   that must not be stored; RangeError for options out of range; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
    */
   enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
+  /**
+   * Returns the progress of an enqueued message. @param id `EnqueuedMessage.id`
+   * @throws PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
+   */
+  progressOf(id: number): Promise<MessageProgress>
   /** Returns the loaded channels, sorted by code. */
   channels(): readonly ChannelInfo[]
 }

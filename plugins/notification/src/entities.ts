@@ -3,10 +3,10 @@ import { column } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 
 /**
- * States of a send. `retried`: sent again in another row. `unknown`: possibly sent. `dead`: the last automatic retry
- * failed.
+ * States of a send. `waiting`: not sent, will be sent automatically. `retried`: sent again in another row. `unknown`:
+ * possibly sent. `dead`: in rows of earlier releases, the last automatic retry failed.
  */
-export const sendLogStates = ['success', 'failed', 'retried', 'sending', 'unknown', 'dead'] as const
+export const sendLogStates = ['success', 'failed', 'waiting', 'retried', 'sending', 'unknown', 'dead'] as const
 export type SendLogState = (typeof sendLogStates)[number]
 
 /** A send of a message on one channel. All texts are masked. Only `payload` contains the message. */
@@ -38,7 +38,7 @@ export const SendLogRow = defineEntity({
     channel: column.text(64),
     provider: column.text(64).nullable(),
     status: column.text(16).$type<SendLogState>(),
-    /** Null while the message is being sent, and in rows of earlier releases. */
+    /** Null until the first attempt has ended, and in rows of earlier releases. */
     outcome: column.text(16).$type<OutcomeName>().nullable(),
     /** Id from the provider. If the provider returned none, the id of the message. */
     messageId: column.text(200),
@@ -60,7 +60,7 @@ export const SendLogRow = defineEntity({
     retryOfId: column.id().nullable(),
     /**
      * For a `retried` row, the end of the claim; null once the retry has begun. For a `sending` row, the time by which
-     * the send must have ended.
+     * the send must have ended. For a `waiting` row, the time of the next attempt.
      */
     claimedUntil: column.timestamp().nullable(),
     /** State of a `retried` row before it was claimed. It is restored if the process dies before the retry. */
@@ -104,7 +104,7 @@ export type Priority = (typeof priorities)[number]
 export const NotificationRow = defineEntity({
   name: 'NotificationRow',
   tableName: 'notification_message',
-  uniques: [{ properties: ['idempotencyHash'] }],
+  uniques: [{ properties: ['idempotencyHash'] }, { properties: ['claimId'] }],
   indexes: [
     { properties: ['state', 'id'] },
     { properties: ['state', 'notBefore', 'id'] },
@@ -117,6 +117,8 @@ export const NotificationRow = defineEntity({
     id: column.primaryKey(),
     messageId: column.text(36),
     idempotencyHash: column.text(64).nullable(),
+    /** Claim of the idempotency key of the call that sent the message; see `Idempotency.current`. */
+    claimId: column.id().nullable(),
     subject: column.text(500),
     template: column.text(128).nullable(),
     channels: column.json<string[]>(),

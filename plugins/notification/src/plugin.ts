@@ -26,6 +26,7 @@ import { indexClaims } from './migrations/0007-index-claims.ts'
 import { storeClaimedState } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { indexScheduled } from './migrations/0010-index-scheduled.ts'
+import { linkClaim } from './migrations/0011-link-claim.ts'
 import { figureCharts, sendTiles } from './overview.ts'
 import { notificationTables } from './personal-data.ts'
 import { figureRoutes } from './send-log/figure-routes.ts'
@@ -70,6 +71,7 @@ export default definePlugin({
     storeClaimedState,
     nameRecipients,
     indexScheduled,
+    linkClaim,
   ],
   entities,
   scheduledTasks: [purgeSendLog, findInterruptedSends],

@@ -3,6 +3,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n, type Translator } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
+import { idempotency } from '@plinth/idempotency'
 import { notificationPreferences } from '@plinth/inbox'
 import {
   asClass,
@@ -46,6 +47,7 @@ export const requires = {
   events: optional(events),
   preferences: optional(notificationPreferences),
   identity: optional(identity),
+  idempotency: optional(idempotency),
   i18n: optional(i18n),
   site: optional(site),
   templates: optional(templates),
@@ -110,8 +112,8 @@ export const resolvers: Resolvers<NotificationServices, Given> = {
   ),
   outgoing: asClass(OutgoingMessages),
   queue: asFunction(
-    ({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf }) =>
-      db && new MessageQueue({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf }),
+    ({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf, log }) =>
+      db && new MessageQueue({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf, log }),
   ),
   notification: asClass(ChannelNotification),
   quiet: asClass(QuietUsers),

@@ -1,4 +1,4 @@
-import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { notificationPreferences } from '@plinth/inbox'
 import {
@@ -50,7 +50,7 @@ interface Asked {
 const thirdParty = (code: string, more: Partial<NotificationChannel>, kinds: readonly RecipientKind[] = []) =>
   channel(code, kinds, {}, more).plugin
 
-onEachDatabase(t, 'every channel is listed with its state, computed from the send log', async (t, at) => {
+onDatabase(t, 'every channel is listed with its state, computed from the send log', async (t, at) => {
   const { sms, facade, clock, row, ask, list, running } = await start(t, at)
   const send = () => facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
   t.hasStrict(await row('pager'), { plugin: 'test.pager', isDefault: true, state: 'ready', lastSuccessAt: null })
@@ -87,7 +87,7 @@ onEachDatabase(t, 'every channel is listed with its state, computed from the sen
   t.hasStrict(await row('pager'), { state: 'disabled' })
 })
 
-onEachDatabase(t, 'the list reads the send log twice, however many channels and rows there are', async (t, at) => {
+onDatabase(t, 'the list reads the send log twice, however many channels and rows there are', async (t, at) => {
   const many = Array.from({ length: 60 }, (_, index) => channel(`way-${index}`).plugin)
   const { facade, ask, db } = await start(t, at, { plugins: many })
   for (let send = 0; send < 30; send++) await facade.send({ content: 'Hi' }, { channels: ['pager', 'way-1'] })

@@ -1,10 +1,11 @@
 import type { Database } from '@plinth/database'
-import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { metrics } from '@plinth/http'
 import { definePlugin, type NotificationMessage } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
 import t from 'tap'
+import { retryDue } from '../src/send-log/send-log-writer.ts'
 import { acceptSend, channel, type Send } from './fixtures/channel.ts'
 import { startQueue, users } from './fixtures/queue-product.ts'
 
@@ -18,8 +19,8 @@ const claimed = async (db: Database) =>
 const recipientsOf = (sent: readonly { readonly message: NotificationMessage }[]) =>
   sent.map(({ message }) => message.recipients.length)
 
-onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list counts the outcomes', async (t, at) => {
-  const product = await startQueue(t, at)
+onDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list counts the outcomes', async (t, at) => {
+  const product = await startQueue(t, at, { config: { 'platform.notification.retry.enabled': false } })
   const { facade, db, idle, messages, pigeon, mail, hook, list, summary, clock } = product
   const recipients = [...users(1_203), { kind: 'email' as const, address: 'ada@example.com' }]
   const draft = { subject: 'To many', content: 'Hi', recipients, attributes: { traceId: 'trace-0001' } }
@@ -88,8 +89,8 @@ onEachDatabase(t, 'N-001 N-124 a queued message is sent in parts, and the list c
   }
 })
 
-onEachDatabase(t, 'N-001 a message is queued in the surrounding transaction, and once per key', async (t, at) => {
-  const { facade, db, idle, messages, mail } = await startQueue(t, at)
+onDatabase(t, 'N-001 a message is queued in the surrounding transaction, and once per key', async (t, at) => {
+  const { facade, db, idle, messages, mail, lines } = await startQueue(t, at)
   const draft = { content: 'Hi', recipients: users(1) }
   const options = { channels: ['mail'], idempotencyKey: 'order-42' }
   const undone = db.transactional(async () => {
@@ -103,6 +104,14 @@ onEachDatabase(t, 'N-001 a message is queued in the surrounding transaction, and
   const [first, second] = [await facade.enqueue(draft, options), await facade.enqueue(draft, options)]
   const together = await Promise.all(Array.from({ length: 5 }, () => facade.enqueue(draft, options)))
   for (const { messageId } of [second, ...together]) t.equal(messageId, first.messageId)
+  const reused = () => lines.filter(({ msg }) => /an idempotency key was used for two different/.test(String(msg)))
+  t.same(reused(), [])
+  for (const other of [
+    { ...draft, content: 'Bye' },
+    { ...draft, recipients: users(2) },
+  ])
+    t.equal((await facade.enqueue(other, options)).messageId, first.messageId)
+  assertMembers(t, reused(), [{ messageId: first.messageId }, { messageId: first.messageId }])
   await facade.enqueue(draft, { ...options, idempotencyKey: 'order-43' })
   await idle()
   t.equal(mail.sent.length, 2)
@@ -161,7 +170,7 @@ onSqlite(t, 'N-019 K-016 messages that cannot be stored, and options out of rang
   })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'N-001 quiet hours and a planned time delay a message; a critical message is sent immediately',
   async (t, at) => {
@@ -191,7 +200,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
+onDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
   const { facade, pass, idle, messages, mail, clock } = await startQueue(t, at)
   const draft = { content: 'Hi', recipients: users(3) }
   await facade.enqueue(draft, { channels: ['mail'], notBefore: clock.now() + hourMs })
@@ -288,13 +297,12 @@ onSqlite(t, 'N-032 N-109 recipients who disabled a channel are left out', async 
   t.match(await list('status=sending'), { total: 0 })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'B26 a message that a channel cannot send now is retried automatically if enabled, and finally given up',
   async (t, at) => {
-    const { facade, pass, mail, safe, list, summary, call } = await startQueue(t, at, {
+    const { facade, pass, mail, safe, list, summary, call, idle, messages } = await startQueue(t, at, {
       config: {
-        'platform.notification.retry.enabled': true,
         'platform.notification.retry.max-attempts': 3,
         'platform.notification.retry.first-delay': '10s',
         'platform.notification.retry.factor': 3,
@@ -308,8 +316,19 @@ onEachDatabase(
       retryAfterMs: 15_000,
     })
     const draft = { content: 'Hi', recipients: users(1) }
-    assertMembers(t, await facade.send(draft, { channels: ['mail'] }), [{ outcome: 'deferred', retryAfterMs: 15_000 }])
-    await list()
+    const enqueue = async (channels: readonly string[]) => {
+      await facade.enqueue(draft, { channels })
+      await idle()
+    }
+    await enqueue(['mail'])
+    t.hasStrict(await summary(), { waiting: 1, failed: 0, retryable: 0, failedLast24h: 0 }, 'waiting is no failure')
+    const [waiting] = (await list()).items
+    t.hasStrict(waiting, { status: 'waiting', outcome: 'deferred', retryable: false })
+    t.ok(waiting.nextAttemptAt, 'with its next attempt')
+    t.hasStrict(await call('POST', `/${waiting.id}/retry`), {
+      code: '409',
+      data: { reason: 'notification.send-log-not-failed' },
+    })
     await pass(14_000)
     t.equal(mail.sent.length, 1, 'not before the provider wants it')
     await pass(1_001)
@@ -320,29 +339,34 @@ onEachDatabase(
     await list()
     await pass(10 * hourMs)
     t.equal(mail.sent.length, 3, 'given up')
-    t.match(await summary(), { total: 3, dead: 1, retried: 2, failed: 0 })
-    const [dead] = (await list('status=dead')).items
-    t.hasStrict(dead, { attempt: 3, outcome: 'deferred', retryable: false })
+    t.match(await summary(), { total: 3, dead: 0, retried: 2, failed: 1, failedLast24h: 1, waiting: 0 })
+    const [last] = (await list('status=failed')).items
+    t.hasStrict(last, { attempt: 3, outcome: 'deferred', retryable: true })
+    assertMembers(t, (await messages()).items, [{ state: 'finished', outcomes: { deferred: 1 } }])
     mail.behave = acceptSend
-    t.hasStrict(await call('POST', `/${dead.id}/retry`), { code: '200', data: { result: { success: true } } })
+    t.hasStrict(await call('POST', `/${last.id}/retry`), { code: '200', data: { result: { success: true } } })
 
     const lost: Send = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
     mail.behave = safe.behave = lost
     mail.sent.length = safe.sent.length = 0
-    await facade.send(draft, { channels: ['mail', 'safe'] })
+    await enqueue(['mail', 'safe'])
     mail.behave = safe.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
-    await facade.send(draft, { channels: ['safe'] })
+    await enqueue(['safe'])
+    mail.behave = safe.behave = busy
+    const directly = await facade.send(draft, { channels: ['mail'] })
+    assertMembers(t, directly, [{ outcome: 'deferred' }])
+    t.notOk(directly[0]?.queued, 'the caller decides')
     await list()
     safe.behave = acceptSend
     await pass(10 * hourMs)
-    t.equal(mail.sent.length, 1, 'what may have been sent is not sent again')
+    t.equal(mail.sent.length, 2, 'what may have been sent is not sent again')
     t.equal(safe.sent.length, 3, 'unless the channel is idempotent; and what was rejected never is')
     t.equal(safe.sent[2]?.context.idempotencyKey, safe.sent[0]?.context.idempotencyKey)
-    t.match(await summary(), { unknown: 1, failed: 1, sending: 0 })
+    t.match(await summary(), { unknown: 1, failed: 2, sending: 0, waiting: 0 })
   },
 )
 
-onEachDatabase(t, 'B26 a process that was suspended between claim and send may not send', async (t, at) => {
+onDatabase(t, 'B26 a process that was suspended between claim and send may not send', async (t, at) => {
   const still = await startQueue(t, at)
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
@@ -393,16 +417,16 @@ onEachDatabase(t, 'B26 a process that was suspended between claim and send may n
   t.match(await other.summary(), { total: 4, success: 2, retried: 2, failed: 0 })
 })
 
-onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) => {
+onDatabase(t, 'B26 an expired claim does not change the row', async (t, at) => {
   const retry = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.max-attempts': 2 }
   const dying = await startQueue(t, at, { config: retry })
-  const { facade, mail, safe, pass, list, call } = dying
+  const { facade, mail, safe, pass, list, call, idle } = dying
   mail.behave = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
   safe.behave = busy
-  await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail', 'safe'] })
-  await list()
+  await facade.enqueue({ content: 'Hi', recipients: users(1) }, { channels: ['mail', 'safe'] })
+  await idle()
   await pass(10 * hourMs)
-  t.match(await dying.summary(), { unknown: 1, dead: 1 })
+  t.match(await dying.summary(), { unknown: 1, failed: 1 })
   const ids = (await list()).items
     .filter(({ status }: { status: string }) => status !== 'retried')
     .map(({ id }: { id: number }) => id)
@@ -414,7 +438,7 @@ onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) 
   const other = await startQueue(t, at, { config: retry, clock: manualClock(dying.clock.now() + hourMs) })
   const purge = other.running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')
   await purge?.run(new AbortController().signal)
-  t.match(await other.summary(), { failed: 0, retryable: 0, unknown: 1, dead: 1, retried: 1 })
+  t.match(await other.summary(), { failed: 1, retryable: 1, unknown: 1, retried: 1 })
   t.hasStrict(
     await other.call('POST', '/retry-batch', { ids }),
     { code: '409' },
@@ -424,12 +448,12 @@ onEachDatabase(t, 'B26 an expired claim does not change the row', async (t, at) 
   await Promise.all(retries)
 })
 
-onEachDatabase(t, 'B26 an automatic retry is not lost with the process that claimed it', async (t, at) => {
+onDatabase(t, 'B26 an automatic retry is not lost with the process that claimed it', async (t, at) => {
   const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
   const dying = await startQueue(t, at, { config })
   dying.mail.behave = busy
-  await dying.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
-  await dying.list()
+  await dying.facade.enqueue({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await dying.idle()
   const ends = Promise.withResolvers<void>()
   dying.door.opens = ends.promise
   const passing = dying.pass(10_001)
@@ -449,12 +473,43 @@ onEachDatabase(t, 'B26 an automatic retry is not lost with the process that clai
   t.equal(dying.mail.sent.length, 1)
 })
 
+onSqlite(t, 'B26 an automatic retry is not lost with a process that claims the row at the same time', async (t, at) => {
+  const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
+  const { facade, mail, door, pass, list, bus, idle, db, summary } = await startQueue(t, at, { config })
+  mail.behave = busy
+  await facade.enqueue({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await idle()
+  const { id } = (await list()).items[0]
+  mail.behave = acceptSend
+  const ends = Promise.withResolvers<void>()
+  door.opens = ends.promise
+  const { transactional } = db
+  // The automatic retry has read the row as waiting and begins the transaction in which it claims it.
+  db.transactional = async (...parts) => {
+    db.transactional = transactional
+    await bus.publish(retryDue, { logId: id })
+    await until(async () => (await claimed(db)) === 1, 'claimed by the retry that dies')
+    door.opens = Promise.resolve()
+    return db.transactional(...parts)
+  }
+  const passing = pass(10_001)
+  await until(async () => (await claimed(db)) === 1 && door.opens !== ends.promise, 'the other attempt has ended')
+  t.equal(mail.sent.length, 1)
+  const later = pass(2 * 60_000)
+  await until(() => mail.sent.length === 2, 'sent after the claim')
+  t.equal(mail.sent.length, 2)
+  t.match(await summary(), { total: 2, success: 1, retried: 1 })
+  ends.resolve()
+  await Promise.all([passing, later])
+  t.equal(mail.sent.length, 2)
+})
+
 onSqlite(t, 'B26 an automatic retry is not lost with a response of the database', async (t, at) => {
   const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
-  const { facade, mail, pass, list, db, summary } = await startQueue(t, at, { config })
+  const { facade, mail, pass, idle, db, summary } = await startQueue(t, at, { config })
   mail.behave = busy
-  await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
-  await list()
+  await facade.enqueue({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await idle()
   mail.behave = acceptSend
   const { transactional } = db
   let failures = 0
@@ -479,7 +534,7 @@ onSqlite(t, 'N-001 a message that cannot be retried automatically is not stored 
   t.same(await db.query('select id from outbox_event'), [])
 })
 
-onEachDatabase(t, 'N-032 a part of a dead process is continued where it stopped', async (t, at) => {
+onDatabase(t, 'N-032 a part of a dead process is continued where it stopped', async (t, at) => {
   const { facade, db, idle, mail, safe, list, messages } = await startQueue(t, at)
   const gate = Promise.withResolvers<void>()
   const begun: string[] = []

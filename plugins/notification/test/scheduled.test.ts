@@ -1,8 +1,8 @@
 /** Tests messages that operators schedule and cancel, and the number of recipients that they see before sending. */
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { channel } from './fixtures/channel.ts'
+import { acceptSend, channel } from './fixtures/channel.ts'
 import { startQueue, users } from './fixtures/queue-product.ts'
 
 const minuteMs = 60_000
@@ -10,7 +10,7 @@ const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 const admin = '/api/v1/admin/notification'
 
-onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can be cancelled', async (t, at) => {
+onDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can be cancelled', async (t, at) => {
   const { clock, db, audits, mail, pass, request, messages, list } = await startQueue(t, at)
   const schedule = async (subject: string, hours: number) => {
     const notBefore = new Date(clock.now() + hours * hourMs).toISOString()
@@ -59,7 +59,7 @@ onEachDatabase(t, 'N-001 a scheduled message is listed until it is sent, and can
   t.hasStrict(await list(), { total: 2 })
 })
 
-onEachDatabase(t, 'N-001 a scheduled message survives a restart, and two instances send it once', async (t, at) => {
+onDatabase(t, 'N-001 a scheduled message survives a restart, and two instances send it once', async (t, at) => {
   const first = await startQueue(t, at)
   const { clock } = first
   const notBefore = clock.now() + hourMs
@@ -74,7 +74,7 @@ onEachDatabase(t, 'N-001 a scheduled message survives a restart, and two instanc
   t.equal(instances.flatMap(({ mail }) => mail.sent).length, 1, 'one of the instances sends it')
 })
 
-onEachDatabase(t, 'N-001 a message that is cancelled while a worker prepares it is not sent', async (t, at) => {
+onDatabase(t, 'N-001 a message that is cancelled while a worker prepares it is not sent', async (t, at) => {
   const { door, facade, idle, list, mail, messages, preparing, request } = await startQueue(t, at)
   const opens = Promise.withResolvers<void>()
   door.opens = opens.promise
@@ -129,3 +129,35 @@ onSqlite(t, 'N-001 before a send, the operator sees who gets the message on each
   const unknown = await request('POST', `${admin}/audience`, { channels: ['pigeons'] })
   t.hasStrict(unknown, { code: '400', data: { reason: 'notification.channel-unknown', field: 'channels' } })
 })
+
+onDatabase(
+  t,
+  'N-001 B26 a deferred message of an operator is sent later, also if its event was lost',
+  async (t, at) => {
+    const { request, hook, db, running, idle, pass, summary } = await startQueue(t, at)
+    hook.behave = async () => ({
+      outcome: 'deferred',
+      errorCode: 'acme.busy',
+      errorMessage: 'Busy',
+      isAttempted: false,
+    })
+    const send = (body: object) => request('POST', '/api/v1/notifications/send', { content: 'Hi', ...body })
+    const sent = await send({ channels: ['hook'] })
+    t.hasStrict(sent, { code: '200' })
+    assertMembers(t, sent.data, [{ outcome: 'deferred', success: false, queued: true }])
+    t.hasStrict(await summary(), { waiting: 1, failed: 0 })
+    hook.behave = acceptSend
+    await db.execute(`delete from outbox_event where type = 'notification.retry'`)
+    await pass(11 * 60_000)
+    t.equal(hook.sent.length, 1)
+    const settle = running.scheduledTasks.find(({ name }) => name === 'notification.send-log.settle')
+    await settle?.run(new AbortController().signal)
+    await idle()
+    t.hasStrict(await summary(), { total: 1, success: 1, waiting: 0 }, 'a wait for a rate limit is no attempt')
+    t.equal(hook.sent[1]?.context.attempt, 1)
+
+    const recipientUserIds = Array.from({ length: 51 }, (_, index) => index + 1)
+    const many = await send({ channels: ['mail'], recipientUserIds })
+    assertMembers(t, many.data, [{ outcome: 'accepted', queued: true }], 'many recipients go to the queue')
+  },
+)

@@ -1,4 +1,4 @@
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { acceptSend } from './fixtures/channel.ts'
@@ -18,72 +18,68 @@ async function failures({ facade, sms, list }: Started, count: number): Promise<
   return items.map(({ id }: { id: number }) => id)
 }
 
-onEachDatabase(
-  t,
-  'N-122 N-143 B26 a failed message is sent again unchanged, and each retry is a row',
-  async (t, at) => {
-    const product = await startSendLog(t, at)
-    const { facade, sms, call, list, summary, table, audits } = product
-    sms.behave = rejectSend
-    const draft = {
+onDatabase(t, 'N-122 N-143 B26 a failed message is sent again unchanged, and each retry is a row', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { facade, sms, call, list, summary, table, audits } = product
+  sms.behave = rejectSend
+  const draft = {
+    subject: 'Order 漢',
+    content: 'Order 42',
+    template: 'order.paid',
+    variables: { total: 12.5, gift: true, note: null },
+    recipients: [mobile, { kind: 'user', userId: 7 }] as const,
+    attributes: { module: 'mall', order: { no: 42, tags: ['a'] }, traceId: 'trace-0001', absent: undefined },
+    locale: 'zh-CN',
+  }
+  await facade.send(draft, { channels: ['sms'], idempotencyKey: 'order-42' })
+  const first = (await list()).items[0].id
+  const failed = await call('POST', `/${first}/retry`)
+  t.hasStrict(failed, {
+    code: '200',
+    data: { id: first, result: { channel: 'sms', success: false, errorCode: 'acme.403' } },
+  })
+  const second = failed.data.logId
+  assertMembers(t, (await list('sort=id')).items, [
+    { id: first, status: 'retried', retryable: false, attempt: 1, retryOfId: null },
+    {
+      id: second,
+      status: 'failed',
+      retryable: true,
+      attempt: 2,
+      retryOfId: first,
       subject: 'Order 漢',
-      content: 'Order 42',
-      template: 'order.paid',
-      variables: { total: 12.5, gift: true, note: null },
-      recipients: [mobile, { kind: 'user', userId: 7 }] as const,
-      attributes: { module: 'mall', order: { no: 42, tags: ['a'] }, traceId: 'trace-0001', absent: undefined },
-      locale: 'zh-CN',
-    }
-    await facade.send(draft, { channels: ['sms'], idempotencyKey: 'order-42' })
-    const first = (await list()).items[0].id
-    const failed = await call('POST', `/${first}/retry`)
-    t.hasStrict(failed, {
-      code: '200',
-      data: { id: first, result: { channel: 'sms', success: false, errorCode: 'acme.403' } },
-    })
-    const second = failed.data.logId
-    assertMembers(t, (await list('sort=id')).items, [
-      { id: first, status: 'retried', retryable: false, attempt: 1, retryOfId: null },
-      {
-        id: second,
-        status: 'failed',
-        retryable: true,
-        attempt: 2,
-        retryOfId: first,
-        subject: 'Order 漢',
-        traceId: 'trace-0001',
-      },
-    ])
+      traceId: 'trace-0001',
+    },
+  ])
 
-    sms.behave = async () => ({ outcome: 'accepted', messageId: 'acme-7' })
-    t.hasStrict(await call('POST', `/${second}/retry`), {
-      code: '200',
-      data: { result: { success: true, messageId: 'acme-7' } },
-    })
-    assertMembers(t, (await list('size=1')).items, [
-      { status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' },
-    ])
-    const none = { retryable: 0, failedLast24h: 0, counted: 'exact', sending: 0, unknown: 0, dead: 0 }
-    t.same(await summary(), { ...none, total: 3, success: 1, failed: 0, retried: 2 })
+  sms.behave = async () => ({ outcome: 'accepted', messageId: 'acme-7' })
+  t.hasStrict(await call('POST', `/${second}/retry`), {
+    code: '200',
+    data: { result: { success: true, messageId: 'acme-7' } },
+  })
+  assertMembers(t, (await list('size=1')).items, [
+    { status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' },
+  ])
+  const none = { retryable: 0, failedLast24h: 0, counted: 'exact', sending: 0, unknown: 0, dead: 0, waiting: 0 }
+  t.same(await summary(), { ...none, total: 3, success: 1, failed: 0, retried: 2 })
 
-    const [original, ...again] = sms.sent
-    t.equal(again.length, 2)
-    for (const { message, context } of again) {
-      t.same(message, JSON.parse(JSON.stringify(original?.message)), 'the same message')
-      t.equal(context.idempotencyKey, 'order-42')
-    }
-    t.same(
-      sms.sent.map(({ context }) => context.attempt),
-      [1, 2, 3],
-    )
-    t.notMatch(await table(), mobile.number, 'a message that went out is not kept')
-    assertMembers(t, audits, [
-      { action: 'notification-send-log.retry', subject: first, actor: { userId: 1 } },
-      { action: 'notification-send-log.retry', subject: second },
-    ])
-    t.equal(audits.length, 2)
-  },
-)
+  const [original, ...again] = sms.sent
+  t.equal(again.length, 2)
+  for (const { message, context } of again) {
+    t.same(message, JSON.parse(JSON.stringify(original?.message)), 'the same message')
+    t.equal(context.idempotencyKey, 'order-42')
+  }
+  t.same(
+    sms.sent.map(({ context }) => context.attempt),
+    [1, 2, 3],
+  )
+  t.notMatch(await table(), mobile.number, 'a message that went out is not kept')
+  assertMembers(t, audits, [
+    { action: 'notification-send-log.retry', subject: first, actor: { userId: 1 } },
+    { action: 'notification-send-log.retry', subject: second },
+  ])
+  t.equal(audits.length, 2)
+})
 
 onSqlite(t, 'N-144 B23 a message that did not fail or cannot be restored is rejected', async (t, at) => {
   const product = await startSendLog(t, at)
@@ -124,7 +120,7 @@ onSqlite(t, 'N-144 B23 a message that did not fail or cannot be restored is reje
   })
 })
 
-onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sent one by one', async (t, at) => {
+onDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sent one by one', async (t, at) => {
   const product = await startSendLog(t, at)
   const { facade, sms, pager, call, list, summary, audits } = product
   const ids = await failures(product, 3)
@@ -183,7 +179,7 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
   t.equal(audits.length, 1)
 })
 
-onEachDatabase(t, 'N-143 N-146 one of several concurrent retries sends', async (t, at) => {
+onDatabase(t, 'N-143 N-146 one of several concurrent retries sends', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, summary } = product
   const ids = await failures(product, 6)
@@ -239,7 +235,7 @@ onSqlite(t, 'N-064 B43 a disabled or missing channel sends nothing, and the mess
   t.same(await summary(), before)
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'B26 a retry of a dead process is unknown; messages that it did not reach are failed again',
   async (t, at) => {
@@ -303,7 +299,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'B26 an outcome that arrives after a send counted as lost replaces the unknown outcome',
   async (t, at) => {

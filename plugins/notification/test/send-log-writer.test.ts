@@ -4,6 +4,7 @@ import { onSqlite } from '@plinth/database/testing'
 import type { NotificationMessage, OutcomeName } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
+import type { SendResult } from '../src/contract.ts'
 import { SendLogWriter, type SendLogWriterDependencies } from '../src/send-log/send-log-writer.ts'
 import { startSendLog } from './fixtures/send-log-product.ts'
 
@@ -41,11 +42,12 @@ const createWriter = (more: Partial<SendLogWriterDependencies> = {}) =>
   })
 
 /** Starts an entry, and returns a function that sets its outcome. */
-function begin(writer: SendLogWriter, channel: string, attempt = 1) {
-  const entry = writer.entryOf(channel, { message, idempotencyKey: 'k', attempt }, message)
-  const conclude = (outcome: OutcomeName) => {
+function begin(writer: SendLogWriter, channel: string, attempt = 1, isRetried = true) {
+  const entry = writer.entryOf(channel, { message, idempotencyKey: 'k', attempt, isRetried }, message)
+  const conclude = (outcome: OutcomeName, more: Partial<SendResult> = {}) => {
     const success = outcome === 'accepted'
-    writer.conclude(entry, { channel, success, outcome, messageId: 'm-1', errorCode: null, errorMessage: null })
+    const result = { channel, success, outcome, messageId: 'm-1', errorCode: null, errorMessage: null, ...more }
+    writer.conclude(entry, result)
   }
   return { entry, conclude }
 }
@@ -63,13 +65,41 @@ function concluded(outcome: OutcomeName, more: Partial<SendLogWriterDependencies
 t.test('B26 one class decides the state of a row and its retry', (t) => {
   t.same(concluded('accepted'), { once: ['success', false], safe: ['success', false] })
   t.same(concluded('rejected'), { once: ['failed', false], safe: ['failed', false] })
-  t.same(concluded('deferred'), { once: ['failed', true], safe: ['failed', true] })
-  t.same(concluded('unknown'), { once: ['unknown', false], safe: ['unknown', true] }, 'nothing is sent twice')
-  t.same(concluded('deferred', {}, 3), { once: ['dead', false], safe: ['dead', false] }, 'after the last attempt')
+  t.same(concluded('deferred'), { once: ['waiting', true], safe: ['waiting', true] })
+  t.same(concluded('unknown'), { once: ['unknown', false], safe: ['waiting', true] }, 'nothing is sent twice')
+  t.same(concluded('deferred', {}, 3), { once: ['failed', false], safe: ['failed', false] }, 'after the last attempt')
   t.same(
     concluded('deferred', { events: undefined }),
     { once: ['failed', false], safe: ['failed', false] },
     'a product without events sends nothing again automatically',
+  )
+  t.end()
+})
+
+t.test('B26 the channel decides the first delays, and a wait for a rate limit is no attempt', (t) => {
+  const nextOf = (attempt: number, more: Partial<SendResult>, isRetried = true) => {
+    const { entry, conclude } = begin(createWriter(), 'once', attempt, isRetried)
+    conclude('deferred', more)
+    const { status, outcome, claimedUntil } = entry.row
+    return [status, outcome, claimedUntil?.getTime(), entry.retryInMs]
+  }
+  const limited = { retryAfterMs: 700, isAttempted: false }
+  t.same(
+    {
+      requested: nextOf(1, { retryAfterMs: 7 }),
+      limited: nextOf(3, limited),
+      last: nextOf(3, { retryAfterMs: 7 }),
+      direct: [nextOf(1, { retryAfterMs: 7 }, false), nextOf(1, limited, false)],
+    },
+    {
+      requested: ['waiting', 'deferred', 5_007, 7],
+      limited: ['waiting', null, 5_700, 700],
+      last: ['failed', 'deferred', undefined, undefined],
+      direct: [
+        ['failed', 'deferred', undefined, undefined],
+        ['failed', null, undefined, undefined],
+      ],
+    },
   )
   t.end()
 })
@@ -87,6 +117,6 @@ onSqlite(t, 'a write that is repeated, because its commit was not confirmed, pla
   conclude('unknown')
   for (let writes = 0; writes < 2; writes++) await writer.write([entry])
   t.same(planned, [{ logId: entry.id }])
-  assertMembers(t, await list(), { total: 1, items: [{ id: entry.id, status: 'unknown' }] })
-  t.match(await summary(), { total: 1, unknown: 1, sending: 0 })
+  assertMembers(t, await list(), { total: 1, items: [{ id: entry.id, status: 'waiting' }] })
+  t.match(await summary(), { total: 1, waiting: 1, sending: 0 })
 })

@@ -52,6 +52,7 @@ onEachDatabase(
           hint: null,
           retryable: false,
           attempt: 1,
+          nextAttemptAt: null,
           retryOfId: null,
           notificationId: null,
           traceId: 'trace-0001',
@@ -98,7 +99,7 @@ onEachDatabase(
 
 onEachDatabase(t, 'N-123 N-140 N-141 N-142 D51 the totals, and retryableOnly in list and summary', async (t, at) => {
   const { facade, sms, list, summary, clock } = await startSendLog(t, at)
-  const states = { success: 0, failed: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+  const states = { success: 0, failed: 0, retried: 0, sending: 0, unknown: 0, dead: 0, waiting: 0 }
   const none = { ...states, total: 0, retryable: 0, failedLast24h: 0, counted: 'exact' }
   t.same(await summary(), none)
   t.same(await summary('retryableOnly=true'), none)

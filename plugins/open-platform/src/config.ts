@@ -1,5 +1,5 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
 
 /** Maximum value of a column with a limit. */
@@ -18,6 +18,7 @@ export const keys = {
     minimum: -largestLimit,
     maximum: largestLimit,
     reload: 'live',
+    permission: guardsPermission,
   }),
   [secretKeyName]: declarePluginKey({
     title: { en: 'Encryption key of application secrets', 'zh-CN': '应用密钥的加密密钥' },

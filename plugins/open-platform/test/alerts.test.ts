@@ -1,4 +1,4 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
 import { assertMembers, until } from '@plinth/kernel/testing'
@@ -7,7 +7,7 @@ import t from 'tap'
 import { alertWindowMs } from '../src/applications/application-alerts.ts'
 import { describeOutcome, shop, startOpen } from './fixtures/product.ts'
 
-onEachDatabase(t, 'operators are told about rejected applications, once per window each', async (t, at) => {
+onDatabase(t, 'operators are told about rejected applications, once per window each', async (t, at) => {
   const reported: [string, unknown][] = []
   const listener = definePlugin({
     id: 'test.operations',

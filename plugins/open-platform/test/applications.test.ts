@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { describeOutcome, exportScope, orderScope, startOpen } from './fixtures/product.ts'
@@ -7,7 +7,7 @@ import { describeOutcome, exportScope, orderScope, startOpen } from './fixtures/
 const apps = '/api/v1/admin/open-platform/apps'
 const audits = '/api/v1/admin/iam/audits?targetType=open-app'
 
-onEachDatabase(t, 'C-014 C-039 change sets create the tables that the entities declare', async (t, db) => {
+onDatabase(t, 'C-014 C-039 change sets create the tables that the entities declare', async (t, db) => {
   const { running } = await startOpen(t, db)
   const em = running.service(database).fork()
   const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
@@ -17,7 +17,7 @@ onEachDatabase(t, 'C-014 C-039 change sets create the tables that the entities d
   t.equal(difference.trim(), '')
 })
 
-onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and deleted', async (t, db) => {
+onDatabase(t, 'C-051 A25 applications are created, changed, disabled and deleted', async (t, db) => {
   const { call, adminToken, createApp, signed, clock } = await startOpen(t, db)
   const admin = await adminToken()
   const me = (await call('GET', '/api/v1/iam/users/me', admin)).data.id

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import type { RunningProduct } from '@plinth/kernel/host'
@@ -38,7 +38,7 @@ async function recorded(t: Test, db: TestDatabase) {
   return rows.map((row) => ({ ...row, cost: Number(row.cost), quota_limit: Number(row.quota_limit) }))
 }
 
-onEachDatabase(t, 'C-051 every accepted call creates one record, and a graceful stop loses none', async (t, db) => {
+onDatabase(t, 'C-051 every accepted call creates one record, and a graceful stop loses none', async (t, db) => {
   const clock = manualClock()
   const { adminToken, createApp, signed, running } = await startOpen(t, db, { clock })
   const admin = await adminToken()
@@ -85,7 +85,7 @@ onEachDatabase(t, 'C-051 every accepted call creates one record, and a graceful 
   )
 })
 
-onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => {
+onDatabase(t, 'C-051 usage by day, application and route', async (t, db) => {
   const clock = manualClock(Date.UTC(2026, 0, 30, 23, 59))
   const config = { 'platform.open-platform.metering.retention': '30d' }
   const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock, config })

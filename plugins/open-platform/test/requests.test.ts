@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { request as send } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { signatureHeaders } from '@plinth/open-platform'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_
 /** Returns the parts of a response that a caller sees. */
 const seen = ({ status, code, message, data }: ApiResponse) => ({ status, code, message, data })
 
-onEachDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) => {
+onDatabase(t, 'A25 C-052 a signed request is accepted once', async (t, db) => {
   const { createApp, adminToken, signed, headersOf, call, base } = await startOpen(t, db)
   const admin = await adminToken()
   const app = await createApp(admin)

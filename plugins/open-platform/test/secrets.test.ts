@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, database } from '@plinth/database'
-import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, maskedValue, redact } from '@plinth/kernel'
 import type { RunningProduct } from '@plinth/kernel/host'
@@ -30,67 +30,63 @@ async function stored(db: TestDatabase, running: RunningProduct): Promise<string
   return text + files.map((name) => readFileSync(join(db.directory, name), 'latin1')).join('')
 }
 
-onEachDatabase(
-  t,
-  'C-053 W-032 no database table, log, response or API description contains a secret',
-  async (t, db) => {
-    const lines: string[] = []
-    const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
-    const broken = definePlugin({
-      id: 'broken',
-      version: '1.0.0',
-      kernel: '^1.0.0',
-      requires: { http },
-      setup: ({ services }) =>
-        services.http.route({
-          method: 'POST',
-          path: '/api/v1/broken/open',
-          summary: 'Fails',
-          access: 'signed',
-          annotations: [openApi({ scopes: [] })],
-          response: Type.Null(),
-          handler: (request) => {
-            throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
-          },
-        }),
-    })
-    const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
-      logger,
-      plugins: [shop, broken],
-      config: { 'platform.http.access-log': true },
-    })
-    const admin = await adminToken()
-    const app = await createApp(admin)
-    const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
-    const secrets = [app.secret, rotated.data.secret]
-    const responses: ApiResponse[] = [
-      await signed(app),
-      await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
-      await signed({ ...app, secret: 'plinth_open_wrong' }),
-      await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
-      await call('GET', apps, admin),
-      await call('GET', audits, admin),
-      await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
-    ]
-    t.equal(responses[1]?.code, '500')
-    const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
-    t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
-    await running.stop('so that everything is written')
+onDatabase(t, 'C-053 W-032 no database table, log, response or API description contains a secret', async (t, db) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const broken = definePlugin({
+    id: 'broken',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup: ({ services }) =>
+      services.http.route({
+        method: 'POST',
+        path: '/api/v1/broken/open',
+        summary: 'Fails',
+        access: 'signed',
+        annotations: [openApi({ scopes: [] })],
+        response: Type.Null(),
+        handler: (request) => {
+          throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
+        },
+      }),
+  })
+  const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
+    logger,
+    plugins: [shop, broken],
+    config: { 'platform.http.access-log': true },
+  })
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
+  const secrets = [app.secret, rotated.data.secret]
+  const responses: ApiResponse[] = [
+    await signed(app),
+    await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
+    await signed({ ...app, secret: 'plinth_open_wrong' }),
+    await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
+    await call('GET', apps, admin),
+    await call('GET', audits, admin),
+    await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
+  ]
+  t.equal(responses[1]?.code, '500')
+  const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
+  t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
+  await running.stop('so that everything is written')
 
-    const again = await startOpen(t, db, {
-      logger,
-      clock: manualClock(Date.UTC(2026, 0, 1, 1)),
-      plugins: [shop, broken],
-    })
-    t.equal(describeOutcome(await again.signed(app)), '200', 'a new process can read the secrets')
-    const kept = await stored(db, again.running)
-    const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...responses.map(({ text }) => text)]
-    for (const text of texts)
-      t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
-    t.match(kept, app.appKey, 'what was looked at holds the application')
-    t.match(lines.join(''), /failed for app_/, 'and the failure')
-  },
-)
+  const again = await startOpen(t, db, {
+    logger,
+    clock: manualClock(Date.UTC(2026, 0, 1, 1)),
+    plugins: [shop, broken],
+  })
+  t.equal(describeOutcome(await again.signed(app)), '200', 'a new process can read the secrets')
+  const kept = await stored(db, again.running)
+  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...responses.map(({ text }) => text)]
+  for (const text of texts)
+    t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
+  t.match(kept, app.appKey, 'what was looked at holds the application')
+  t.match(lines.join(''), /failed for app_/, 'and the failure')
+})
 
 onSqlite(t, 'C-053 an encrypted secret can be decrypted only in its own row', async (t, db) => {
   const { adminToken, createApp, signed, running, call } = await startOpen(t, db)
@@ -150,7 +146,7 @@ t.test('C-053 without the master key nothing is replaced, and with it all secret
   t.equal(describeOutcome(await third.signed(app)), '200')
 })
 
-onEachDatabase(t, 'C-052 an unknown application costs the database and the mapper the same work', async (t, db) => {
+onDatabase(t, 'C-052 an unknown application costs the database and the mapper the same work', async (t, db) => {
   const { adminToken, createApp, running, clock } = await startOpen(t, db)
   const app = await createApp(await adminToken())
   const real = running.service(database)

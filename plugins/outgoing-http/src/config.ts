@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { hostRule } from './address-rules.ts'
 
 const wait = (en: string, zhCN: string, standard: string) =>
@@ -26,6 +26,7 @@ export const keys = {
       'zh-CN': '是主机名、IP 地址（IPv6 加方括号）或 *.名称，可带端口',
     },
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.outgoing-http.allowed-cidrs': key.cidrList({
     title: { en: 'Allowed private address ranges', 'zh-CN': '允许访问的内网网段' },
@@ -36,6 +37,7 @@ export const keys = {
     default: [],
     maxItems: 1000,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.outgoing-http.allowed-ports': key.stringList({
     title: { en: 'Additional ports', 'zh-CN': '其他允许的端口' },
@@ -48,6 +50,7 @@ export const keys = {
     items: { pattern: '^[1-9][0-9]{0,4}$' },
     rule: { en: 'be a port number without leading zeros', 'zh-CN': '是不以 0 开头的端口号' },
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.outgoing-http.allow-http': key.boolean({
     title: { en: 'Allow unencrypted requests', 'zh-CN': '允许未加密的请求' },
@@ -57,6 +60,7 @@ export const keys = {
     },
     default: false,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.outgoing-http.deadline': wait('Outgoing request timeout', '外发请求超时时间', '15s'),
   'platform.outgoing-http.connect-timeout': wait('Connect timeout', '连接超时时间', '3s'),

@@ -64,6 +64,7 @@ const overview = adminDetail('getAdminInstallQuickstartCleanups', (it) => ({
           row.text('message'),
         ]),
       ],
+      outcome: { field: 'passed', good: [true] },
     }),
   ],
 }))
@@ -104,6 +105,7 @@ const one = adminDetail('getAdminInstallQuickstartCleanupsByModuleCode', (it) =>
           row.text('message'),
         ]),
       ],
+      outcome: { field: 'passed', good: [true] },
     }),
   ],
 }))

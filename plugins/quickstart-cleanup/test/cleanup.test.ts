@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
-import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite, serversUnderTest } from '@plinth/database/testing'
 import { kernel, PlinthError } from '@plinth/kernel'
 import { applyLiveValues, assertKeyEffect, assertMembers } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -62,7 +62,7 @@ onSqlite(t, 'I-172 I-173 I-174 the preview', async (t: Test, db) => {
   t.same(await left('forum'), [1, 2], 'looking removes nothing')
 })
 
-onEachDatabase(t, 'I-175 I-176 I-177 I-181 D.35 all modules', async (t: Test, db) => {
+onDatabase(t, 'I-175 I-176 I-177 I-181 D.35 all modules', async (t: Test, db) => {
   const modules = { forum: {}, mall: blocked, blog: {}, 'acme-shop': {} }
   const { call, left, entries, data } = await startCleanup(t, db, { modules })
   for (const confirmation of ['', 'yes', '清理演示数据', 'CLEAN-FORUM']) {
@@ -182,71 +182,61 @@ onSqlite(t, 'I-178 I-181 one module, confirmed after its preview', async (t: Tes
   assertMembers(t, entries.slice(-2), [{ summary: { outcome: 'cleaned' } }, { summary: { outcome: 'blocked' } }])
 })
 
-onEachDatabase(
-  t,
-  'I-179 I-180 I-181 I-183 a failing module is rolled back, and only this module',
-  async (t: Test, db) => {
-    const wrapped = (cause: Error) => new Error('the module wraps it', { cause })
-    const failing: Record<string, ModuleSettings> = {
-      'foreign-key': {
-        async between(data) {
-          const [item] = await data.query<{ id: number }>('select id from demo_item where module = ?', ['foreign-key'])
-          await data.execute('insert into real_link (id, item_id) values (?, ?)', [data.newId(), Number(item?.id)])
-        },
+onDatabase(t, 'I-179 I-180 I-181 I-183 a failing module is rolled back, and only this module', async (t: Test, db) => {
+  const wrapped = (cause: Error) => new Error('the module wraps it', { cause })
+  const failing: Record<string, ModuleSettings> = {
+    'foreign-key': {
+      async between(data) {
+        const [item] = await data.query<{ id: number }>('select id from demo_item where module = ?', ['foreign-key'])
+        await data.execute('insert into real_link (id, item_id) values (?, ?)', [data.newId(), Number(item?.id)])
       },
-      'removal-failed': { removeItems: (data) => data.execute('delete from no_such_table') },
-      wrapped: {
-        removeItems: () => Promise.reject(wrapped(new ForeignKeyConstraintViolationException(new Error('referenced')))),
-      },
-      'data-source': {
-        removeItems: () => Promise.reject(wrapped(new PlinthError('PLINTH_DATABASE_UNREACHABLE', 'gone', 'mend'))),
-      },
-      conflict: {
-        removeItems: () => Promise.reject(new PlinthError('PLINTH_DATABASE_TRANSACTION_GAVE_UP', 'busy', 'again')),
-      },
-      'residual-data': { removeItems: async () => 1 },
+    },
+    'removal-failed': { removeItems: (data) => data.execute('delete from no_such_table') },
+    wrapped: {
+      removeItems: () => Promise.reject(wrapped(new ForeignKeyConstraintViolationException(new Error('referenced')))),
+    },
+    'data-source': {
+      removeItems: () => Promise.reject(wrapped(new PlinthError('PLINTH_DATABASE_UNREACHABLE', 'gone', 'mend'))),
+    },
+    conflict: {
+      removeItems: () => Promise.reject(new PlinthError('PLINTH_DATABASE_TRANSACTION_GAVE_UP', 'busy', 'again')),
+    },
+    'residual-data': { removeItems: async () => 1 },
+  }
+  const expected = { ...Object.fromEntries(Object.keys(failing).map((key) => [key, key])), wrapped: 'foreign-key' }
+  const { call, left, entries } = await startCleanup(t, db, { modules: { ai: {}, ...failing, video: {} } })
+  const { code, data } = await call('POST', '', { confirmation: allPhrase })
+  t.equal(code, '200')
+  t.match(data, { passed: false, cleanedCount: 2, failedCount: 6, skippedCount: 0 })
+  for (const result of data.modules) {
+    const errorKey = expected[result.moduleCode as keyof typeof expected]
+    if (errorKey === undefined) {
+      t.hasStrict(result, { outcome: 'cleaned' })
+      t.same(await left(result.moduleCode), [0, 0])
+      continue
     }
-    const expected = { ...Object.fromEntries(Object.keys(failing).map((key) => [key, key])), wrapped: 'foreign-key' }
-    const { call, left, entries } = await startCleanup(t, db, { modules: { ai: {}, ...failing, video: {} } })
-    const { code, data } = await call('POST', '', { confirmation: allPhrase })
-    t.equal(code, '200')
-    t.match(data, { passed: false, cleanedCount: 2, failedCount: 6, skippedCount: 0 })
-    for (const result of data.modules) {
-      const errorKey = expected[result.moduleCode as keyof typeof expected]
-      if (errorKey === undefined) {
-        t.hasStrict(result, { outcome: 'cleaned' })
-        t.same(await left(result.moduleCode), [0, 0])
-        continue
-      }
-      assertMembers(t, result, {
-        outcome: 'failed',
-        executed: true,
-        errorKey,
-        state: 'ready',
-        targetCount: 3,
-        removed: [],
-      })
-      t.match(result.message, /nothing was removed/i)
-      t.same(await left(result.moduleCode), [1, 2], `${result.moduleCode}: the notes are back`)
-      const entry = entries.find(({ summary }) => summary['module'] === result.moduleCode)
-      t.hasStrict(entry, { status: 'failed', summary: { errorKey, targets: 3, blockers: 0, removed: 0 } })
-    }
-    t.notMatch(
-      JSON.stringify(data),
-      /no_such_table|delete from|wraps/i,
-      'no SQL and no inner message reaches the caller',
-    )
-  },
-)
+    assertMembers(t, result, {
+      outcome: 'failed',
+      executed: true,
+      errorKey,
+      state: 'ready',
+      targetCount: 3,
+      removed: [],
+    })
+    t.match(result.message, /nothing was removed/i)
+    t.same(await left(result.moduleCode), [1, 2], `${result.moduleCode}: the notes are back`)
+    const entry = entries.find(({ summary }) => summary['module'] === result.moduleCode)
+    t.hasStrict(entry, { status: 'failed', summary: { errorKey, targets: 3, blockers: 0, removed: 0 } })
+  }
+  t.notMatch(JSON.stringify(data), /no_such_table|delete from|wraps/i, 'no SQL and no inner message reaches the caller')
+})
 
 const endOwnConnection = {
   postgresql: 'select pg_terminate_backend(pg_backend_pid())',
   mariadb: 'kill connection_id()',
 }
 
-for (const { dialect, skip } of dialectsUnderTest) {
-  // An SQLite connection cannot be lost.
-  if (dialect === 'sqlite') continue
+for (const { dialect, skip } of serversUnderTest) {
   t.test(`I-179 the connection is lost in the middle (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
@@ -259,7 +249,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-onEachDatabase(t, 'I-177 data that becomes real after the preview is not removed', async (t: Test, db) => {
+onDatabase(t, 'I-177 data that becomes real after the preview is not removed', async (t: Test, db) => {
   let requested = 0
   const { call, left, confirm, entries } = await startCleanup(t, db, {
     modules: { forum: { blockers: () => (++requested === 1 ? [] : [aBlocker]) } },
@@ -270,7 +260,7 @@ onEachDatabase(t, 'I-177 data that becomes real after the preview is not removed
   assertMembers(t, entries, [{ status: 'warning', summary: { outcome: 'blocked', blockers: 3 } }])
 })
 
-onEachDatabase(t, 'I-181 the removal and the record of its success are one transaction', async (t: Test, db) => {
+onDatabase(t, 'I-181 the removal and the record of its success are one transaction', async (t: Test, db) => {
   const audit = () => Promise.reject(new Error('the audit is full'))
   const { call, left, confirm } = await startCleanup(t, db, { modules: { forum: {} }, audit })
   const { data } = await call('POST', '/forum', confirm('forum'))
@@ -278,7 +268,7 @@ onEachDatabase(t, 'I-181 the removal and the record of its success are one trans
   t.same(await left('forum'), [1, 2])
 })
 
-onEachDatabase(t, 'I-002 two concurrent runs remove the data once', async (t: Test, db) => {
+onDatabase(t, 'I-002 two concurrent runs remove the data once', async (t: Test, db) => {
   const { call, left, confirm } = await startCleanup(t, db, { modules: { forum: {} } })
   const runs = await Promise.all([1, 2, 3].map(() => call('POST', '/forum', confirm('forum'))))
   t.ok(runs.every(({ data }) => data.passed))

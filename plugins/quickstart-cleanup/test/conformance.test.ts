@@ -1,12 +1,12 @@
 /** Tests that the kit for cleanups accepts a correct cleanup on each database. */
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { quickstartCleanup } from '@plinth/kernel'
 import { quickstartCleanupCases } from '@plinth/kernel/conformance'
 import t, { type Test } from 'tap'
 import { startCleanup } from './fixtures/products.ts'
 
-onEachDatabase(t, 'a cleanup of demo data passes its kit', async (t: Test, db) => {
+onDatabase(t, 'a cleanup of demo data passes its kit', async (t: Test, db) => {
   const cases = quickstartCleanupCases(
     async () => {
       const { running, data } = await startCleanup(t, db, { modules: { forum: {}, shop: {} } })

@@ -93,6 +93,11 @@ export class MemoryStore implements RateLimitStore, PurgeableStore {
     return this.#decide(request, this.#nowMs(), false)
   }
 
+  refund(request: RateLimitRequest): void {
+    const slot = this.#find(request)
+    if (slot !== none) this.#used[slot] = Math.max(0, (this.#used[slot] ?? 0) - request.cost)
+  }
+
   reset(key: string): void {
     for (let slot = this.#slots.get(key); slot !== undefined; slot = this.#slots.get(key)) this.#vacate(slot)
   }

@@ -8,11 +8,14 @@ export class SharedQuotaStore implements RateLimitStore {
   readonly traits: RateLimitStore['traits']
   readonly #algorithm: QuotaAlgorithm
   readonly #quota: SharedQuota
+  /** Only windows return units. */
+  readonly refund?: (request: RateLimitRequest) => Promise<void>
 
   constructor(algorithm: QuotaAlgorithm, quota: SharedQuota) {
     this.traits = { shared: true, algorithm: algorithms[algorithm], endsCalls: true }
     this.#algorithm = algorithm
     this.#quota = quota
+    if (algorithm === 'window') this.refund = (request) => quota.refund(request)
   }
 
   consume(request: RateLimitRequest, context?: StoreContext): Promise<RateLimitDecision> {

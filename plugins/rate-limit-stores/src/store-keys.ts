@@ -1,4 +1,4 @@
-import { key, omitUndefined } from '@plinth/kernel'
+import { guardsPermission, key, omitUndefined } from '@plinth/kernel'
 
 /** Configuration keys that several stores declare, by the name of the store. */
 
@@ -8,6 +8,7 @@ export const enabledKey = (name: string) =>
     default: true,
     // The limiter cannot start without its default store.
     neededWhile: { key: 'platform.rate-limit.default-store', is: name },
+    permission: guardsPermission,
   })
 
 export const providerKey = (name: string) =>
@@ -37,7 +38,8 @@ export const maxKeysKey = (description: Text) =>
       title: { en: 'Maximum keys', 'zh-CN': '最大键数' },
       description,
       default: 1_000_000,
-      minimum: 1,
+      // With fewer keys, the clients of a small product could fill the store, and then nobody could log in.
+      minimum: 1_000,
       maximum: 2 ** 24 - 1,
     }),
   )

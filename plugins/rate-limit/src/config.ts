@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { failurePolicies } from './request-rules.ts'
 
 export const keys = {
@@ -7,6 +7,7 @@ export const keys = {
     description: { en: 'Off: all calls are allowed.', 'zh-CN': '关闭后所有调用放行。' },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.default-store': key.string({
     title: { en: 'Default store', 'zh-CN': '默认存储' },
@@ -17,12 +18,14 @@ export const keys = {
     default: 'memory',
     minLength: 1,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.default-window': key.duration({
     title: { en: 'Default window', 'zh-CN': '默认窗口' },
     default: '1m',
     minimum: '1ms',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.default-max-attempts': key.integer({
     title: { en: 'Default maximum per window', 'zh-CN': '默认最大次数' },
@@ -32,11 +35,13 @@ export const keys = {
     },
     default: 60,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.key-prefix': key.string({
     title: { en: 'Key prefix', 'zh-CN': '键前缀' },
     default: 'rate-limit',
     minLength: 1,
+    permission: guardsPermission,
   }),
   'platform.rate-limit.store-deadline': key.duration({
     title: { en: 'Store timeout', 'zh-CN': '存储超时时间' },
@@ -47,6 +52,7 @@ export const keys = {
     default: '250ms',
     minimum: '50ms',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.failure-policy': key.enum({
     title: { en: 'Store failure policy', 'zh-CN': '存储故障策略' },
@@ -57,6 +63,7 @@ export const keys = {
     values: failurePolicies,
     default: 'insurance',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.deny-cache.ttl': key.duration({
     title: { en: 'Rejection cache time', 'zh-CN': '拒绝缓存时间' },
@@ -72,11 +79,13 @@ export const keys = {
     title: { en: 'Declarative limits', 'zh-CN': '声明式限流' },
     description: { en: 'Applies the rate limits that routes declare.', 'zh-CN': '应用路由上声明的限流。' },
     default: true,
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.key-prefix': key.string({
     title: { en: 'Key prefix of declarative limits', 'zh-CN': '声明式限流的键前缀' },
     default: 'web',
     minLength: 1,
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.shadow': key.boolean({
     title: { en: 'Shadow mode', 'zh-CN': '影子模式' },
@@ -86,6 +95,7 @@ export const keys = {
     },
     default: false,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.rate-limit.annotation.draft-headers': key.boolean({
     title: { en: 'RateLimit header fields', 'zh-CN': 'RateLimit 响应头' },

@@ -124,6 +124,13 @@ export interface RateLimiter {
   /** Returns the result that `consume` would return, without taking quota. */
   peek(request: ConsumeRequest): Promise<RateLimitResult>
   /**
+   * Returns the costs of requests that were consumed and turned out to be harmless, such as a login that succeeded. Has
+   * no effect in token buckets, in stores without `refund`, and if the store fails. Never throws because of a store.
+   *
+   * @throws RangeError for arguments out of range
+   */
+  refund(requests: readonly ConsumeRequest[]): Promise<void>
+  /**
    * Resets the key.
    *
    * @throws the errors of `consume`, with any failure policy

@@ -22,8 +22,14 @@ export const businessError = defineBusinessErrors('rate-limit', en['rate-limit']
 export function tooManyRequests({ retryAfter, exceedsLimit }: Pick<RateLimitResult, 'retryAfter' | 'exceedsLimit'>) {
   if (exceedsLimit) return businessError('cost-exceeds-limit')
   const seconds = retryAfterSeconds(retryAfter)
-  return businessError('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
+  const [unit, length] = waitUnits.find(([, unitSeconds]) => seconds >= 2 * unitSeconds) ?? shortestUnit
+  const params = { wait: Math.ceil(seconds / length) }
+  return businessError('exceeded', { text: `exceeded.${unit}`, params, data: { retryAfter: seconds } })
 }
+
+const shortestUnit = ['seconds', 1] as const
+/** Units in which people read a wait, with their lengths in seconds. */
+const waitUnits = [['days', 86_400], ['hours', 3_600], ['minutes', 60], shortestUnit] as const
 
 /** Returns seconds, rounded up and at least 1, so that a client that waits this long is allowed. */
 export function retryAfterSeconds(retryAfterMs: number): number {

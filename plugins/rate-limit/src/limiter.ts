@@ -67,6 +67,24 @@ export class StoreRateLimiter implements RateLimiter {
     return results
   }
 
+  async refund(requests: readonly ConsumeRequest[]): Promise<void> {
+    const { denials, watch, calls } = this.#parts
+    for (const requested of requests) {
+      checkRequest(requested)
+      const rule = this.#decider.resolve(requested)
+      const { storeName, store } = rule
+      if (store?.refund === undefined) continue
+      const request = this.#decider.request(rule, requested.key, requested.cost ?? 1)
+      if (rule.isShared && watch.isFailing(storeName, request.key)) continue
+      try {
+        await calls.run((context) => store.refund?.(request, context))
+        denials.forget(storeName, request.key)
+      } catch (cause) {
+        watch.failed(storeName, store, cause, [request.key])
+      }
+    }
+  }
+
   async reset({ key, store }: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void> {
     const { settings, stores, denials, watch, calls } = this.#parts
     const name = store || settings.defaultStore

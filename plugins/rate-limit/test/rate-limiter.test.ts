@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { definePlugin, defineProduct, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
-import { allowConsume, startLimiter, storePlugin } from './fixtures/limiter.ts'
+import { allowConsume, remoteStore, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 t.test(
   'R-001 R-003 R-004 R-005 R-007 R-010 R-021 consume takes quota and returns a result, also for a denial',
@@ -40,8 +40,8 @@ t.test('R-012 C-022 assertAllowed throws the too-many-requests error', async (t)
     name: 'BusinessError',
     code: '429',
     reason: 'rate-limit.exceeded',
-    messageKey: 'messages.rate-limit.exceeded',
-    params: { seconds: 2 },
+    messageKey: 'messages.rate-limit.exceeded.seconds',
+    params: { wait: 2 },
     data: { retryAfter: 2 },
   })
 })
@@ -72,6 +72,41 @@ t.test('for a cost above the limit the result shows that waiting does not help',
   await rejectsWith(t, limiter.assertAllowed(request), error)
   await rejectsWith(t, limiter.assertAllAllowed([{ key: 'other', maxAttempts: 5 }, request]), error)
   t.match(await limiter.consume({ ...request, cost: 5 }), { allowed: true, remaining: 0, exceedsLimit: undefined })
+})
+
+t.test('a harmless request is returned, and a failing store has no effect on its caller', async (t) => {
+  const clock = manualClock()
+  const remote = remoteStore('remote', clock)
+  const { limiter } = await startLimiter(t, [memory, remote.plugin], {}, clock)
+  for (const store of ['memory', 'remote']) {
+    const request = { key: 'a', maxAttempts: 2, windowMs: 60_000, store }
+    for (let call = 0; call < 2; call++) await limiter.consume(request)
+    t.equal((await limiter.consume(request)).allowed, false)
+    await limiter.refund([request, { key: 'free', maxAttempts: 0 }])
+    t.match(await limiter.consume(request), { allowed: true, remaining: 0 }, store)
+    await rejectsWith(t, limiter.refund([{ ...request, cost: 0 }]), { name: 'RangeError' })
+  }
+  remote.become('failing')
+  await t.resolves(limiter.refund([{ key: 'a', maxAttempts: 2, windowMs: 60_000, store: 'remote' }]))
+})
+
+t.test('the wait of a denial has a unit that people read', async (t) => {
+  const { limiter } = await startLimiter(t)
+  const texts = []
+  for (const windowMs of [119_000, 120_000, 7_199_000, 7_200_000, 172_799_000, 172_800_000]) {
+    const request = { key: String(windowMs), maxAttempts: 1, windowMs }
+    await limiter.consume(request)
+    const error = await limiter.assertAllowed(request).catch(({ message, data }) => [message, data.retryAfter])
+    texts.push(error)
+  }
+  t.same(texts, [
+    ['Too many requests. Try again in 119 s.', 119],
+    ['Too many requests. Try again in 2 min.', 120],
+    ['Too many requests. Try again in 120 min.', 7199],
+    ['Too many requests. Try again in 2 hours.', 7200],
+    ['Too many requests. Try again in 48 hours.', 172_799],
+    ['Too many requests. Try again in 2 days.', 172_800],
+  ])
 })
 
 t.test('R-104 joint limits take all or nothing', async (t) => {

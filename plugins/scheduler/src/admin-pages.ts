@@ -52,6 +52,7 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.text('name', { hidden: true, mono: true }),
     row.flag('autoStartup', { hidden: true }),
   ],
+  filters: [{ name: 'outcome', labels: outcomes }, 'overdue', 'paused'],
   actions: [
     row.action('postAdminSchedulerTasksByNameRunNow', runNow),
     row.action('postAdminSchedulerTasksByNamePause', pause),
@@ -133,20 +134,20 @@ export const needsAttention = [
     title: text('Scheduled tasks that are due but that no instance starts', '已到期但没有实例执行的计划任务'),
     tone: 'bad',
     where: { overdue: true },
-    page: { id: 'scheduler.tasks' },
+    page: { id: 'scheduler.tasks', filter: { overdue: 'true' } },
   }),
   adminAttention('getAdminSchedulerTasks', {
     id: 'scheduler.failed',
     title: text('Scheduled tasks whose last run failed', '最近一次运行失败的计划任务'),
     tone: 'bad',
     where: { 'lastRun.outcome': 'failed' },
-    page: { id: 'scheduler.tasks' },
+    page: { id: 'scheduler.tasks', filter: { outcome: 'failed' } },
   }),
   adminAttention('getAdminSchedulerTasks', {
     id: 'scheduler.paused',
     title: text('Paused scheduled tasks', '已暂停的计划任务'),
     tone: 'warn',
     where: { paused: true },
-    page: { id: 'scheduler.tasks' },
+    page: { id: 'scheduler.tasks', filter: { paused: 'true' } },
   }),
 ]

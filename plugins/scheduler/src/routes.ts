@@ -66,9 +66,21 @@ export const routes = [
     path: root,
     summary: 'List scheduled tasks with their last and next run',
     access: view,
+    request: {
+      query: Type.Object({
+        outcome: Type.Optional(Type.Enum(runOutcomes, { description: 'Outcome of the last run.' })),
+        overdue: Type.Optional(Type.Boolean()),
+        paused: Type.Optional(Type.Boolean()),
+      }),
+    },
     response: Type.Array(taskView),
     reasons: ['scheduler.task-unknown'],
-    handler: async ({ locale }, { scheduler }) => (await scheduler.list()).map((state) => viewOfTask(state, locale)),
+    handler: async ({ locale, query }, { scheduler }) =>
+      (await scheduler.list())
+        .filter(({ overdue }) => query.overdue === undefined || overdue === query.overdue)
+        .filter(({ paused }) => query.paused === undefined || paused === query.paused)
+        .filter(({ lastRun }) => query.outcome === undefined || lastRun?.outcome === query.outcome)
+        .map((state) => viewOfTask(state, locale)),
   }),
   route({
     method: 'GET',

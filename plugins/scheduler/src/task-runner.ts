@@ -100,7 +100,7 @@ export class TaskRunner {
       onEnded,
       subject: 'scheduled task',
       concurrency: tasks.length,
-      about: (task) => ({ task }),
+      about: (task) => ({ task, owner: this.#byName.get(task)?.plugin }),
       newRun: () => new LeasedRun(),
       attempt: (name, run) => this.#attempt(name, run),
     })

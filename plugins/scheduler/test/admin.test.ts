@@ -1,5 +1,5 @@
 import { database as databaseService } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import { headerPermissionGuard } from '@plinth/http/testing'
 import i18nPlugin from '@plinth/i18n'
@@ -31,7 +31,7 @@ const keeper = definePlugin({
   },
 })
 
-onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) => {
+onDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) => {
   const probe = new Probe()
   const { running, clock } = await startScheduler(t, db, {
     plugins: [httpPlugin, i18nPlugin, headerPermissionGuard, keeper, probePlugin(probe)],

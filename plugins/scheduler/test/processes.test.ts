@@ -1,5 +1,5 @@
 /** Tests instances in separate processes under load with the real clock. Some of them are killed while they work. */
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
@@ -48,9 +48,9 @@ async function killingOneOfTwo(t: Test, db: TestDatabase, engine: Readonly<Recor
 }
 
 t.test('A11 two processes, killed under load: embedded', async (t) => {
-  onEachDatabase(t, 'embedded', (t, db) => killingOneOfTwo(t, db, {}))
+  onDatabase(t, 'embedded', (t, db) => killingOneOfTwo(t, db, {}))
 })
 
 t.test('A11 two processes, killed under load: bullmq', { skip: skipRedis }, async (t) => {
-  onEachDatabase(t, 'bullmq', (t, db) => killingOneOfTwo(t, db, useSeparateRedisKeys(t)))
+  onDatabase(t, 'bullmq', (t, db) => killingOneOfTwo(t, db, useSeparateRedisKeys(t)))
 })

@@ -1,12 +1,12 @@
 /** Tests instances in separate processes with the real clock, while their Redis server is stopped and started. */
-import { onEachDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
+import { onDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
 import { skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { bullmq, useSeparateRedisKeys } from './fixtures/redis.ts'
 import { startObserver } from './fixtures/workers.ts'
 
 t.test('A11 Redis frozen, killed and empty again', { skip: skipWithoutRedisProgram }, async (t) => {
-  onEachDatabase(t, 'bullmq', async (t, db) => {
+  onDatabase(t, 'bullmq', async (t, db) => {
     const redis = await startRedis()
     t.teardown(() => redis.drop())
     const { first, start, runs, overlaps } = await startObserver(t, db, { ...redis.config, ...bullmq })

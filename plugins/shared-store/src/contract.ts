@@ -124,6 +124,12 @@ export interface SharedQuota {
     requests: readonly RateLimitRequest[],
     patience?: WaitLimit,
   ): Promise<RateLimitDecision[]>
+  /**
+   * Returns units that `decide` took in the active window, at most those that are used. Ignores `limit`.
+   *
+   * @throws RangeError for a request out of range
+   */
+  refund(request: RateLimitRequest): Promise<void>
   /** Deletes all windows or all buckets of the key. */
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>
 }

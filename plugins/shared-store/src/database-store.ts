@@ -228,6 +228,15 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     )
   }
 
+  async refund(request: RateLimitRequest): Promise<void> {
+    const { id } = question('window', request, true)
+    await this.#entries.change([id], (live) => {
+      const window = live.get(entryKey(id))
+      const changed = window && { ...window, amount: Math.max(0, window.amount - request.cost) }
+      return { answer: undefined, changed: changed === undefined ? [] : [changed] }
+    })
+  }
+
   async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {
     await this.#entries.deleteAll(entryNameOf(quotaKinds[algorithm], key))
   }

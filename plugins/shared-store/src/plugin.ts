@@ -1,5 +1,14 @@
 import { database, expiryClock } from '@plinth/database'
-import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
+import {
+  type Clock,
+  definePlugin,
+  errorCodeOf,
+  errorReason,
+  type HealthReport,
+  healthCheck,
+  type Logger,
+  withinDeadline,
+} from '@plinth/kernel'
 import { keys, type SharedStoreConfig } from './config.ts'
 import { type RedisClientOptions, redisProbe, redisSecret, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
@@ -20,7 +29,7 @@ export default definePlugin({
     'shared-store': { en: 'Shared store', 'zh-CN': '共享存储' },
   },
   migrations: [createEntries],
-  async setup({ services, config, log, roles, provide, contribute, onStop }) {
+  async setup({ services, config, clock: processClock, log, roles, provide, contribute, onStop }) {
     const { clock } = services.database
     provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))
     provide(redisProbe, {
@@ -45,7 +54,10 @@ export default definePlugin({
       }
       const store = new RedisStore(connection, messages, server, clock)
       provide(sharedStore, store)
-      contribute(healthCheck, 'redis', () => store.check())
+      // An instance without Redis can still serve, because the database is the authority. A command judges the start.
+      contribute(healthCheck, 'redis', () =>
+        serves ? outageAsWarning(processClock, () => store.check()) : store.check(),
+      )
       return
     }
     // No health check is needed here, because the database has one.
@@ -67,6 +79,20 @@ export default definePlugin({
     })
   },
 })
+
+/** Time limit in milliseconds for the health check. It is shorter than every deadline of the readiness check. */
+const checkMs = 400
+
+/** Returns a warning instead of throwing if Redis does not respond, or not in time. */
+async function outageAsWarning(clock: Clock, check: () => Promise<HealthReport>): Promise<HealthReport> {
+  const late = () => new Error(`Redis does not respond within ${checkMs} ms.`)
+  try {
+    return await withinDeadline(clock, checkMs, check, late)
+  } catch (error) {
+    if (errorCodeOf(error) === 'PLINTH_SHARED_STORE_CLUSTER') throw error
+    return { warnings: [errorReason(error)] }
+  }
+}
 
 /** Loads the Redis client only if Redis is enabled. */
 async function redisConnections(config: SharedStoreConfig, log: Logger) {

@@ -3,7 +3,7 @@ import { maxDurationMs, type QuotaAlgorithm, type SharedQuota, type WaitLimit } 
 import { MicroBatch } from './micro-batch.ts'
 import { bucketScale, prefixedEntryName, quotaKinds } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
-import { quotaScripts, type Script } from './redis-scripts.ts'
+import { quotaScripts, refundScript, type Script } from './redis-scripts.ts'
 
 /**
  * Maximum number of requests per script. Such a script blocks Redis for about 0.2 ms, and an index into the
@@ -76,6 +76,12 @@ export class RedisQuota implements SharedQuota {
     if (requests.length === 0) return []
     const questions = requests.map((request) => ({ key: this.#keyOf(algorithm, request), request, take: true }))
     return this.#joint[algorithm].ask(questions, patience)
+  }
+
+  async refund(request: RateLimitRequest): Promise<void> {
+    const name = this.#keyOf('window', request)
+    const [, spanMs = 0, cost = 0] = termsOf('window', request)
+    await this.#connection.run(refundScript, [name], [spanMs, cost])
   }
 
   async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {

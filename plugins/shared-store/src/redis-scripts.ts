@@ -44,6 +44,16 @@ if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('DEL', KEYS[1])
 `)
 
+/** KEYS: windows of a key. ARGV: length of the window, units to return. See `windowRule` for the fields. */
+export const refundScript = script(`
+for _, field in ipairs({'s' .. ARGV[1], ARGV[1]}) do
+  local used = tonumber(redis.call('HGET', KEYS[1], field) or '0')
+  if used > 0 then
+    redis.call('HINCRBY', KEYS[1], field, string.format('%.0f', -math.min(used, tonumber(ARGV[2]))))
+  end
+end
+`)
+
 /** Reads the time once per script, so that all decisions have the same time. */
 const readTime = `
 if not now then

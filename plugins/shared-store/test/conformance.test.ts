@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { createDatabase, everyDialect } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { rejectsWith, startForTest, testConformanceKit } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
@@ -51,7 +51,7 @@ async function settle(instances: SharedStoreHarness['instances']): Promise<void>
   for (const stop of stops) await stop()
 }
 
-for (const { dialect, skip } of dialectsUnderTest) {
+for (const { dialect, skip } of everyDialect) {
   t.test(`the database driver obeys the contract (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())

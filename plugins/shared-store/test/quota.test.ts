@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { createDatabase, everyDialect } from '@plinth/database/testing'
 import { type Clock, defineProduct, type RateLimitDecision } from '@plinth/kernel'
 import { assertMembers, manualClock, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
@@ -342,7 +342,7 @@ t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip:
   }
 })
 
-for (const { dialect, skip } of dialectsUnderTest) {
+for (const { dialect, skip } of everyDialect) {
   t.test(`expired entries are removed, others stay (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
@@ -373,7 +373,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !== 'sqlite')) {
+for (const { dialect, skip } of everyDialect.filter((one) => one.dialect !== 'sqlite')) {
   t.test(`an entry that another transaction has locked delays nobody else (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())

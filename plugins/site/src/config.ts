@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 export const keys = {
   'platform.site.name': key.string({
@@ -35,6 +35,7 @@ export const keys = {
       'zh-CN': '为空，或是不含“?”和“#”的 http 或 https 地址',
     },
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.site.time-zone': key.timeZone({
     title: { en: 'Site time zone', 'zh-CN': '站点时区' },

@@ -123,8 +123,8 @@ export const keys = {
     'platform.sms.twilio.account-sid',
   ),
   'platform.sms.twilio.from': text('Twilio sender', 'Twilio 发送号码', {
-    en: 'A number in E.164 format, or the id of a messaging service (MG...).',
-    'zh-CN': 'E.164 格式的号码，或以 MG 开头的消息服务 ID。',
+    en: 'A number in E.164 format, the id of a messaging service (MG...), or a WhatsApp sender (whatsapp:+...).',
+    'zh-CN': 'E.164 格式的号码、以 MG 开头的消息服务 ID，或 WhatsApp 发送方（whatsapp:+...）。',
   }),
   'platform.sms.twilio.status-callback': key.string({
     title: { en: 'Public URL for Twilio receipts', 'zh-CN': '供 Twilio 回调的产品公网地址' },

@@ -9,7 +9,10 @@ import {
 } from '@plinth/kernel'
 
 export interface SmsMessage {
-  /** Number of the recipient in E.164 format, or as dialled in the country of `platform.sms.country-code`. */
+  /**
+   * Number of the recipient in E.164 format, or as dialled in the country of `platform.sms.country-code`. Separators, a
+   * trunk zero (`+44 (0)7911...`), `tel:` and digits of other scripts are allowed; an extension is not.
+   */
   readonly to: string
   /** Text of the message. Drivers that support free text send it if the provider has no template. */
   readonly content: string

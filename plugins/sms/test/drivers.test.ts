@@ -29,7 +29,7 @@ async function start(t: Test, config: Record<string, string>) {
         },
       }),
   })
-  const hosts = Object.values(config).flatMap((value) => (URL.canParse(value) ? [new URL(value).host] : []))
+  const hosts = Object.values(config).flatMap((value) => (/^https?:/.test(value) ? [new URL(value).host] : []))
   const product = await startForTest(defineProduct({ name: 'sms', plugins: [smsPlugin, outgoingHttp, broken] }), {
     logger,
     set: {
@@ -156,6 +156,42 @@ t.test('the request to each company, and its message id', async (t) => {
     t.equal(company.asked[0]?.path, '/2010-04-01/Accounts/AC123/Messages.json')
     t.equal(company.asked[0]?.headers['authorization'], `Basic ${Buffer.from(`AC123:${secret}`).toString('base64')}`)
   })
+})
+
+t.test('a number in any usual form is sent to the same number in E.164', async (t) => {
+  const company = await startProviderStub(t)
+  company.reply = { status: 201, body: '{"sid":"SM1","status":"queued"}' }
+  const british = { ...drivers.twilio(company.url), 'platform.sms.country-code': '44' }
+  const [{ send }, abroad, whatsapp] = [
+    await start(t, british),
+    await start(t, { ...british, 'platform.sms.country-code': '' }),
+    await start(t, { ...british, 'platform.sms.twilio.from': 'whatsapp:+15005550006' }),
+  ]
+  const sentTo = async (by: typeof send, to: string) => {
+    const { outcome, ...failure } = await by({ to })
+    if (outcome !== 'accepted') return 'errorCode' in failure ? failure.errorCode : outcome
+    return new URLSearchParams(company.asked.at(-1)?.body).get('To')
+  }
+  const numbers: Readonly<Record<string, string>> = {
+    '07911 123456': '+447911123456',
+    '+44 (0)7911 123456': '+447911123456',
+    '+44 7911/123456': '+447911123456',
+    'tel:+44-7911-123456': '+447911123456',
+    '0044 7911 123456': '+447911123456',
+    '447911123456': '+447911123456',
+    '٠٧٩١١ ١٢٣٤٥٦': '+447911123456',
+    '+49 (0) 30 123456': '+4930123456',
+    '+39 06 698 12345': '+390669812345',
+    '+1 (415) 555-2671': '+14155552671',
+    '+44 7911 123456 ext. 7': 'sms.number-refused',
+    '+44 7911 123456;x=1': 'sms.number-refused',
+    '0791': 'sms.number-refused',
+  }
+  const sent: [string, string | null | undefined][] = []
+  for (const number of Object.keys(numbers)) sent.push([number, await sentTo(send, number)])
+  t.same(Object.fromEntries(sent), numbers)
+  t.equal(await sentTo(abroad.send, '07911 123456'), 'sms.number-refused')
+  t.equal(await sentTo(whatsapp.send, '07911 123456'), 'whatsapp:+447911123456')
 })
 
 t.test(

@@ -1,5 +1,5 @@
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct } from '@plinth/kernel'
@@ -30,7 +30,7 @@ const message: SocialMessage = {
   clientMessageId: 'm1',
 }
 
-onEachDatabase(t, 'the outbound log is read by an index, and rows are removed after their retention', async (t, at) => {
+onDatabase(t, 'the outbound log is read by an index, and rows are removed after their retention', async (t, at) => {
   const clock = manualClock()
   const plugins = [databasePlugin, httpPlugin, i18n, sharedStore, systemConfig, outgoingHttp, door, socialPlugin]
   const config = { ...at.config, 'platform.http.port': 0, 'platform.http.response-check': true }

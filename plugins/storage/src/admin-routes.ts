@@ -32,6 +32,7 @@ const disks = adminList('getAdminStorageDisks', (row) => ({
     row.text('fault', { title: problemTitle, mono: true }),
     row.flag('enabled', { hidden: true }),
   ],
+  filters: [{ name: 'state', labels }],
 }))
 
 const disk = adminDetail('getAdminStorageDisksByName', (it) => ({
@@ -68,12 +69,13 @@ export const needsAttention = [
     title: text('Storage disks that cannot be written to', '无法写入的存储磁盘'),
     tone: 'bad',
     where: { state: 'failing' },
-    page: { id: 'storage.disks' },
+    page: { id: 'storage.disks', filter: { state: 'failing' } },
   }),
 ]
 
 const root = '/api/v1/admin/storage/disks'
-const access = { permission: permissionCodes.diskView, scope: 'none' } as const
+/** Scope `all`, because the usage of a disk counts the files of all organisations. */
+const access = { permission: permissionCodes.diskView, scope: 'all' } as const
 
 const diskView = {
   name: Type.String(),
@@ -93,9 +95,11 @@ export const adminRoutes = [
     path: root,
     summary: 'List storage disks and check whether they are writable',
     access,
+    request: { query: Type.Object({ state: Type.Optional(diskView.state) }) },
     response: Type.Array(Type.Object(diskView)),
     reasons: [],
-    handler: async (_, { reports }) => (await reports.all()).map(viewOf),
+    handler: async ({ query }, { reports }) =>
+      (await reports.all()).map(viewOf).filter(({ state }) => query.state === undefined || state === query.state),
   }),
   route({
     method: 'GET',

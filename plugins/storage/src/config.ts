@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 /** Matches an empty text, an absolute path or an http(s) address, without a slash at the end. */
 const baseUrl = {
@@ -25,6 +25,7 @@ export const keys = {
     description: { en: 'Anyone can read the files on this disk.', 'zh-CN': '任何人都可读取该磁盘上的文件。' },
     default: 'public',
     minLength: 1,
+    permission: guardsPermission,
   }),
   'platform.storage.local-disk': key.string({
     title: { en: 'Disk for private files', 'zh-CN': '私有文件的磁盘' },
@@ -34,6 +35,7 @@ export const keys = {
     },
     default: 'local',
     minLength: 1,
+    permission: guardsPermission,
   }),
   'platform.storage.disks.public.enabled': key.boolean({
     title: { en: 'Enable the disk "public"', 'zh-CN': '启用 public 磁盘' },
@@ -78,6 +80,7 @@ export const keys = {
     minimum: '1s',
     maximum: '7d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.storage.signing-key': key.string({
     title: { en: 'Signing key of URLs', 'zh-CN': '地址签名密钥' },
@@ -99,6 +102,27 @@ export const keys = {
     title: { en: 'Maximum file size', 'zh-CN': '文件大小上限' },
     default: '1GiB',
     minimum: '1KiB',
+    reload: 'live',
+  }),
+  'platform.storage.uploads.max-user-bytes': key.bytes({
+    title: { en: 'Uploads per user and day', 'zh-CN': '每个用户每天的上传量' },
+    description: {
+      en: 'Maximum size of all files that a user uploads in forms within a day.',
+      'zh-CN': '单个用户一天内在表单中上传的文件总大小上限。',
+    },
+    default: '1GiB',
+    minimum: '10MiB',
+    reload: 'live',
+  }),
+  'platform.storage.uploads.max-total-bytes': key.bytes({
+    title: { en: 'Uploads of all users per day', 'zh-CN': '全部用户每天的上传量' },
+    description: {
+      en: 'Maximum size of all files that users upload in forms within a day. Unused uploads are deleted after a day, so this also limits their space on the disk.',
+      'zh-CN':
+        '全部用户一天内在表单中上传的文件总大小上限。未使用的上传文件一天后删除，因此该上限也限制其占用的磁盘空间。',
+    },
+    default: '10GiB',
+    minimum: '10MiB',
     reload: 'live',
   }),
   'platform.storage.sweep.fixed-delay': key.duration({

@@ -36,6 +36,10 @@ export const businessError = defineBusinessErrors('storage', en.storage, {
   'path-taken': '409',
   'upload-unknown': '400',
   'upload-type': '400',
+  /** The user has used up the quota of the day. */
+  'upload-quota': '429',
+  /** All users together have used up the quota of the day. */
+  'upload-total-quota': '503',
   'path-outside': '409',
   'signature-invalid': '403',
   'url-expired': '403',

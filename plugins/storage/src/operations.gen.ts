@@ -3,7 +3,7 @@ import type { Instant } from '@plinth/admin'
 
 declare module '@plinth/admin' {
   interface Operations {
-    getAdminStorageDisks: { params: {}; query: {}; body: {}; data: ({ name: string; visibility: "public" | "private"; enabled: boolean; state: "ready" | "failing" | "disabled"; fault: string | null })[]; sort: never }
+    getAdminStorageDisks: { params: {}; query: { state?: "ready" | "failing" | "disabled" }; body: {}; data: ({ name: string; visibility: "public" | "private"; enabled: boolean; state: "ready" | "failing" | "disabled"; fault: string | null })[]; sort: never }
     getAdminStorageDisksByName: { params: { name: string }; query: {}; body: {}; data: { name: string; visibility: "public" | "private"; enabled: boolean; state: "ready" | "failing" | "disabled"; fault: string | null; files: number; bytes: number; newestAt: Instant | null; complete: boolean }; sort: never }
     getStorageFilesByDiskByWildcard: { params: { disk: string; wildcard: string }; query: { expires: number; name?: string; grant?: string; signature: string }; body: {}; data: never; sort: never }
     postAdminStorageUploads: { params: {}; query: {}; body: { name: string; content: string }; data: { id: string; name: string; url: string }; sort: never }

@@ -13,6 +13,7 @@ import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
 import { removeUnfinishedFiles } from './tasks.ts'
 import { uploads } from './upload-contract.ts'
+import { type SharedQuota, UploadQuota } from './upload-quota.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './upload-service.ts'
 import { UrlSigner } from './url-signer.ts'
@@ -22,7 +23,10 @@ const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 /** The clock of the database. It is required by its id, because storage does not depend on the database package. */
 const databaseClock = service<{ readonly clock: Clock }>('database', { from: '@plinth/database' })
 
-const requires = { http: optional(http), database: optional(databaseClock) }
+/** The store for state of all instances. It is required by its id, because it depends on the database package. */
+const sharedStore = service<{ readonly quota: SharedQuota }>('shared-store', { from: '@plinth/shared-store' })
+
+const requires = { http: optional(http), database: optional(databaseClock), sharedStore: optional(sharedStore) }
 
 /** Files on public and private disks, with signed URLs (decision A15). */
 export default definePlugin({
@@ -74,14 +78,29 @@ export default definePlugin({
       clock,
     )
     // Several instances sign and verify URLs, so they use the clock of the database.
-    const signer = new UrlSigner(signingKeys, services.database?.clock ?? clock)
+    const sharedClock = services.database?.clock ?? clock
+    const signer = new UrlSigner(signingKeys, sharedClock)
     const files = new StorageService({ config, root, disks, signer, clock, log })
     context.provide(storage, files)
-    const pending = new UploadService(files, clock)
+    const quota = new UploadQuota({
+      shared: services.sharedStore?.quota,
+      clock,
+      limits: () => ({
+        userBytes: config.get('platform.storage.uploads.max-user-bytes'),
+        totalBytes: config.get('platform.storage.uploads.max-total-bytes'),
+      }),
+      onFailure: (error) =>
+        log.warn(
+          { reason: errorReason(error) },
+          'the shared store does not count uploads; this process counts its own',
+        ),
+    })
+    const pending = new UploadService(files, clock, sharedClock, quota)
     context.provide(uploads, pending)
     context.contribute(healthCheck, 'storage', async (signal) => {
       for (const { name, enabled } of files.disks()) {
         if (!enabled) continue
+        files.assertUsable(name)
         const directory = name === 'public' || name === 'local' ? own[name] : undefined
         // `plinth doctor` must not create files.
         const isProven =
@@ -90,6 +109,7 @@ export default definePlugin({
           throw directoryErrorOf(name, error) ?? error
         })
       }
+      return { warnings: quota.warning === undefined ? [] : [quota.warning] }
     })
     for (const page of pages) context.contribute(adminPages, page.id, page)
     for (const one of needsAttention) context.contribute(attention, one.id, one)

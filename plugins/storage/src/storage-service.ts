@@ -82,6 +82,8 @@ const failureTexts = {
  * succeed while writes fail.
  */
 const quietMs = 5_000
+/** A disk with repeated failures makes the instance not ready after this time in milliseconds. */
+const maxOutageMs = 10_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -274,6 +276,12 @@ export class StorageService implements Storage {
       failures.failed(outage, { disk })
       throw outage
     }
+  }
+
+  /** Throws if calls of the disk have failed for some time, although its check may succeed in between. */
+  assertUsable(disk: string): void {
+    const outage = this.#failures.get(disk)?.lastErrorAfter(maxOutageMs)
+    if (outage !== undefined) throw outage
   }
 
   #assertGrant({ guard, subject }: NonNullable<UrlOptions['grant']>): void {

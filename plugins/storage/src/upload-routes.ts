@@ -5,6 +5,14 @@ import type { UploadService } from './upload-service.ts'
 
 const { route } = routesWith<{ readonly uploads: UploadService }>()
 
+/** The plugin that identifies users sets `principal`. */
+interface Caller {
+  readonly principal?: { readonly userId: number } | undefined
+  readonly clientIp: string
+}
+
+const userOf = ({ principal, clientIp }: Caller) => String(principal?.userId ?? clientIp)
+
 export const uploadRoutes = [
   route({
     method: 'POST',
@@ -30,7 +38,8 @@ export const uploadRoutes = [
     response: fileView,
     // The address of the file contains a signature.
     compress: false,
-    reasons: ['storage.disk-disabled', 'storage.file-too-large'],
-    handler: ({ body: { name, content } }, { uploads }) => uploads.add(name, Buffer.from(content, 'base64')),
+    reasons: ['storage.disk-disabled', 'storage.file-too-large', 'storage.upload-quota', 'storage.upload-total-quota'],
+    handler: (request, { uploads }) =>
+      uploads.add(request.body.name, Buffer.from(request.body.content, 'base64'), userOf(request)),
   }),
 ]

@@ -6,6 +6,7 @@ import type { Storage } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { pathProblem } from './storage-service.ts'
 import { type FileView, maxUploadBytes, type Uploads, type UploadTarget } from './upload-contract.ts'
+import type { UploadQuota } from './upload-quota.ts'
 
 /** Directory of the uploads on the private disk. */
 const directory = 'uploads'
@@ -41,16 +42,29 @@ function isAccepted(name: string, types: readonly string[]): boolean {
 export class UploadService implements Uploads {
   readonly #storage: Storage
   readonly #clock: Clock
+  readonly #databaseClock: Clock
+  readonly #quota: UploadQuota
   /** Time of the next cleanup, because it lists all uploads. */
   #nextSweep = Number.NEGATIVE_INFINITY
 
-  constructor(storage: Storage, clock: Clock) {
+  /** @param databaseClock the clock of the process if there is no database */
+  constructor(storage: Storage, clock: Clock, databaseClock: Clock, quota: UploadQuota) {
     this.#storage = storage
     this.#clock = clock
+    this.#databaseClock = databaseClock
+    this.#quota = quota
   }
 
-  /** Stores an upload. @throws BusinessError "400" `storage.file-too-large` */
-  async add(name: string, content: Uint8Array): Promise<FileView> {
+  /**
+   * Stores an upload.
+   *
+   * @param user id of the user whose quota is used
+   * @throws BusinessError "400" `storage.file-too-large`; the errors of `UploadQuota.take`
+   */
+  async add(name: string, content: Uint8Array, user: string): Promise<FileView> {
+    if (content.byteLength > maxUploadBytes)
+      throw businessError('file-too-large', { params: { limit: maxUploadBytes } })
+    await this.#quota.take(user, content.byteLength)
     const { localDisk } = this.#storage
     const id = `${randomUUID()}/${safeFileName(name)}`
     await this.#storage.put(localDisk, `${directory}/${id}`, content, { maxBytes: maxUploadBytes })
@@ -82,7 +96,8 @@ export class UploadService implements Uploads {
     const isEnabled = this.#storage.disks().some(({ name, enabled }) => name === localDisk && enabled)
     if (!isEnabled || this.#clock.monotonic() < this.#nextSweep) return
     this.#nextSweep = this.#clock.monotonic() + sweepMs
-    const before = this.#clock.now() - lifetimeMs
+    // The clock of the host dates the files, and may be wrong. The earlier time decides, so no upload is deleted too early.
+    const before = Math.min(this.#clock.now(), this.#databaseClock.now()) - lifetimeMs
     for await (const { path, modifiedAt } of this.#storage.list(localDisk, directory)) {
       if (signal.aborted) return
       if (modifiedAt.getTime() < before) await this.#storage.delete(localDisk, path)

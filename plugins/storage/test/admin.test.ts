@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { http } from '@plinth/http'
 import { headerPermissionGuard } from '@plinth/http/testing'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
@@ -19,11 +20,15 @@ t.test('A15 operators see each disk, whether it is writable and what it contains
     ...memoryDisk('private'),
     verify: () => Promise.reject(Object.assign(new Error('/secret/place is full'), { code: 'ENOSPC' })),
   }
-  const { storage, call } = await startDisks(t, {
+  const { running, storage, call } = await startDisks(t, {
     plugins: [diskPlugin('acme', full)],
     config: { 'platform.storage.disks.public.enabled': false },
   })
   t.hasStrict(await call(path, 'storage:disk:other'), { code: '403' })
+  const { routes } = running.service(http)
+  const scopes = routes.filter(({ path: url }) => url.startsWith(path)).map(({ access }) => access)
+  const whole = { permission: 'storage:disk:view', scope: 'all' }
+  t.same(scopes, [whole, whole], 'a disk contains the files of all organisations')
   await storage.put('local', 'exports/a.csv', 'abc')
   await storage.put('local', 'exports/b.csv', 'defgh')
 

@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of storage. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { headerPermissionGuard } from '@plinth/http/testing'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
@@ -48,6 +49,41 @@ t.test('a file is stored up to the maximum size', async (t) => {
     },
   })
   t.same([outcomes?.before, outcomes?.after], ['stored', 'storage.file-too-large'])
+})
+
+t.test('uploads of a day are accepted up to the quotas', async (t) => {
+  const content = Buffer.alloc(6 * 1024 * 1024).toString('base64')
+  const outcomes = await assertKeyEffect(t, 'platform.storage.uploads.{max-user-bytes,max-total-bytes}', {
+    changed: '10MiB',
+    observe: async (config) => {
+      const { server } = await startStorage(t, { config, plugins: [headerPermissionGuard] })
+      const upload = async () => {
+        const headers = { 'x-grants': 'storage:file:upload' }
+        const payload = { name: 'a.png', content }
+        const response = await server.inject({
+          method: 'POST',
+          url: '/api/v1/admin/storage/uploads',
+          headers,
+          payload,
+        })
+        return response.json().data.reason ?? 'stored'
+      }
+      return [await upload(), await upload()]
+    },
+  })
+  t.same(
+    outcomes.map(({ before, after }) => [before, after]),
+    [
+      [
+        ['stored', 'stored'],
+        ['stored', 'storage.upload-quota'],
+      ],
+      [
+        ['stored', 'stored'],
+        ['stored', 'storage.upload-total-quota'],
+      ],
+    ],
+  )
 })
 
 t.test('files are stored in the directory', async (t) => {

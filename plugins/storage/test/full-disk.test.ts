@@ -121,6 +121,30 @@ for (const { title, options, fill } of fileSystems) {
   })
 }
 
+t.test('a disk that fails for ten seconds makes the product not ready, although its check succeeds', async (t) => {
+  const faulty = memoryDisk('private')
+  const { write } = faulty
+  let isFailing = true
+  const full = Object.assign(new Error('failed'), { code: 'EMFILE' })
+  faulty.write = (path, content) => (isFailing ? Promise.reject(full) : write(path, content))
+  const plugins = [diskPlugin('acme', faulty)]
+  const { put, check, clock } = await start(t, createTestDirectory(t), { plugins })
+  for (let second = 0; second < 10; second += 5) {
+    t.same(await put('acme'), unavailable)
+    await check()
+    await clock.advance(5_000)
+  }
+  t.same(await put('acme'), unavailable)
+  await rejectsWith(t, check(), { code: 'PLINTH_STORAGE_DISK_UNAVAILABLE' })
+  await clock.advance(10_001)
+  await check()
+  t.same(await put('acme'), unavailable)
+  await check()
+  isFailing = false
+  await clock.advance(5_000)
+  t.match(await put('acme'), available)
+})
+
 t.test(
   'too many open files, and errors of other disks, are unavailable; programming errors of a disk are not',
   async (t) => {

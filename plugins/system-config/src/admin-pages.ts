@@ -2,6 +2,8 @@ import { adminAttention, adminDetail, adminList, type Operations, type Row } fro
 import { bilingual as text } from '@plinth/kernel'
 
 const change = text('Before and after', '变更前后')
+/** Durations are shown in words, and a missing value as the one that applies instead. */
+const shown = { format: 'format', fallback: 'fallback' } as const
 const tones = { save: 'info', import: 'warn', rollback: 'warn', state: 'quiet' } as const
 const labels = {
   save: text('Manual', '手动'),
@@ -25,6 +27,8 @@ const effectTones = {
   unchanged: 'quiet',
   unset: 'warn',
 } as const
+/** Outcomes of a key in a rollback that is done. */
+const accepted = ['applied', 'pendingRestart', 'shadowed', 'unchanged', 'unset']
 const key = { labels: 'console.config-key', page: 'system-config.centre' }
 const user = { labels: 'iam.user', page: 'iam.user' }
 const userTitle = text('User', '用户')
@@ -35,7 +39,7 @@ const rollbackEffects = (it: Row<Operations['postAdminSystemConfigRollback']['da
   it.rows('effects', (effect) => [
     effect.reference('key', key),
     effect.status('outcome', effectTones, { labels: outcomes }),
-    effect.difference('before', 'after', { title: change }),
+    effect.difference('before', 'after', { title: change, ...shown }),
     effect.text('reason'),
   ]),
   it.rows('errors', (error) => [error.text('field', { mono: true }), error.text('message')]),
@@ -55,7 +59,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
   columns: [
     row.time('changedAt', { link: true }),
     row.reference('key', key),
-    row.difference('before', 'after', { title: change }),
+    row.difference('before', 'after', { title: change, ...shown }),
     row.text('actor'),
     row.text('reason'),
     row.text('version'),
@@ -71,16 +75,17 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
   ],
   actions: [
     row.action('postAdminSystemConfigRollback', {
-      label: text('Put this value back', '恢复此值'),
+      label: text('Undo this change', '撤销此变更'),
       confirm: text(
-        '{{key}} gets the value from before this change. Other values do not change.',
-        '{{key}} 将恢复为此次变更之前的值，其他值不变。',
+        '“{{displayTitle}}” gets the value from before this change. Other values do not change.',
+        '“{{displayTitle}}”将恢复为此次变更之前的值，其他值不变。',
       ),
       params: {},
       body: { toVersion: 'versionBefore', keys: { list: ['key'] } },
       preview: 'dryRun',
       reason: 'optional',
       answer: rollbackEffects,
+      outcome: { field: 'effects.outcome', good: accepted },
     }),
     row.action('postAdminSystemConfigRollback', {
       label: text('Roll back to this version', '回退到此版本'),
@@ -94,6 +99,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
       reason: 'required',
       tone: 'danger',
       answer: rollbackEffects,
+      outcome: { field: 'effects.outcome', good: accepted },
     }),
   ],
   empty: text(
@@ -121,7 +127,7 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
         it.text('traceId', { mono: true }),
       ],
     },
-    { title: change, columns: [it.difference('before', 'after', { title: change })] },
+    { title: change, columns: [it.difference('before', 'after', { title: change, ...shown })] },
   ],
   related: [
     {

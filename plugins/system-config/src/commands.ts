@@ -18,6 +18,7 @@ import {
   type Effect,
   type HistoryEntry,
   type Preview,
+  type ResealReport,
   type SaveResult,
 } from './contract.ts'
 import { systemConfigError } from './declarations.ts'
@@ -141,6 +142,15 @@ const declared: readonly Command[] = [
     },
   },
   {
+    name: 'config reseal',
+    summary: 'encrypt every stored secret again, in the form that all versions read',
+    async run(runtime, { output }) {
+      const report = await runtime.own(configCentre).resealSecrets()
+      output.result(report, [`${report.reencrypted} values were encrypted again.`, ...unreadableLine(report)].join(' '))
+      return report.unreadable.length === 0 ? 0 : 1
+    },
+  },
+  {
     name: 'secrets rotate',
     summary: 'encrypt every stored secret with a new master key',
     async run(runtime, { output }) {
@@ -150,6 +160,11 @@ const declared: readonly Command[] = [
     },
   },
 ]
+
+const unreadableLine = ({ unreadable }: ResealReport) =>
+  unreadable.length === 0
+    ? []
+    : [`No known master key decrypts values of ${unreadable.join(', ')}. Restore their key, or set them again.`]
 
 interface Means {
   readonly options: Parameters<Command['run']>[1]['options']
@@ -239,9 +254,11 @@ const outcomes: Readonly<Record<Effect['outcome'], string>> = {
   unset: 'the secret does not apply any more',
 }
 
-function effectLine({ key, before, after, outcome, reason }: Effect): string {
+function effectLine({ key, before, after, outcome, reason, destination = {} }: Effect): string {
+  const values = Object.entries(destination).map(([name, value]) => `${name} = ${shownValue(value)}`)
+  const sentTo = values.length === 0 ? '' : `; sent to ${values.join(', ')}`
   const why = reason === undefined ? '' : ` (${reason})`
-  return `${key}: ${shownValue(before)} -> ${shownValue(after)}; ${outcomes[outcome]}${why}`
+  return `${key}: ${shownValue(before)} -> ${shownValue(after)}; ${outcomes[outcome]}${why}${sentTo}`
 }
 
 function historyLine({ version, changedAt, actor: who, key, before, after, origin, reason }: HistoryEntry): string {

@@ -5,6 +5,7 @@ import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
 import { Destinations, entriesAfterChanges, type SettledChanges, withheldText } from './changes/destinations.ts'
 import { Effects, requirementProblems } from './changes/effects.ts'
 import { KeyOwnerVerification } from './changes/owners.ts'
+import { assertNoneDenied, deniedKeys, permissionProblems } from './changes/protected-keys.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   Actor,
@@ -20,6 +21,8 @@ import type {
   InstanceState,
   KeyProblem,
   Preview,
+  PreviewOptions,
+  ResealReport,
   RotationReport,
   SaveOptions,
   SaveResult,
@@ -29,7 +32,7 @@ import { businessError, translateStorageErrors } from './declarations.ts'
 import type { ChangeNotification, InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './item-view.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
-import { rotateSecrets } from './secrets/rotation.ts'
+import { resealSecrets, rotateSecrets } from './secrets/rotation.ts'
 import { isSameSecret, maskedForDisplay } from './secrets/sealed-value.ts'
 import { verificationEntry } from './storage/audit-entries.ts'
 import { ConfigStore, type StoredConfig } from './storage/config-store.ts'
@@ -97,13 +100,17 @@ export class StoredConfigCentre implements ConfigCentre {
     return [...this.#declarations.keys(), ...orphans].map((key) => this.#item(key)).filter(matches)
   }
 
+  find(key: string): ConfigItem | undefined {
+    return this.#declarations.has(key) || this.#stored.values.has(key) ? this.#item(key) : undefined
+  }
+
   async get(key: string): Promise<ConfigItem> {
     await this.refresh()
     if (!this.#declarations.has(key) && !this.#stored.values.has(key)) throw this.#unknown(key)
     return this.#item(key)
   }
 
-  async preview(changes: readonly ConfigChange[], locale = 'en'): Promise<Preview> {
+  async preview(changes: readonly ConfigChange[], { locale = 'en', actor }: PreviewOptions = {}): Promise<Preview> {
     await this.refresh()
     const found = this.#problemsOf(changes, { locale })
     // The list of problems is full. The changes after it were not checked, so no effects are returned.
@@ -112,16 +119,18 @@ export class StoredConfigCentre implements ConfigCentre {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))
     }
-    const checked = without(found, changes)
+    const valid = without(found, changes)
+    const denied = permissionProblems(this.#deniedKeys(this.#settled(valid), actor), locale)
+    const checked = without(denied, valid)
     // Does not ask the owner of a secret. Otherwise a caller with read access could test guesses.
     const refused = await this.#owners.rejections(
       checked.filter(({ key }) => !this.#isSensitive(key)),
       this.#stored,
       { locale },
     )
-    const settled = this.#destinations.settle(without(refused, checked), this.#stored)
+    const settled = this.#settled(without(refused, checked))
     const foreseen = this.#effects.foreseen(settled, this.#stored)
-    return { ...foreseen, faults: [...found, ...refused], version: this.version }
+    return { ...foreseen, faults: [...found, ...denied, ...refused], version: this.version }
   }
 
   #problemsOf(
@@ -140,7 +149,9 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   saveState(plugin: string, changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
-    return this.#save(changes, 'state', options, plugin)
+    // The state of a plugin, such as a key that is created on first use, is not part of the call that needs it.
+    const { database } = this.#options
+    return database.withFirstStatement(undefined, () => this.#save(changes, 'state', options, plugin))
   }
 
   async #save(
@@ -153,6 +164,9 @@ export class StoredConfigCentre implements ConfigCentre {
     const { locale = 'en', signal } = options
     const faults = this.#problemsOf(changes, options, stateOf)
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
+    // Before any plugin sees a secret.
+    this.#destinations.assertSeen(changes, this.#stored)
+    assertNoneDenied(this.#deniedKeys(this.#settled(changes), options.actor), locale)
     if (options.verify !== false) {
       const refused = await this.#owners.rejections(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
@@ -185,15 +199,18 @@ export class StoredConfigCentre implements ConfigCentre {
    * @returns the new version, or undefined if another save changed the stored values
    */
   async #write(
-    { changes }: SettledChanges,
+    settled: SettledChanges,
     origin: ChangeOrigin,
     options: SaveOptions,
     stateOf: string | undefined,
   ): Promise<number | undefined> {
+    const { changes } = settled
     const before = this.#stored
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const faults = this.#problemsOf(requested, options, stateOf)
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
+    this.#destinations.assertSeen(requested, before)
+    assertNoneDenied(this.#deniedKeys(settled, options.actor), options.locale ?? 'en')
     // A plugin that stores its own state has already checked it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
@@ -217,8 +234,14 @@ export class StoredConfigCentre implements ConfigCentre {
     return changes.some(({ key, expectedVersion }) => (expectedVersion ?? versionOf(key)) !== versionOf(key))
   }
 
-  async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
+  async verify(
+    key: string,
+    value: JsonValue,
+    { signal, expectedDestination }: Parameters<ConfigCentre['verify']>[2] = {},
+  ): Promise<Verification> {
     if (!this.#declarations.has(key)) throw this.#unknown(key)
+    if (expectedDestination !== undefined) await this.refresh()
+    this.#destinations.assertExpected(key, expectedDestination, this.#stored)
     return this.#owners.verify(key, value, signal)
   }
 
@@ -278,11 +301,29 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   async rotateSecrets(): Promise<RotationReport> {
-    const { log, database, masterKeys, announce } = this.#options
-    const isSensitive = (key: string) => this.#isSensitive(key)
-    const report = await translateStorageErrors(log, () => rotateSecrets({ database, masterKeys, isSensitive }))
+    const { log, database, announce } = this.#options
+    const report = await translateStorageErrors(log, () => rotateSecrets(this.#rotation))
     database.afterCommit(() => announce('secrets'))
     return report
+  }
+
+  /** Other instances need not read the values again. An instance of an earlier version would change them again. */
+  resealSecrets(): Promise<ResealReport> {
+    return translateStorageErrors(this.#options.log, () => resealSecrets(this.#rotation))
+  }
+
+  /** Returns the keys of secrets that the next start of a server binds to their current destinations. */
+  async unboundSecrets(): Promise<readonly string[]> {
+    return translateStorageErrors(this.#options.log, async () => {
+      const stored = await this.#store.load()
+      const isEncrypted = (key: string) => stored.values.get(key)?.sealed !== undefined
+      return [...this.#destinations.unbound(stored).keys()].filter(isEncrypted)
+    })
+  }
+
+  get #rotation() {
+    const { database, masterKeys } = this.#options
+    return { database, masterKeys, isSensitive: (key: string) => this.#isSensitive(key) }
   }
 
   async refresh(): Promise<void> {
@@ -350,7 +391,8 @@ export class StoredConfigCentre implements ConfigCentre {
   /**
    * Reads the stored values. A secret that an earlier version stored without a destination is bound to the current
    * destination (decision F.2). Only a serving process stores this binding, because a command may run in a different
-   * environment.
+   * environment. It stores the destination next to the secret, so that earlier versions can still read the secret
+   * (decision G.10).
    */
   async #load(isWhole: boolean): Promise<StoredConfig> {
     const { isCommand, log } = this.#options
@@ -360,10 +402,10 @@ export class StoredConfigCentre implements ConfigCentre {
     const values = new Map(
       [...stored.values].map(([key, row]) => [key, { ...row, destination: unbound.get(key) ?? row.destination }]),
     )
-    if (!isCommand) {
-      await this.#store.bind(unbound, stored.version)
-      log.info({ keys: [...unbound.keys()] }, 'stored secrets were bound to the current destinations')
-    }
+    if (isCommand) return { ...stored, values }
+    const keys = await this.#store.bind(unbound, stored)
+    if (keys === undefined) return this.#load(true)
+    if (keys.length > 0) log.info({ keys }, 'stored secrets were bound to the current destinations')
     return { ...stored, values }
   }
 
@@ -385,6 +427,10 @@ export class StoredConfigCentre implements ConfigCentre {
 
   #settled(changes: readonly ConfigChange[]): SettledChanges {
     return this.#destinations.settle(changes, this.#stored)
+  }
+
+  #deniedKeys({ changes }: SettledChanges, actor: Actor | undefined) {
+    return deniedKeys(changes, this.#stored, this.#declarations, actor)
   }
 
   #unknown(key: string) {
@@ -424,6 +470,7 @@ export class StoredConfigCentre implements ConfigCentre {
         updatedAt: stored.updatedAt,
         updatedBy: stored.updatedBy,
       },
+      destinationVersion: this.#destinations.versionOf(key, this.#stored),
       problem: this.#problems.get(key),
     }
   }

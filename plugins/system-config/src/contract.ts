@@ -10,6 +10,11 @@ export interface Actor {
   readonly userId?: number
   readonly traceId?: string
   readonly clientIp?: string
+  /**
+   * Returns true if the actor has a permission. Some keys need one, see `KeyDeclaration.permission`. If absent, a user
+   * cannot change these keys. An actor that is not a user, such as the command line, can change all keys.
+   */
+  readonly can?: (permission: string) => boolean
 }
 
 /** Sets or removes the stored value of one key. */
@@ -26,6 +31,11 @@ export type ConfigChange = {
        * the secret is new and belongs to the destination after the changes.
        */
       readonly enteredFor?: { readonly destination: Fingerprints | undefined }
+      /**
+       * For a secret: version of the destination that the caller has seen (`ConfigItem.destinationVersion`). If absent,
+       * the destination is not checked.
+       */
+      readonly expectedDestination?: string
     }
   | { readonly action: 'reset' }
 )
@@ -34,8 +44,8 @@ export type ConfigChange = {
 export interface KeyProblem {
   readonly field: string
   /**
-   * `unknown`, `not-editable`, `not-owner`, `masked`, `duplicate`, `unreadable`, `refused`, `required`, or the violated
-   * JSON Schema keyword.
+   * `unknown`, `not-editable`, `not-owner`, `masked`, `duplicate`, `unreadable`, `refused`, `required`, `permission`, or
+   * the violated JSON Schema keyword.
    */
   readonly rule: string
   readonly message: string
@@ -63,7 +73,12 @@ export interface Effect {
   /** Stored values before and after the change. Secrets are masked. `undefined` without a value. */
   readonly before: JsonValue | undefined
   readonly after: JsonValue | undefined
+  /** For a new secret: the keys that decide where it is sent, with their values after the changes. */
+  readonly destination?: DestinationValues
 }
+
+/** Keys of the destination of a secret, with their values. Secrets are masked. */
+export type DestinationValues = Readonly<Record<string, JsonValue>>
 
 /** Effects that changes would have. */
 export interface Preview {
@@ -84,6 +99,9 @@ export interface SaveOptions {
   /** Language of error messages; default: English. */
   readonly locale?: string
 }
+
+/** `actor`: the caller whose permissions are checked; default: not a user. */
+export type PreviewOptions = Partial<Pick<SaveOptions, 'actor' | 'locale'>>
 
 export interface SaveResult {
   /** Version after the save, which is the old version if nothing changed. */
@@ -107,6 +125,8 @@ export interface ConfigItem {
   /** Effective value and all sources on this instance. `undefined` for an orphaned value. */
   readonly explanation: ConfigExplanation | undefined
   readonly stored: StoredState | undefined
+  /** For a secret with a destination: changes whenever a stored value of the destination changes. */
+  readonly destinationVersion: string | undefined
   /**
    * Why the stored value is not effective: it violates its rule, cannot be decrypted, or is a secret for another
    * destination.
@@ -183,6 +203,9 @@ export interface RotationReport {
   readonly advice: string
 }
 
+/** Result of `resealSecrets`. */
+export type ResealReport = Pick<RotationReport, 'reencrypted' | 'unreadable'>
+
 /** Result of a verification. `unverified`: the owner of the key cannot verify values. */
 export interface Verification {
   readonly outcome: 'verified' | 'unverified' | 'refused'
@@ -216,13 +239,15 @@ export interface ConfigCentre {
    */
   get(key: string): Promise<ConfigItem>
 
+  /** Returns a key as it was read last; `undefined` for an unknown key. */
+  find(key: string): ConfigItem | undefined
+
   /**
    * Returns the effects and problems of changes without storing them. Asks owners to verify values that are not
-   * secrets, but does not call listeners of live keys. Checks rules between keys only if each value is valid.
-   *
-   * @param locale language of error messages; default: English
+   * secrets, but does not call listeners of live keys. Checks rules between keys only if each value is valid. A key
+   * whose permission the actor lacks has a problem with the rule `permission`.
    */
-  preview(changes: readonly ConfigChange[], locale?: string): Promise<Preview>
+  preview(changes: readonly ConfigChange[], options?: PreviewOptions): Promise<Preview>
 
   /**
    * Stores all changes or none, as one new version, and applies them on this instance. Other instances apply them soon
@@ -233,7 +258,10 @@ export interface ConfigCentre {
    * `unset`, decision F.2).
    *
    * @throws BusinessError `400`, reason `system-config.invalid`, with the problems in `data.errors`
-   * @throws BusinessError `409`, reason `system-config.conflict`, if a key no longer has the expected version
+   * @throws BusinessError `403`, reason `system-config.key-protected`, if the stored value of a key would change whose
+   *   permission the actor lacks; the problems are in `data.errors`, the permissions in `data.permissions`
+   * @throws BusinessError `409`, reason `system-config.conflict`, if a key no longer has the expected version; reason
+   *   `system-config.destination-changed`, if a secret no longer has the expected destination
    * @throws BusinessError `503`, reason `system-config.master-key`, if a secret cannot be encrypted
    */
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult>
@@ -251,9 +279,14 @@ export interface ConfigCentre {
   /**
    * Asks the owner of the key to verify a value, without storing it.
    *
-   * @throws BusinessError `404` for an unknown key
+   * @param expectedDestination like `ConfigChange.expectedDestination`, because the owner may send the secret there
+   * @throws BusinessError `404` for an unknown key; `409`, reason `system-config.destination-changed`
    */
-  verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification>
+  verify(
+    key: string,
+    value: JsonValue,
+    options?: { readonly signal?: AbortSignal; readonly expectedDestination?: string | undefined },
+  ): Promise<Verification>
 
   /**
    * Returns whether the value equals the stored secret. Only for callers who may replace the secret. Each call is
@@ -296,6 +329,12 @@ export interface ConfigCentre {
 
   /** Encrypts every secret with a new master key. The README describes the recovery after a crash. */
   rotateSecrets(): Promise<RotationReport>
+
+  /**
+   * Encrypts every secret again with the current master key, together with its destination, in the form that all
+   * versions read. The README describes when to use it.
+   */
+  resealSecrets(): Promise<ResealReport>
 
   /** Applies values that other instances have stored, without waiting for the next poll. */
   refresh(): Promise<void>

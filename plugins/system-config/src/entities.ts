@@ -5,7 +5,8 @@ import type { ChangeOrigin } from './contract.ts'
 
 /**
  * The stored value of one key. `configValue` is JSON text, encrypted with the master key `masterKeyId` unless that is
- * null. If the value is state of a plugin, `stateOf` is the plugin id.
+ * null. `destination` is the encrypted destination of a secret. If the value is state of a plugin, `stateOf` is the
+ * plugin id.
  */
 export const ConfigRow = defineEntity({
   name: 'SystemConfig',
@@ -19,6 +20,7 @@ export const ConfigRow = defineEntity({
     updatedAt: column.timestamp(),
     updatedBy: column.text(128),
     stateOf: column.text(128).nullable(),
+    destination: column.longText().nullable(),
   },
 })
 export type ConfigRow = InferEntity<typeof ConfigRow>
@@ -46,6 +48,8 @@ export const HistoryRow = defineEntity({
     reason: column.text(200).nullable(),
     traceId: column.text(128).nullable(),
     changedAt: column.timestamp(),
+    oldDestination: column.longText().nullable(),
+    newDestination: column.longText().nullable(),
   },
 })
 export type HistoryRow = InferEntity<typeof HistoryRow>
@@ -93,7 +97,7 @@ export const configTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ConfigRow, {
     title: bilingual('Configuration values that the user changed last', '用户最后修改的配置值'),
     owner: { username: 'updated_by' },
-    omit: ['configValue', 'masterKeyId', 'sensitive'],
+    omit: ['configValue', 'masterKeyId', 'destination', 'sensitive'],
     erasure: 'anonymised',
     set: { updatedBy: erasedName },
     reason,
@@ -101,7 +105,7 @@ export const configTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, HistoryRow, {
     title: bilingual('Configuration changes', '配置变更记录'),
     owner: 'actor_user_id',
-    omit: ['oldValue', 'newValue', 'oldMasterKeyId', 'newMasterKeyId', 'sensitive'],
+    omit: ['oldValue', 'newValue', 'oldMasterKeyId', 'newMasterKeyId', 'oldDestination', 'newDestination', 'sensitive'],
     erasure: 'anonymised',
     set: { actor: erasedName, reason: null },
     reason,

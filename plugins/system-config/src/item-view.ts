@@ -82,9 +82,12 @@ function textsOf(key: string, declaration: CatalogueEntry | undefined): readonly
 
 type ItemView = Static<typeof item>
 
+/** A user and the permissions of the user. */
+export type Caller = Viewer & { can(permission: string): boolean }
+
 interface Reader {
   readonly locale: string
-  readonly principal?: Viewer | undefined
+  readonly principal?: Caller | undefined
   readonly traceId: string
 }
 
@@ -104,19 +107,24 @@ function titleOf([first]: readonly ConfigItem[], locale: string): string | undef
 }
 
 /** Returns one key for the API response, with texts in the language of the caller. */
-export function itemView({ key, declaration, explanation, stored, problem }: ConfigItem, reader: Reader): ItemView {
+export function itemView(item: ConfigItem, reader: Reader): ItemView {
+  const { key, declaration, explanation, stored, destinationVersion, problem } = item
   const { locale } = reader
   const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
+  const { permission } = declaration ?? {}
+  const isDenied = permission !== undefined && reader.principal?.can(permission) === false
   const isStoredInForce = effective?.source === 'database' || pendingRestart || refused !== undefined
   return {
     key,
     orphaned: declaration === undefined,
-    group: groupOf({ key, declaration, explanation, stored, problem }),
+    group: groupOf(item),
     displayTitle: declaration === undefined ? key : localize(declaration.title, locale),
     required: declaration?.required ?? false,
     sensitive: declaration?.sensitive ?? stored?.value === maskedValue,
-    editable: declaration?.editable ?? false,
+    editable: declaration?.editable === true && !isDenied,
+    ...(isDenied && { locked: 'permission' }),
     ...(declaration?.editable !== true && { locked: lockOf(declaration) }),
+    ...(permission !== undefined && { permission }),
     isSet: effective !== undefined && effective.source !== 'default',
     sources: sources.map(({ withheld, ...source }) => {
       const unused = withheld === undefined ? {} : { withheld: [...withheld] }
@@ -139,6 +147,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     }),
     ...(refused !== undefined && { refused }),
     ...(explanation?.isInsecure && { insecure: localize(declaration?.insecure?.reason ?? '', locale) }),
+    ...(destinationVersion !== undefined && { destinationVersion }),
     ...(problem !== undefined && { problem }),
   }
 }

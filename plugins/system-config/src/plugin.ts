@@ -8,10 +8,12 @@ import {
   auditTexts,
   definePlugin,
   errorReason,
+  healthCheck,
   kernel,
   optional,
   personalData,
   pluginData,
+  upgradeSteps,
   writeAuditEntry,
 } from '@plinth/kernel'
 import { configAdmin } from '@plinth/kernel/host'
@@ -29,6 +31,7 @@ import { createSystemConfig } from './migrations/0001-create-system-config.ts'
 import { markState } from './migrations/0002-mark-state.ts'
 import { nameActingUser } from './migrations/0003-name-acting-user.ts'
 import { indexActors } from './migrations/0004-index-actors.ts'
+import { storeDestinations } from './migrations/0005-store-destinations.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
@@ -44,11 +47,11 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [auditTexts, personalData, pluginData],
+  contributes: [auditTexts, healthCheck, personalData, pluginData, upgradeSteps],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
-  migrations: [createSystemConfig, markState, nameActingUser, indexActors],
+  migrations: [createSystemConfig, markState, nameActingUser, indexActors, storeDestinations],
   commands,
   async setup(ctx) {
     const { log, services } = ctx
@@ -91,7 +94,19 @@ export default definePlugin({
     for (const [kind, words] of Object.entries(audited)) ctx.contribute(auditTexts, kind, words)
     ctx.contribute(personalData, 'system-config', configTables(ctx.services.database))
     ctx.contribute(pluginData, 'stored-values', createPluginValueStore(centre))
+    ctx.contribute(upgradeSteps, 'stored-secrets', async () => {
+      // A new database contains no secret.
+      const keys = isMissing ? [] : await centre.unboundSecrets().catch(() => [])
+      const entry = (key: string) =>
+        `${key}: the start binds the stored secret to its current destination. Its stored value does not change.`
+      return keys.map((key) => ({ change: 'bound', plugin: 'system-config', entry: entry(key) }))
+    })
     ctx.onStop(() => announcements.settled())
+    // The product works without master keys until a secret is read or saved, so this is only a warning.
+    ctx.contribute(healthCheck, 'system-config.master-key', async () => {
+      const { problem } = await masterKeys.read()
+      return { warnings: problem === undefined ? [] : [problem] }
+    })
 
     // A command may run before the database exists, and `openapi` must not create an empty database.
     const isMissing = !isServer && services.database.dialect === 'sqlite' && !existsSync(services.database.place)

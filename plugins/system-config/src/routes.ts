@@ -1,5 +1,5 @@
-import { bulkRateLimit, listResponse, previewRateLimit, routesWith, type Viewer } from '@plinth/http'
-import { bilingual, type JsonValue, omitUndefined } from '@plinth/kernel'
+import { bulkRateLimit, listResponse, previewRateLimit, routesWith } from '@plinth/http'
+import { bilingual, type JsonValue, localize, omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { problem } from './changes/change-check.ts'
 import type {
@@ -13,7 +13,7 @@ import type {
   SaveResult,
 } from './contract.ts'
 import { businessError, permissions } from './declarations.ts'
-import { itemView, orderedGroups } from './item-view.ts'
+import { itemView, orderedGroups, type Caller as User } from './item-view.ts'
 import * as schema from './schemas.ts'
 import { historyOrder } from './storage/history.ts'
 
@@ -21,7 +21,7 @@ const root = '/api/v1/admin/system-config'
 
 /** The access guard of the plugin iam sets `principal`. */
 interface Caller {
-  readonly principal?: Viewer | undefined
+  readonly principal?: User | undefined
   readonly traceId: string
   readonly clientIp: string
   readonly locale: string
@@ -29,7 +29,9 @@ interface Caller {
 }
 
 const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
-  ...(principal === undefined ? { name: 'unknown' } : { name: principal.username, userId: principal.userId }),
+  ...(principal === undefined
+    ? { name: 'unknown' }
+    : { name: principal.username, userId: principal.userId, can: (code: string) => principal.can(code) }),
   traceId,
   clientIp,
 })
@@ -40,12 +42,15 @@ const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 /** Reason codes of the routes that preview and save changes. */
 const changeReasons = [
   'system-config.conflict',
+  'system-config.destination-changed',
   'system-config.invalid',
   'system-config.key-unknown',
   'system-config.master-key',
   'system-config.storage-unavailable',
   'system-config.version-changed',
 ]
+
+const saveReasons = [...changeReasons, 'system-config.key-protected']
 
 /** Routes of the config centre. A caller with read access can use dry runs, which change nothing. */
 export const routes = [
@@ -81,8 +86,11 @@ export const routes = [
     request: { body: schema.previewBody },
     response: schema.outcome,
     reasons: changeReasons,
-    handler: async ({ body, locale }, { centre }) =>
-      previewView(await centre.preview(changesOf(body.changes, locale), locale)),
+    handler: async (request, { centre }) =>
+      previewView(await centre.preview(changesOf(request.body.changes, request.locale), previewOptions(request)), {
+        centre,
+        locale: request.locale,
+      }),
   }),
   route({
     method: 'POST',
@@ -91,10 +99,13 @@ export const routes = [
     access: maySave,
     request: { body: schema.changesBody },
     response: schema.outcome,
-    reasons: changeReasons,
+    reasons: saveReasons,
     handler: async (request, { centre }) => {
       const { changes, ...options } = request.body
-      return resultView(await centre.save(changesOf(changes, request.locale), saveOptions(request, options)))
+      return resultView(await centre.save(changesOf(changes, request.locale), saveOptions(request, options)), {
+        centre,
+        locale: request.locale,
+      })
     },
   }),
   route({
@@ -108,12 +119,12 @@ export const routes = [
     response: schema.verification,
     reasons: changeReasons,
     handler: async (request, { centre }) => {
-      const { key, value } = request.body as { key: string; value: JsonValue }
-      const verification = await centre.verify(key, value)
+      const { key, value, expectedDestination } = request.body
+      const verification = await centre.verify(key, value as JsonValue, { expectedDestination })
       return {
         ...verification,
         ...omitUndefined<{ isStored?: boolean }>({
-          isStored: await centre.isStoredSecret(key, value, actorOf(request)),
+          isStored: await centre.isStoredSecret(key, value as JsonValue, actorOf(request)),
         }),
       }
     },
@@ -126,14 +137,14 @@ export const routes = [
     request: { query: schema.historyQuery },
     response: schema.historyPage,
     reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
-    handler: ({ query }, { centre }) =>
+    handler: ({ query, locale }, { centre }) =>
       listResponse(
         query,
         historyOrder,
         async (window) => {
           const { version, key, actor, actorUserId } = query
           const found = await centre.history(omitUndefined({ version, key, actor, actorUserId }), window)
-          return { ...found, items: found.items.map(historyView) }
+          return { ...found, items: found.items.map((entry) => historyView(entry, { centre, locale })) }
         },
         schema.historyRange,
       ),
@@ -151,12 +162,12 @@ export const routes = [
       'system-config.key-unknown',
       'system-config.storage-unavailable',
     ],
-    handler: async ({ params: { id } }, { centre }) => {
+    handler: async ({ params: { id }, locale }, { centre }) => {
       const version = Number(id.slice(0, id.indexOf(':')))
       const key = id.slice(id.indexOf(':') + 1)
       const [entry] = (await centre.history({ version, key }, { size: 1, offset: 0, count: 'none' })).items
       if (entry === undefined) throw businessError('change-unknown')
-      return historyView(entry)
+      return historyView(entry, { centre, locale })
     },
   }),
   route({
@@ -167,12 +178,16 @@ export const routes = [
     annotations: [bulkRateLimit],
     request: { body: schema.rollbackBody },
     response: schema.outcome,
-    reasons: [...changeReasons, 'system-config.version-unknown'],
+    reasons: [...saveReasons, 'system-config.version-unknown'],
     handler: async (request, { centre }) => {
       const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun)
-        return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys), request.locale))
-      return resultView(await centre.rollback(toVersion, omitUndefined({ ...saveOptions(request, options), keys })))
+        return previewView(
+          await centre.preview(await centre.rollbackChanges(toVersion, keys), previewOptions(request)),
+          { centre, locale: request.locale },
+        )
+      const done = await centre.rollback(toVersion, omitUndefined({ ...saveOptions(request, options), keys }))
+      return resultView(done, { centre, locale: request.locale })
     },
   }),
   route({
@@ -196,21 +211,13 @@ export const routes = [
     annotations: [bulkRateLimit],
     request: { body: schema.importBody },
     response: schema.outcome,
-    reasons: [
-      'system-config.conflict',
-      'system-config.document-invalid',
-      'system-config.filter-unknown',
-      'system-config.invalid',
-      'system-config.key-unknown',
-      'system-config.master-key',
-      'system-config.storage-unavailable',
-      'system-config.version-changed',
-    ],
+    reasons: [...saveReasons, 'system-config.document-invalid', 'system-config.filter-unknown'],
     handler: async (request, { centre }) => {
       const { document: imported, mode = 'merge', expectedVersion, dryRun, ...options } = request.body
       const document = imported as ImportDocument
       const changes = await centre.importChanges(document, mode)
-      if (dryRun) return previewView(await centre.preview(changes, request.locale))
+      if (dryRun)
+        return previewView(await centre.preview(changes, previewOptions(request)), { centre, locale: request.locale })
       if (expectedVersion !== undefined && expectedVersion !== centre.version) {
         const current = centre.version
         const window = { orderBy: historyOrder, size: 1, offset: 0, count: 'none' } as const
@@ -221,7 +228,10 @@ export const routes = [
           data: { currentVersion: current, ...changed },
         })
       }
-      return resultView(await centre.import(document, { mode, ...saveOptions(request, options) }))
+      return resultView(await centre.import(document, { mode, ...saveOptions(request, options) }), {
+        centre,
+        locale: request.locale,
+      })
     },
   }),
   route({
@@ -239,13 +249,34 @@ export const routes = [
   }),
 ]
 
-const historyView = ({ changedAt, ...entry }: HistoryEntry) =>
+interface KeyReader {
+  readonly centre: ConfigCentre
+  readonly locale: string
+}
+
+/** Returns how values of a key are shown: its title, its format, and the value that applies without a stored one. */
+function displayOf(key: string, { centre, locale }: KeyReader) {
+  const { declaration, explanation } = centre.find(key) ?? {}
+  const sources = explanation?.sources ?? []
+  const weaker = sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')
+  const fallback = weaker?.source === 'default' && declaration?.sensitive === false ? weaker.value : undefined
+  return {
+    displayTitle: declaration === undefined ? key : localize(declaration.title, locale),
+    ...(declaration?.format !== undefined && { format: declaration.format }),
+    ...(fallback !== undefined && { fallback }),
+  }
+}
+
+const historyView = ({ changedAt, ...entry }: HistoryEntry, reader: KeyReader) =>
   omitUndefined<Static<typeof schema.historyEntry>>({
+    ...displayOf(entry.key, reader),
     id: `${entry.version}:${entry.key}`,
     versionBefore: entry.version - 1,
     ...entry,
     changedAt: changedAt.toISOString(),
   })
+
+const previewOptions = (caller: Caller) => ({ actor: actorOf(caller), locale: caller.locale })
 
 function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
   return omitUndefined<SaveOptions>({
@@ -270,31 +301,41 @@ function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest:
 }
 
 function changesOf(
-  changes: readonly { key: string; action: 'set' | 'reset'; value?: unknown; expectedVersion?: number }[],
+  changes: readonly {
+    key: string
+    action: 'set' | 'reset'
+    value?: unknown
+    expectedVersion?: number
+    expectedDestination?: string
+  }[],
   locale: string,
 ): readonly ConfigChange[] {
   const missing = changes.filter(({ action, value }) => action === 'set' && value === undefined)
   const errors = missing.map(({ key }) => problem(key, 'required', bilingual('needs a value', '需要一个值'), locale))
   if (errors.length > 0) throw businessError('invalid', { data: { errors } })
-  return changes.map(({ key, action, value, expectedVersion }) => {
+  return changes.map(({ key, action, value, expectedVersion, expectedDestination }) => {
     const common = omitUndefined<Pick<ConfigChange, 'key' | 'expectedVersion'>>({ key, expectedVersion })
-    return action === 'set' ? { ...common, action, value: value as JsonValue } : { ...common, action }
+    return action === 'set'
+      ? omitUndefined<ConfigChange>({ ...common, action, value: value as JsonValue, expectedDestination })
+      : { ...common, action }
   })
 }
 
-function previewView({ effects, plugins, faults, version }: Preview) {
+function previewView({ effects, plugins, faults, version }: Preview, reader: KeyReader) {
   return {
     dryRun: true,
     version,
-    effects: effects.map((effect) => omitUndefined<Static<typeof schema.effect>>(effect)),
+    effects: effects.map((effect) =>
+      omitUndefined<Static<typeof schema.effect>>({ ...displayOf(effect.key, reader), ...effect }),
+    ),
     plugins: [...plugins],
     restartRequired: effects.some(({ outcome }) => outcome === 'pendingRestart'),
     errors: faults.map((problem) => ({ ...problem })),
   }
 }
 
-function resultView({ effects, version }: SaveResult) {
+function resultView({ effects, version }: SaveResult, reader: KeyReader) {
   const moved = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
   const plugins = [...new Set(moved.flatMap(({ plugin }) => plugin ?? []))].sort()
-  return { ...previewView({ effects, plugins, faults: [], version }), dryRun: false }
+  return { ...previewView({ effects, plugins, faults: [], version }, reader), dryRun: false }
 }

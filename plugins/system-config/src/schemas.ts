@@ -57,6 +57,12 @@ export const item = Type.Object({
         'For a secret: keys that decide where it is sent. If one of them changes without a new secret, the secret is removed.',
     }),
   ),
+  destinationVersion: Type.Optional(
+    Type.String({
+      description:
+        'For a secret: changes whenever a stored value of its destination changes. Pass it as `expectedDestination`.',
+    }),
+  ),
   required: Type.Boolean(),
   sensitive: Type.Boolean(),
   reload: Type.Optional(Type.Enum(['live', 'restart'])),
@@ -67,10 +73,13 @@ export const item = Type.Object({
   ),
   editable: Type.Boolean({ description: 'False if this API cannot change the key.' }),
   locked: Type.Optional(
-    Type.Enum(['process', 'state', 'safety', 'orphaned'], {
+    Type.Enum(['process', 'state', 'safety', 'orphaned', 'permission'], {
       description:
-        'Reason why this API does not change the key. process: it is set per process. state: only its plugin writes it. safety: it can only be set in a file, in the environment or on the command line. orphaned: no loaded plugin declares it, so it can only be removed.',
+        'Reason why this API does not change the key. process: it is set per process. state: only its plugin writes it. safety: it can only be set in a file, in the environment or on the command line. orphaned: no loaded plugin declares it, so it can only be removed. permission: the caller lacks the permission in `permission`.',
     }),
+  ),
+  permission: Type.Optional(
+    Type.String({ description: 'Permission that is needed to change the key, in addition to that of the operation.' }),
   ),
   env: Type.Optional(Type.String({ description: 'Name of the environment variable.' })),
   deprecated: Type.Optional(
@@ -107,6 +116,14 @@ export const list = Type.Object({
   groups: Type.Array(Type.Object({ group: text, displayTitle: text, items: Type.Array(item) })),
 })
 
+const expectedDestination = Type.Optional(
+  Type.String({
+    maxLength: 500,
+    description:
+      'For a secret: `destinationVersion` that the caller has read. If the destination has changed since, nothing is stored.',
+  }),
+)
+
 const change = Type.Object({
   key: keyName,
   action: Type.Enum(['set', 'reset']),
@@ -117,6 +134,7 @@ const change = Type.Object({
       description: 'Version of the stored value that the caller has read. A different current version is a conflict.',
     }),
   ),
+  expectedDestination,
 })
 export const changesBody = Type.Object({
   changes: Type.Array(change, { minItems: 1, maxItems: maxChanges }),
@@ -125,13 +143,28 @@ export const changesBody = Type.Object({
 })
 export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: maxChanges }) })
 
+/** How a value of a key is shown. */
+const display = {
+  displayTitle: text,
+  format: Type.Optional(Type.String({ description: 'Format of the value, such as `duration`.' })),
+  fallback: Type.Optional(
+    Type.Unknown({ description: 'Default, if it applies while no value is stored. Absent for secrets.' }),
+  ),
+}
+
 export const effect = Type.Object({
   key: text,
+  ...display,
   plugin: Type.Optional(text),
   outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged', 'unset']),
   reason: Type.Optional(text),
   before: Type.Optional(value),
   after: Type.Optional(value),
+  destination: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'For a new secret: the keys that decide where it is sent, with their values after the changes.',
+    }),
+  ),
 })
 const problem = Type.Object({ field: text, rule: text, message: text })
 /** Effects of a save. A dry run returns problems in `errors` instead of failing. */
@@ -144,7 +177,7 @@ export const outcome = Type.Object({
   errors: Type.Array(problem),
 })
 
-export const verifyBody = Type.Object({ key: keyName, value: Type.Unknown() })
+export const verifyBody = Type.Object({ key: keyName, value: Type.Unknown(), expectedDestination })
 export const verification = Type.Object({
   outcome: Type.Enum(['verified', 'unverified', 'refused']),
   reason: Type.Optional(text),
@@ -172,6 +205,7 @@ export const historyEntry = Type.Object({
     description: 'Version before the change. A rollback of the key to this version undoes the change.',
   }),
   key: text,
+  ...display,
   before: Type.Optional(value),
   after: Type.Optional(value),
   sensitive: Type.Boolean(),

@@ -3,11 +3,12 @@ import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
-import { BusinessError, definePlugin, omitUndefined } from '@plinth/kernel'
+import { BusinessError, definePlugin, omitUndefined, type Plugin } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import admin from '../src/admin.ts'
+import { host, mailer, password } from './fixtures/mailer.ts'
 import { samplePlugin, startOn } from './fixtures/products.ts'
 
 /** Plugin in place of the identity plugin. The header `x-permissions` contains the permissions of the caller. */
@@ -34,11 +35,11 @@ const guard = definePlugin({
 
 const everything = 'system-config:view system-config:save system-config:export'
 
-async function start(t: Test, set: Record<string, string> = {}) {
+async function start(t: Test, set: Record<string, string> = {}, plugin: Plugin = samplePlugin) {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { running } = await startOn(t, db, {
-    plugins: [admin, http, i18n, guard, samplePlugin],
+    plugins: [admin, http, i18n, guard, plugin],
     config: { 'platform.http.port': 0, 'platform.http.response-check': true },
     set,
   })
@@ -302,6 +303,17 @@ t.test('C-020 save: dry run, all errors at once, conflict, history with the call
     effects: [{ key: limit, after: 20 }],
   })
   t.match((await call('POST', 'rollback', { toVersion: 1 })).data, { version: 3, dryRun: false })
+  const undone = (await call('POST', 'rollback', { toVersion: 0, keys: [limit], dryRun: true })).data
+  t.strictSame(undone.effects, [
+    {
+      key: limit,
+      displayTitle: 'Request limit',
+      plugin: 'test.sample',
+      outcome: 'applied',
+      before: 20,
+      fallback: 10,
+    },
+  ])
   assertMembers(t, (await call('GET', 'instances')).data, { version: 3, items: [{ roles: ['web', 'worker'] }] })
 })
 
@@ -533,3 +545,17 @@ t.test(
     t.equal(item.displayRule, '是小写字母')
   },
 )
+
+t.test('a secret is bound to the destination that the page has shown', async (t) => {
+  const { call } = await start(t, {}, mailer)
+  const { destinationVersion: expectedDestination } = (await call('GET', `keys/${password}`)).data
+  const change = { key: password, action: 'set', value: 'secret-a', expectedVersion: 0, expectedDestination }
+  const ofOther = [{ key: host, action: 'set', value: 'evil.example' }]
+  t.hasStrict(await call('POST', 'changes', { changes: ofOther }), { code: '200' })
+  const moved = { code: '409', data: { reason: 'system-config.destination-changed', key: password, keys: [host] } }
+  t.hasStrict(await call('POST', 'changes', { changes: [change] }), moved)
+  t.hasStrict(await call('POST', 'verifications', { key: password, value: 'secret-a', expectedDestination }), moved)
+  t.equal((await call('GET', `keys/${password}`)).data.isSet, false)
+  const saved = await call('POST', 'changes', { changes: [{ key: password, action: 'set', value: 'secret-a' }] })
+  assertMembers(t, saved.data.effects, [{ key: password, destination: { [host]: 'evil.example' } }])
+})

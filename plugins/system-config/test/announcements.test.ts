@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { rename } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type Clock, definePlugin, type JsonValue, systemClock } from '@plinth/kernel'
 import { assertMembers, until, waitForProcessEnd } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
@@ -65,14 +65,12 @@ async function everyWayOfChange(t: Test, db: TestDatabase, driver: Readonly<Reco
   t.pass('state of a plugin')
 }
 
-onEachDatabase(
-  t,
-  'K-008 a value that one instance stores applies on another immediately, through the database',
-  (t, db) => everyWayOfChange(t, db, {}),
+onDatabase(t, 'K-008 a value that one instance stores applies on another immediately, through the database', (t, db) =>
+  everyWayOfChange(t, db, {}),
 )
 
 t.test('K-008 a value that one instance stores applies on another, through Redis', { skip: skipRedis }, async (t) => {
-  onEachDatabase(t, 'at once', async (t, db) => {
+  onDatabase(t, 'at once', async (t, db) => {
     const redis = createRedisNamespace()
     t.teardown(() => redis.drop())
     await everyWayOfChange(t, db, redis.config)

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { CommandInvocation, PlinthError } from '@plinth/kernel'
 import { assertMembers, programEnvironment, waitForProcessEnd } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -37,7 +37,7 @@ async function commandLine(t: Test, db: TestDatabase) {
   return { plinth, refused, running }
 }
 
-onEachDatabase(t, 'plinth config set, reset, history, export, import and rollback', async (t, db) => {
+onDatabase(t, 'plinth config set, reset, history, export, import and rollback', async (t, db) => {
   const { plinth, refused, running } = await commandLine(t, db)
   t.match(await refused('config history'), { code: /^PLINTH_SYSTEM_CONFIG_REFUSED$/, fix: /plinth migrate/ })
   await running.service(database).migrate()
@@ -131,12 +131,14 @@ t.test('the program lists the commands in groups, and reads a secret from standa
     return { out, err, code }
   }
   const help = await plinth(['config', '--help'])
-  for (const word of ['list', 'get', 'explain', 'set', 'reset', 'export', 'import', 'rollback', 'history']) {
+  for (const word of ['list', 'get', 'explain', 'set', 'reset', 'export', 'import', 'rollback', 'history', 'reseal']) {
     t.match(help.out, new RegExp(`^  ${word} `, 'm'))
   }
   t.match(await plinth(['migrate']), { code: 0 })
   const stored = await plinth(['config', 'set', 'platform.sample.secret', '--json'], 'planted-secret\n')
   t.match(stored, { code: 0, out: /"after": "\*{6}"/, err: '' })
+  const resealed = await plinth(['config', 'reseal', '--json'])
+  t.match(resealed, { code: 0, out: /"reencrypted": 2/ }, 'the value and its history entry')
   const rotated = await plinth(['secrets', 'rotate', '--json'])
   t.same({ ...rotated, out: JSON.parse(rotated.out).reencrypted }, { code: 0, err: '', out: 2 })
   t.notOk(readFileSync(join(data, 'test.sqlite'), 'latin1').includes('planted-secret'))

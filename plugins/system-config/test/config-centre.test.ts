@@ -1,5 +1,5 @@
 import { database, type FoundPage } from '@plinth/database'
-import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, omitUndefined, type PlinthError } from '@plinth/kernel'
 import { StartRejectedError } from '@plinth/kernel/host'
 import { assertMembers, rejectsWith, until } from '@plinth/kernel/testing'
@@ -31,7 +31,7 @@ async function failure(work: Promise<unknown>): Promise<BusinessError> {
 const problemsIn = ({ data }: BusinessError) => data?.['errors'] as KeyProblem[]
 const storedKeys = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key)
 
-onEachDatabase(t, 'change sets create the tables that the entities declare', async (t, db) => {
+onDatabase(t, 'change sets create the tables that the entities declare', async (t, db) => {
   const { running } = await startOn(t, db)
   const generator = running.service(database).fork().config.getExtension('@mikro-orm/schema-generator') as {
     getUpdateSchemaSQL(options: object): Promise<string>
@@ -39,7 +39,7 @@ onEachDatabase(t, 'change sets create the tables that the entities declare', asy
   t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
 })
 
-onEachDatabase(t, 'K-008 a stored live value applies immediately, a restart value at the next start', async (t, db) => {
+onDatabase(t, 'K-008 a stored live value applies immediately, a restart value at the next start', async (t, db) => {
   const first = await startOn(t, db, { environment: { PLATFORM_SAMPLE_MODE: 'slow' } })
   const plan = await first.centre.preview([set('limit', 20), set('mode', 'fast'), set('tags', 'x'), set('limt', 1)])
   assertMembers(t, plan.effects, [
@@ -144,7 +144,7 @@ onSqlite(t, 'every error of every key is reported at once and nothing is saved',
   )
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'two instances see a live change within one interval; a rejection keeps the old value and is shown',
   async (t, db) => {
@@ -197,7 +197,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'concurrent edits: one of two operators succeeds, and saves of all instances have one order',
   async (t, db) => {
@@ -229,7 +229,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'two concurrent saves cannot store values that are invalid together', async (t, db) => {
+onDatabase(t, 'two concurrent saves cannot store values that are invalid together', async (t, db) => {
   const [enabled, mode] = ['platform.pair.enabled', 'platform.pair.mode'] as const
   const pair = definePlugin({
     id: 'test.pair',
@@ -263,7 +263,7 @@ onEachDatabase(t, 'two concurrent saves cannot store values that are invalid tog
   t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'], 'nor on one instance')
 })
 
-onEachDatabase(t, 'the history contains user, time and reason; a rollback is a new version', async (t, db) => {
+onDatabase(t, 'the history contains user, time and reason; a rollback is a new version', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   await centre.save([set('limit', 20), set('window', '5m')], { ...by, reason: '因为'.repeat(150) })
   await centre.save([set('limit', 30), reset('window'), set('secret', 'right-1')], { actor: { name: 'bob' } })
@@ -344,7 +344,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'a database failure in the middle of a save changes nothing', async (t, db) => {
+onDatabase(t, 'a database failure in the middle of a save changes nothing', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   await centre.save([set('limit', 20)], by)
   const service = running.service(database)

@@ -1,99 +1,51 @@
 import { database } from '@plinth/database'
-import { onEachDatabase, onSqlite, startMigrated, type TestDatabase } from '@plinth/database/testing'
-import { type AuditEntry, auditTrail, definePlugin, key } from '@plinth/kernel'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
-import { type ConfigCentre, type ConfigChange, configCentre } from '@plinth/system-config'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
+import { maskedValue } from '@plinth/kernel'
+import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import { pino } from 'pino'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
 import { encrypt, newMasterKey } from '../src/secrets/secret-box.ts'
-import { operator, productOn, type StartOptions } from './fixtures/products.ts'
+import { audits, by, hook, host, outcomes, password, set, start, stored, token } from './fixtures/mailer.ts'
 
-const text = (options: object = {}) => key.string({ title: 'x', default: '', reload: 'live', ...options })
-const keys = {
-  'platform.mailer.host': text({ default: 'mail.example' }),
-  'platform.mailer.password': text({ sensitive: true, destination: ['platform.mailer.host'] }),
-  'platform.mailer.hook': key.url({ title: 'x', sensitive: true, reload: 'live', destination: [] }),
-  'platform.mailer.hook-token': text({ sensitive: true, destination: ['platform.mailer.hook'] }),
-  'platform.mailer.directory': text({ default: 'data', scope: 'process' }),
-} as const
-const host = 'platform.mailer.host'
-const password = 'platform.mailer.password'
-const hook = 'platform.mailer.hook'
-const token = 'platform.mailer.hook-token'
-const by = { actor: operator }
+onDatabase(t, 'a change of the destination without the secret removes the secret, and reports it', async (t, db) => {
+  const { centre, read } = await start(t, db)
+  await centre.save([set(host, 'a.example'), set(password, 'secret-a'), set(hook, 'https://a.example/x')], by)
+  await centre.save([set(token, 'token-a')], by)
+  t.same([read(password), read(token)], ['secret-a', 'token-a'])
 
-const audits: AuditEntry[] = []
-const mailer = definePlugin({
-  id: 'test.mailer',
-  version: '1.0.0',
-  kernel: '^1.0.0',
-  contributes: [auditTrail],
-  config: keys,
-  setup({ contribute }) {
-    contribute(auditTrail, 'test', {
-      record: async (entry) => {
-        audits.push(entry)
-      },
-    })
-  },
+  const plan = await centre.preview([set(host, 'b.example')])
+  t.same(outcomes(plan), [
+    [host, 'applied'],
+    [password, 'unset'],
+  ])
+  t.match(plan.effects[1], { before: /\*/, after: undefined, reason: /platform\.mailer\.host changes/ })
+  t.same([read(password), (await stored(centre)).length], ['secret-a', 4], 'a preview changes nothing')
+
+  audits.length = 0
+  const saved = await centre.save([set(host, 'b.example'), set(hook, 'https://b.example/y')], by)
+  t.same(outcomes(saved).slice(2), [
+    [token, 'unset'],
+    [password, 'unset'],
+  ])
+  t.same([read(host), read(password), read(token)], ['b.example', '', ''])
+  t.same(await stored(centre), [hook, host])
+  assertMembers(t, audits, [
+    { action: 'configuration.save', summary: { set: [host, hook], reset: [], unset: [token, password] } },
+  ])
+  const { items } = await centre.history({ key: password }, { size: 1, offset: 0, count: 'none' })
+  assertMembers(t, items, [{ version: saved.version, after: undefined }])
+
+  await centre.save([set(host, 'c.example'), set(password, 'secret-c')], by)
+  t.equal(read(password), 'secret-c', 'together with its secret a destination can change')
+  const removed = await centre.save([{ key: host, action: 'reset' }], by)
+  t.same(outcomes(removed), [
+    [host, 'applied'],
+    [password, 'unset'],
+  ])
 })
 
-async function start(t: Test, db: TestDatabase, options: StartOptions = {}) {
-  const { config, ...rest } = options
-  const running = await startMigrated(productOn(db, [mailer], config), { clock: manualClock(), ...rest })
-  t.teardown(() => running.stop('test ended'))
-  const centre: ConfigCentre = running.service(configCentre)
-  const read = (name: keyof typeof keys) => running.runtimeOf('test.mailer')?.config.get(name)
-  return { running, centre, read }
-}
-const set = (name: keyof typeof keys, value: string): ConfigChange => ({ key: name, action: 'set', value })
-const outcomes = ({ effects }: { readonly effects: readonly { key: string; outcome: string }[] }) =>
-  effects.map((effect) => [effect.key, effect.outcome])
-const stored = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key)
-
-onEachDatabase(
-  t,
-  'a change of the destination without the secret removes the secret, and reports it',
-  async (t, db) => {
-    const { centre, read } = await start(t, db)
-    await centre.save([set(host, 'a.example'), set(password, 'secret-a'), set(hook, 'https://a.example/x')], by)
-    await centre.save([set(token, 'token-a')], by)
-    t.same([read(password), read(token)], ['secret-a', 'token-a'])
-
-    const plan = await centre.preview([set(host, 'b.example')])
-    t.same(outcomes(plan), [
-      [host, 'applied'],
-      [password, 'unset'],
-    ])
-    t.match(plan.effects[1], { before: /\*/, after: undefined, reason: /platform\.mailer\.host changes/ })
-    t.same([read(password), (await stored(centre)).length], ['secret-a', 4], 'a preview changes nothing')
-
-    audits.length = 0
-    const saved = await centre.save([set(host, 'b.example'), set(hook, 'https://b.example/y')], by)
-    t.same(outcomes(saved).slice(2), [
-      [token, 'unset'],
-      [password, 'unset'],
-    ])
-    t.same([read(host), read(password), read(token)], ['b.example', '', ''])
-    t.same(await stored(centre), [hook, host])
-    assertMembers(t, audits, [
-      { action: 'configuration.save', summary: { set: [host, hook], reset: [], unset: [token, password] } },
-    ])
-    const { items } = await centre.history({ key: password }, { size: 1, offset: 0, count: 'none' })
-    assertMembers(t, items, [{ version: saved.version, after: undefined }])
-
-    await centre.save([set(host, 'c.example'), set(password, 'secret-c')], by)
-    t.equal(read(password), 'secret-c', 'together with its secret a destination can change')
-    const removed = await centre.save([{ key: host, action: 'reset' }], by)
-    t.same(outcomes(removed), [
-      [host, 'applied'],
-      [password, 'unset'],
-    ])
-  },
-)
-
-onEachDatabase(t, 'a rollback restores a secret only with the destination that it was entered for', async (t, db) => {
+onDatabase(t, 'a rollback restores a secret only with the destination that it was entered for', async (t, db) => {
   const { centre, read } = await start(t, db)
   await centre.save([set(host, 'a.example'), set(password, 'secret-a')], by)
   await centre.save([set(host, 'b.example'), set(password, 'secret-b')], by)
@@ -114,7 +66,7 @@ onEachDatabase(t, 'a rollback restores a secret only with the destination that i
   t.equal(read(password), 'secret-b')
 })
 
-onEachDatabase(t, 'an import obeys the rule for destinations', async (t, db) => {
+onDatabase(t, 'an import obeys the rule for destinations', async (t, db) => {
   const { centre, read } = await start(t, db)
   const document = (values: Record<string, string>) => ({ format: 'plinth-config/1', values }) as const
   await centre.save([set(host, 'a.example'), set(password, 'secret-a')], by)
@@ -161,53 +113,6 @@ onSqlite(t, 'a destination on the command line disables a stored secret for that
   t.equal(first.read(password), 'secret-a', 'the other process goes on')
 })
 
-onEachDatabase(t, 'during the upgrade a stored secret is bound to its current destination', async (t, db) => {
-  const masterKey = newMasterKey()
-  const config = { 'platform.system-config.master-key': masterKey.bytes.toString('base64') }
-  const lines: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
-  // Rows as an earlier version stored them: secrets without a destination, and a value of the key `directory`, which is
-  // now set per process.
-  const earlier = await start(t, db, { config })
-  const em = earlier.running.service(database).fork()
-  const members = { version: 0, updatedAt: new Date(0), updatedBy: 'alice', stateOf: null }
-  const plain = { ...members, masterKeyId: null, sensitive: false }
-  const sealed = (configKey: string, value: string) => {
-    const configValue = encrypt(masterKey, configKey, JSON.stringify(value))
-    return { ...members, configKey, configValue, masterKeyId: masterKey.id, sensitive: true }
-  }
-  em.create(ConfigRow, { ...plain, configKey: host, configValue: '"a.example"' })
-  em.create(ConfigRow, { ...plain, configKey: 'platform.mailer.directory', configValue: '"/srv/files"' })
-  em.create(ConfigRow, sealed(password, 'secret-a'))
-  em.create(ConfigRow, sealed(token, 'token-a'))
-  await em.flush()
-  await earlier.running.stop('upgrade')
-
-  const command = await start(t, db, { config, roles: ['cli'] })
-  t.equal(command.read(password), 'secret-a', 'a command uses it too')
-  const rows = () => command.running.service(database).fork().find(ConfigRow, { sensitive: true })
-  t.notOk(
-    (await rows()).some((row) => row.configValue.startsWith('bound:')),
-    'and stores nothing about it',
-  )
-
-  const { centre, read } = await start(t, db, { config, logger })
-  t.same([read(host), read(password), read(token)], ['a.example', 'secret-a', 'token-a'])
-  t.ok((await rows()).every((row) => row.configValue.startsWith('bound:')))
-  t.equal(centre.version, 0, 'this is no change of a value')
-  const other = await start(t, db, { config, set: { [host]: 'b.example' } })
-  t.equal(other.read(password), '', 'from now on it has this destination')
-  await centre.save([set(host, 'b.example')], by)
-  t.same([read(password), read(token)], ['', 'token-a'])
-
-  t.equal(read('platform.mailer.directory'), 'data', 'a stored value of a key of the process is ignored')
-  const warning = lines.find((line) => line.includes('platform.mailer.directory is ignored')) ?? ''
-  for (const part of ['/srv/files', 'PLATFORM_MAILER_DIRECTORY', 'plinth config reset platform.mailer.directory']) {
-    t.ok(warning.includes(part), part)
-  }
-  t.same(outcomes(await centre.save([{ key: 'platform.mailer.directory', action: 'reset' }], by)).length, 1)
-})
-
 onSqlite(t, 'an unreadable secret of an earlier version is never bound to a later destination', async (t, db) => {
   const masterKey = newMasterKey()
   const first = await start(t, db, {
@@ -226,4 +131,37 @@ onSqlite(t, 'an unreadable secret of an earlier version is never bound to a late
     [password, 'unset'],
   ])
   t.same(await stored(without.centre), [host])
+})
+
+onDatabase(t, 'a secret is only stored for the destination that the caller has seen', async (t, db) => {
+  const { centre, read } = await start(t, db)
+  const versionOf = async (key: string) => (await centre.get(key)).destinationVersion
+  t.equal(await versionOf(host), undefined, 'no secret')
+  const seen = (await versionOf(password)) ?? ''
+  await centre.save([set(host, 'b.example')], { actor: { name: 'bob' } })
+  t.not(await versionOf(password), seen)
+  const change = (value: string, expectedDestination: string) => ({ ...set(password, value), expectedDestination })
+  const changed = {
+    code: '409',
+    reason: 'system-config.destination-changed',
+    data: { key: password, keys: [host], currentVersion: await versionOf(password), updatedBy: 'bob' },
+  }
+  await rejectsWith(t, centre.save([change('secret-a', seen)], by), changed)
+  await rejectsWith(t, centre.verify(password, 'secret-a', { expectedDestination: seen }), changed)
+  t.same([await stored(centre), read(password)], [[host], ''])
+
+  audits.length = 0
+  const current = (await versionOf(password)) ?? ''
+  const saved = await centre.save([set(host, 'c.example'), change('secret-c', current)], by)
+  t.equal(read(password), 'secret-c', 'the caller may change the destination together with the secret')
+  t.same(saved.effects[1]?.destination, { [host]: 'c.example' })
+  assertMembers(t, audits, [{ summary: { destination: [`${host}: c.example`] } }])
+
+  const plan = await centre.preview([set(token, 'token-a'), set(hook, 'https://a.example/key')])
+  t.same(plan.effects[0]?.destination, { [hook]: maskedValue }, 'a destination may itself be a secret')
+  const unseen = await centre.save([set(password, 'secret-d')], by)
+  t.same(unseen.effects[0]?.destination, { [host]: 'c.example' }, 'a caller who sends no version is told')
+  await centre.save([{ key: host, action: 'reset' }], by)
+  const initial = await centre.preview([change('secret-e', seen)])
+  t.same(initial.effects[0]?.destination, { [host]: 'mail.example' }, 'the default is a destination too')
 })

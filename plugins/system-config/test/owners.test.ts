@@ -1,5 +1,5 @@
 import { type Database, database } from '@plinth/database'
-import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type Logger } from '@plinth/kernel'
 import { assertMembers } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
@@ -136,7 +136,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'after concurrent saves, all instances have the value of the successful one', async (t, db) => {
+onDatabase(t, 'after concurrent saves, all instances have the value of the successful one', async (t, db) => {
   const [one, two] = [judge(), judge()]
   const [a, b] = [await startOn(t, db, { plugins: [one.plugin] }), await startOn(t, db, { plugins: [two.plugin] })]
   for (let round = 0; round < 5; round++) {

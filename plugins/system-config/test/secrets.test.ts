@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
-import { BusinessError, definePlugin, type JsonValue, key, redact } from '@plinth/kernel'
+import { onDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { BusinessError, definePlugin, healthCheck, type JsonValue, key, redact } from '@plinth/kernel'
 import { maxValueLength } from '@plinth/kernel/host'
 import { assertMembers, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
@@ -40,7 +40,7 @@ async function rejection(work: Promise<unknown>): Promise<BusinessError> {
   throw error ?? new Error('It should have been refused.')
 }
 
-onEachDatabase(t, 'K-009 planted secrets appear nowhere, neither in plain text nor in base64', async (t, db) => {
+onDatabase(t, 'K-009 planted secrets appear nowhere, neither in plain text nor in base64', async (t, db) => {
   const secrets = ['planted-first-secret', 'planted-second-secret', 'wrong-planted-secret', 'planted-token-secret']
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
@@ -102,7 +102,7 @@ onSqlite(t, 'a secret is verified by its plugin before it is stored', async (t, 
   t.hasStrict(await rejection(centre.verify('platform.nothing', 'x')), { code: '404' })
 })
 
-onEachDatabase(t, 'a user who may replace a secret may check whether a value equals the stored one', async (t, db) => {
+onDatabase(t, 'a user who may replace a secret may check whether a value equals the stored one', async (t, db) => {
   const { centre } = await startOn(t, db)
   const token = 'platform.sample.token'
   const ask = (key: string, value: JsonValue) => centre.isStoredSecret(key, value, operator)
@@ -124,7 +124,7 @@ onEachDatabase(t, 'a user who may replace a secret may check whether a value equ
   t.hasStrict(await rejection(ask('platform.nothing', 'x')), { code: '404' })
 })
 
-onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps only the newest key', async (t, db) => {
+onDatabase(t, 'rotation re-encrypts values and history, and the file keeps only the newest key', async (t, db) => {
   const a = await startOn(t, db)
   const b = await startOn(t, db)
   await a.centre.save([put('first-secret')], by)
@@ -150,7 +150,7 @@ onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps o
   t.same(await a.centre.rotateSecrets().then(({ unreadable }) => unreadable), [])
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'an interrupted rotation leaves every secret readable, and the next rotation completes it',
   async (t, db) => {
@@ -177,7 +177,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'a long history is re-encrypted in small steps: saves continue in between, and a crash costs nothing',
   async (t, db) => {
@@ -336,6 +336,16 @@ onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the key file 
     { problem: /Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/ },
   ])
   t.hasStrict(await rejection(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })
+})
+
+onSqlite(t, 'an unusable master key is a warning before the first secret is saved', async (t, db) => {
+  const checkOf = async ({ running }: Awaited<ReturnType<typeof startOn>>) =>
+    running.contributions(healthCheck).get('system-config.master-key')?.(new AbortController().signal)
+  t.same(await checkOf(await startOn(t, db)), { warnings: [] }, 'no key is needed yet')
+  const broken = await startOn(t, db, { environment: { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: 'short' } })
+  assertMembers(t, await checkOf(broken), { warnings: [/Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/] })
+  writeFileSync(keyFileOf(db), 'five!', { mode: 0o600 })
+  assertMembers(t, await checkOf(await startOn(t, db)), { warnings: [/is not 32 bytes/] })
 })
 
 onSqlite(t, 'the key file is private to its owner; a wider mode causes one warning', async (t, db) => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct, type JsonValue, key } from '@plinth/kernel'
 import { type ConfigValues, prepareProduct } from '@plinth/kernel/host'
 import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
@@ -13,7 +13,7 @@ import { operator, productOn, startOn } from './fixtures/products.ts'
 const by = { actor: operator }
 const limit = 'platform.sample.limit'
 
-onEachDatabase(t, 'K-008 N-065 each source overrides all weaker ones, and the response names it', async (t, db) => {
+onDatabase(t, 'K-008 N-065 each source overrides all weaker ones, and the response names it', async (t, db) => {
   const directory = mkdtempSync(join(tmpdir(), 'plinth-sources-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const envFile = join(directory, '.env')

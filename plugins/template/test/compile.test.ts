@@ -61,6 +61,7 @@ t.test('only the listed helpers are allowed, with the arguments that they accept
     ['{{lookup x}}', 'helper-values'],
     ['{{safeUrl}}', 'helper-values'],
     ['{{safeUrl a b}}', 'helper-values'],
+    ['{{urlPart}}', 'helper-values'],
     ['{{#if}}x{{/if}}', 'helper-values'],
     ['{{#if a b}}x{{/if}}', 'helper-values'],
     ['{{#if a includeZero=true}}x{{/if}}', 'helper-values'],

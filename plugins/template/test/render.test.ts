@@ -203,6 +203,32 @@ t.test('safeUrl accepts only addresses that navigate somewhere', async (t) => {
   t.equal(render('{{safeUrl u}}{{safeUrl list}}', {}), '##')
 })
 
+t.test('a value in the query or fragment of a link stays one part of it', async (t) => {
+  const html = (source: string, variables: Variables) =>
+    renderProgram(parseSource(source, 'html'), copyPlainVariables(variables), escapeHtml, new RenderBudget())
+      .map(({ text }) => text)
+      .join('')
+  const q = 'a&admin=1#frag "x" (é)'
+  const encoded = 'a%26admin%3D1%23frag%20%22x%22%20%28%C3%A9%29'
+  const link = 'https://a.b/?c=1'
+  const cases: Readonly<Record<string, string>> = {
+    '<a href="https://a.b/?q={{q}}&r=1">': `<a href="https://a.b/?q=${encoded}&r=1">`,
+    '<a href="https://a.b/#{{q}}">': `<a href="https://a.b/#${encoded}">`,
+    '<a href="?q={{urlPart q}}">': `<a href="?q=${encoded}">`,
+    '<a href="{{safeUrl link}}&amp;q={{q}}">': `<a href="https://a.b/?c&#x3D;1&amp;q=${encoded}">`,
+    '<a href="https://a.b/?next={{safeUrl link}}">': '<a href="https://a.b/?next=https%3A%2F%2Fa.b%2F%3Fc%3D1">',
+    '<a href="mailto:x@a.b?subject={{q}}">': `<a href="mailto:x@a.b?subject=${encoded}">`,
+    '<a href="/{{#if q}}?q={{q}}{{/if}}#{{q}}">': `<a href="/?q=${encoded}#${encoded}">`,
+    '<a href="https://a.b/{{path}}/x">': '<a href="https://a.b/c/d/x">',
+    '<p title="?q={{path}}">{{path}}?{{path}}</p>': '<p title="?q=c/d">c/d?c/d</p>',
+    '<a href="https://a.b/?ids={{ids}}&o={{o}}">': '<a href="https://a.b/?ids=1%2C2&o=">',
+  }
+  const variables = { q, link, path: 'c/d', ids: [1, 2], o: { a: 1 } }
+  t.same(Object.fromEntries(Object.keys(cases).map((source) => [source, html(source, variables)])), cases)
+  t.equal(render('https://a.b/?q={{urlPart q}}', { q }, unescapedText), `https://a.b/?q=${encoded}`)
+  t.equal(render('{{urlPart q}}', { q: '\ud800' }, unescapedText), '%EF%BF%BD')
+})
+
 t.test('work and output are limited, whatever is passed', async (t) => {
   const list = Array.from({ length: 9_000 }, () => 1)
   const tooMuch = { name: 'RenderLimitError' }

@@ -19,10 +19,12 @@ export interface SiweContent {
   readonly expiresAt: Date
 }
 
+const firstLine = (domain: string) => `${domain} wants you to sign in with your Ethereum account:`
+
 /** Returns the message, with LF between the lines and none at the end. The wallet signs every byte. */
 export const siweMessage = ({ domain, address, statement, uri, chainId, nonce, issuedAt, expiresAt }: SiweContent) =>
   [
-    `${domain} wants you to sign in with your Ethereum account:`,
+    firstLine(domain),
     address,
     '',
     statement,
@@ -58,7 +60,11 @@ interface TakenChallenge {
 }
 
 /** Reason why a challenge is invalid. Only the audit contains it. */
-type ChallengeProblem = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
+type ChallengeProblem =
+  | 'challenge-unknown'
+  | 'challenge-expired'
+  | 'challenge-of-another-address'
+  | 'challenge-of-another-host'
 
 interface ChallengeDependencies {
   readonly store: Pick<SharedStore, 'set' | 'take'>
@@ -87,6 +93,10 @@ export class Challenges {
     this.#parts = parts
   }
 
+  get #domain(): string {
+    return new URL(this.#parts.settings().siteUrl).host
+  }
+
   /**
    * Creates a challenge. Its domain comes from the configuration, never from the request. Otherwise another site could
    * get a signature for its own domain.
@@ -101,7 +111,7 @@ export class Challenges {
       chainId,
       issuedAt,
       expiresAt,
-      domain: new URL(siteUrl).host,
+      domain: this.#domain,
       uri: siteUrl,
       address: toChecksumAddress(address) ?? address,
       nonce: randomBytes(randomSize).toString('hex'),
@@ -112,13 +122,17 @@ export class Challenges {
     return { challengeId, message, issuedAt, expiresAt }
   }
 
-  /** Removes and returns a challenge. It cannot be used again, even if the login fails. */
+  /**
+   * Removes and returns a challenge. It cannot be used again, even if the login fails. A challenge for another host than
+   * that of the site is invalid (EIP-4361, domain binding), so a change of the host ends open challenges.
+   */
   async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeProblem> {
     const text = await this.#parts.store.take(keyOf(challengeId))
     if (text === undefined) return 'challenge-unknown'
     const stored: StoredChallenge = JSON.parse(text)
     if (this.#parts.clock.now() >= stored.expiresAt) return 'challenge-expired'
     const { message, chainId } = stored
+    if (!message.startsWith(`${firstLine(this.#domain)}\n`)) return 'challenge-of-another-host'
     return stored.address === address ? { message, chainId } : 'challenge-of-another-address'
   }
 }

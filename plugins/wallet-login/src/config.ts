@@ -1,4 +1,4 @@
-import { type ConfigView, key, type LocalizedText } from '@plinth/kernel'
+import { type ConfigView, guardsPermission, key, type LocalizedText } from '@plinth/kernel'
 
 const attempts = (title: LocalizedText, standard: number, description: LocalizedText) =>
   key.integer({
@@ -8,12 +8,13 @@ const attempts = (title: LocalizedText, standard: number, description: Localized
     minimum: 0,
     maximum: 1_000_000,
     reload: 'live',
+    permission: guardsPermission,
   })
 
 const unlimited = { en: '0: unlimited.', 'zh-CN': '0 表示不限。' }
 
 const window = (title: LocalizedText) =>
-  key.duration({ title, default: '5m', minimum: '1s', maximum: '30d', reload: 'live' })
+  key.duration({ title, default: '5m', minimum: '1s', maximum: '30d', reload: 'live', permission: guardsPermission })
 
 export const keys = {
   'platform.wallet-login.challenge-lifetime': key.duration({
@@ -22,6 +23,7 @@ export const keys = {
     minimum: '10s',
     maximum: '15m',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.wallet-login.statement': key.string({
     title: { en: 'Statement shown by wallets', 'zh-CN': '钱包中显示的语句' },
@@ -54,6 +56,7 @@ export const keys = {
     },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.wallet-login.chain-required': key.boolean({
     title: { en: 'Only this chain', 'zh-CN': '仅限该链' },
@@ -63,6 +66,7 @@ export const keys = {
     },
     default: false,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.wallet-login.rate-limit.address-max-attempts': attempts(
     { en: 'Failed logins per wallet and network address', 'zh-CN': '每个钱包与 IP 的失败登录次数' },

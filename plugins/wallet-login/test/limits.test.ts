@@ -1,5 +1,5 @@
 /** Tests that other callers cannot use up the limits of the owner of a wallet. */
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
@@ -12,7 +12,7 @@ const garbage = `0x${'11'.repeat(65)}`
 const rejected = '401 wallet-login.challenge-refused'
 const exceeded = '429 rate-limit.exceeded'
 
-onEachDatabase(t, 'callers of other networks cannot keep a wallet from signing in', async (t, db) => {
+onDatabase(t, 'callers of other networks cannot keep a wallet from signing in', async (t, db) => {
   const { call, signIn } = await startWalletLogin(t, db)
   const ask = (from: string) =>
     call('POST', '/api/v1/auth/wallet/challenge', { body: { chainType: 'evm', address: anna.address }, from })

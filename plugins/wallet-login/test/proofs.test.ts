@@ -2,7 +2,7 @@
  * Tests that the stored proof of an identity decides which signatures are accepted. A contract can never sign in to an
  * identity that a key has proven.
  */
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -55,7 +55,7 @@ async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], conf
   return { ...product, admin, byContract, reasons, grant, nameChain, chain: created.data }
 }
 
-onEachDatabase(t, 'a contract never opens an account whose wallet has signed with its own key', async (t, db) => {
+onDatabase(t, 'a contract never opens an account whose wallet has signed with its own key', async (t, db) => {
   const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
   const { call, signIn, byContract, reasons, grant } = await start(t, db, nodes)
   const own = (await call('GET', me, { token: (await signIn(anna)).data.accessToken })).data
@@ -66,23 +66,19 @@ onEachDatabase(t, 'a contract never opens an account whose wallet has signed wit
   t.equal((await signIn(anna)).code, '200', 'the key opens it still')
 })
 
-onEachDatabase(
-  t,
-  'an identity of an earlier release, without a stored proof, counts as proven by a key',
-  async (t, db) => {
-    const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
-    const { accounts, byContract, reasons, signIn } = await start(t, db, nodes)
-    for (const node of nodes) node.results['eth_call'] = validSignatureResult
-    const { id } = await accounts.create({ username: 'carl', password: 'correct horse battery' }, system)
-    await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: contract }, system)
-    t.equal(describeOutcome(await byContract(contract)), rejected)
-    t.strictSame(await reasons(), ['wallet-login.proven-by-key'])
-    await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: anna.address.toLowerCase() }, system)
-    t.equal((await signIn(anna)).code, '200')
-  },
-)
+onDatabase(t, 'an identity of an earlier release, without a stored proof, counts as proven by a key', async (t, db) => {
+  const nodes = [await startStubNode(t, chainId), await startStubNode(t, chainId)]
+  const { accounts, byContract, reasons, signIn } = await start(t, db, nodes)
+  for (const node of nodes) node.results['eth_call'] = validSignatureResult
+  const { id } = await accounts.create({ username: 'carl', password: 'correct horse battery' }, system)
+  await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: contract }, system)
+  t.equal(describeOutcome(await byContract(contract)), rejected)
+  t.strictSame(await reasons(), ['wallet-login.proven-by-key'])
+  await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: anna.address.toLowerCase() }, system)
+  t.equal((await signIn(anna)).code, '200')
+})
 
-onEachDatabase(
+onDatabase(
   t,
   'an account that a contract opened stays with the contract of that chain until a key signs',
   async (t, db) => {

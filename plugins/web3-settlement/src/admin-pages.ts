@@ -9,6 +9,7 @@ import {
   type Row,
 } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { paymentStatusNames, paymentStatusTones } from '@plinth/money/payments'
 import {
   attemptReasonNames,
   blockingReasonNames,
@@ -17,6 +18,9 @@ import {
   riskLevelNames,
   riskReasonNames,
   suggestedActionNames,
+  unmatchedKindNames,
+  unmatchedSourceNames,
+  unmatchedStateNames,
 } from './display-names.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
@@ -166,6 +170,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
       answer: planColumns,
     }),
     reason: 'required',
+    outcome: { field: 'status', good: ['open', 'approved', 'settled', 'noted'] },
   }),
   forms: [
     adminForm('postAdminWeb3PaymentSettlementReviewLogsAutoHandleExpired', {
@@ -182,8 +187,9 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
         it.reference('reviewLogId', review, { title: text('Review', '复核') }),
         it.text('action'),
         it.text('reason'),
-        it.text('result.outcome'),
+        it.status('result.outcome', resultTones, { labels: results }),
       ],
+      outcome: { field: 'result.outcome', good: ['settled'] },
     }),
   ],
   bulk: [
@@ -201,6 +207,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
         it.status('outcome', resultTones, { labels: results }),
         it.text('reason'),
       ],
+      outcome: { field: 'outcome', good: ['settled'] },
     }),
   ],
 }))
@@ -304,6 +311,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         params: {},
         body: { outTradeNo: 'outTradeNo' },
         answer: planColumns,
+        outcome: { field: 'state', good: ['pending', 'confirming', 'review_required', 'ready', 'settling', 'settled'] },
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogs', {
         label: text('Review again', '重新复核'),
@@ -324,6 +332,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           made.status('state', stateTones, { labels: states, title: stateTitle }),
           made.chips('reasons', undefined, { labels: blockingReasonNames }),
         ],
+        outcome: { field: 'status', good: ['open', 'approved', 'settled', 'noted'] },
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
         ...settle,
@@ -332,6 +341,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           result.status('state', stateTones, { labels: states, title: stateTitle }),
           result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
+        outcome: { field: 'outcome', good: ['settled'] },
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
         ...settle,
@@ -347,6 +357,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           result.status('state', stateTones, { labels: states, title: stateTitle }),
           result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
+        outcome: { field: 'outcome', good: ['settled'] },
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdRetry', {
         ...settle,
@@ -357,6 +368,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           result.status('state', stateTones, { labels: states, title: stateTitle }),
           result.chips('reasons', undefined, { labels: attemptReasonNames }),
         ],
+        outcome: { field: 'outcome', good: ['settled'] },
       }),
     ],
     related: [
@@ -409,6 +421,7 @@ const closing = [
       it.chips('entry.riskReasons', undefined, { labels: riskReasonNames }),
       it.status('entry.suggestedAction', adviceTones, { labels: suggestedActionNames }),
     ],
+    outcome: { field: 'stillRisky', good: [false] },
   }),
   adminBulkAction('postAdminWeb3PaymentSettlementAuditLogsCompensationPlanBatch', {
     label: text('Suggested action', '处理建议'),
@@ -473,6 +486,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
       it.chips('riskReasons', undefined, { labels: riskReasonNames }),
       it.status('suggestedAction', adviceTones, { labels: suggestedActionNames }),
     ],
+    outcome: { field: 'risky', good: [false] },
   }),
 }))
 
@@ -564,6 +578,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
         found.chips('entry.riskReasons', undefined, { labels: riskReasonNames }),
         found.status('entry.suggestedAction', adviceTones, { labels: suggestedActionNames }),
       ],
+      outcome: { field: 'stillRisky', good: [false] },
     }),
     it.action('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
       ...resolve,
@@ -624,7 +639,158 @@ const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it
   ],
 }))
 
-export const pages = [reviews, reviewDetail, audits, candidates, audit, summary]
+const unmatchedTones = { open: 'warn', credited: 'good', repaid: 'good', used: 'quiet' } as const
+const kindTones = { late: 'warn', double: 'warn', short: 'bad', long: 'warn', unknown: 'bad' } as const
+const sourceTones = { order: 'quiet', review: 'info', operator: 'info' } as const
+const kindTitle = text('Why it settles no order', '未结算原因')
+
+const unmatchedPayments = adminList('getAdminWeb3UnmatchedPayments', (row) => ({
+  id: 'web3-settlement.unmatched-payments',
+  title: text('Unmatched payments', '未匹配付款'),
+  lead: text(
+    'Transfers to the shop that settle no order: too late, too little, too much, twice, or in another token.',
+    '已转入但未结算任何订单的转账：逾期、金额不足、金额过多、重复付款或其他代币。',
+  ),
+  place: { group: 'orders', order: 215 },
+  key: 'id',
+  detail: 'web3-settlement.unmatched-payment',
+  live: ['web3_unmatched_payment'],
+  columns: [
+    row.time('createdAt'),
+    row.text('outTradeNo', { link: true, mono: true }),
+    row.status('state', unmatchedTones, { labels: unmatchedStateNames }),
+    row.status('kind', kindTones, { labels: unmatchedKindNames, title: kindTitle }),
+    row.amount('value', { decimals: 'decimals', symbol: 'symbol', title: paidAmount }),
+    row.reference('userId', user, { title: text('Buyer', '买家') }),
+    row.status('source', sourceTones, { labels: unmatchedSourceNames }),
+    row.text('chainName'),
+    row.text('transactionHash', { mono: true, hidden: true, opens: { base: 'explorer', path: 'tx' } }),
+    row.text('payer', { mono: true, hidden: true, opens: { base: 'explorer', path: 'address' } }),
+    row.reference('handledBy', user, { hidden: true }),
+    row.time('handledAt', { hidden: true }),
+  ],
+  find: ['outTradeNo'],
+  filters: [{ name: 'state', labels: unmatchedStateNames }, { name: 'kind', labels: unmatchedKindNames }, 'outTradeNo'],
+  empty: text('No transfer is unmatched.', '没有未匹配的转账。'),
+  create: adminForm('postAdminWeb3UnmatchedPayments', {
+    title: text('Search a transaction', '查找交易'),
+    lead: text(
+      'Searches a confirmed transaction for transfers that settle no order, and records them for the order of the buyer.',
+      '在已确认的交易中查找未结算任何订单的转账，并登记到买家的订单。',
+    ),
+    submit: text('Search', '查找'),
+    fields: ['outTradeNo', 'transactionHash'],
+    options: { outTradeNo: { labels: 'money.payment-order', title: text('Payment order', '支付订单') } },
+    reason: 'required',
+    answer: (it) => [
+      it.status('state', unmatchedTones, { labels: unmatchedStateNames }),
+      it.status('kind', kindTones, { labels: unmatchedKindNames, title: kindTitle }),
+      it.amount('value', { decimals: 'decimals', symbol: 'symbol', title: paidAmount }),
+    ],
+  }),
+}))
+
+const unmatchedPayment = adminDetail('getAdminWeb3UnmatchedPaymentsById', (it) => ({
+  id: 'web3-settlement.unmatched-payment',
+  title: text('Unmatched payment', '未匹配付款'),
+  name: 'outTradeNo',
+  param: 'id',
+  live: ['web3_unmatched_payment', 'money_payment_order'],
+  sections: [
+    {
+      columns: [
+        it.status('state', unmatchedTones, { labels: unmatchedStateNames }),
+        it.status('kind', kindTones, { labels: unmatchedKindNames, title: kindTitle }),
+        it.reference('outTradeNo', order),
+        it.status('orderStatus', paymentStatusTones, { labels: paymentStatusNames }),
+        it.reference('userId', user, { title: text('Buyer', '买家') }),
+        it.flag('sentByBuyer'),
+        it.chips('otherOrders'),
+        it.count('otherOrdersTotal'),
+        it.amount('amount', { currency: 'asset' }),
+        it.status('source', sourceTones, { labels: unmatchedSourceNames }),
+        it.reference('actorUserId', user, { title: text('Named by', '登记人') }),
+        it.time('createdAt'),
+        it.reference('handledBy', user),
+        it.time('handledAt'),
+        it.text('reason'),
+        it.text('repaymentHash', { mono: true, opens: { base: 'explorer', path: 'tx' } }),
+      ],
+    },
+    {
+      title: text('On the chain', '链上信息'),
+      columns: [
+        it.text('chainName'),
+        it.text('transactionHash', { mono: true, opens: { base: 'explorer', path: 'tx' } }),
+        it.text('payer', { mono: true, opens: { base: 'explorer', path: 'address' } }),
+        it.text('receiver', { mono: true, opens: { base: 'explorer', path: 'address' } }),
+        it.text('tokenContract', { mono: true, opens: { base: 'explorer', path: 'address' } }),
+        it.amount('value', { decimals: 'decimals', symbol: 'symbol', title: paidAmount }),
+        it.text('blockNumber', { mono: true, opens: { base: 'explorer', path: 'block' } }),
+        it.text('eventKey', { mono: true }),
+      ],
+    },
+  ],
+  actions: [
+    it.action('postAdminWeb3UnmatchedPaymentsByIdCredit', {
+      label: text('Credit to the buyer', '记入买家账户'),
+      params: { id: 'id' },
+      body: { fingerprint: 'fingerprint' },
+      ask: ['reason'],
+      when: { state: 'open' },
+      confirm: text(
+        'Credits the payment to the account of the buyer. The order {{outTradeNo}} does not change.',
+        '将此付款记入买家账户，订单 {{outTradeNo}} 不变。',
+      ),
+      preview: it.preview('postAdminWeb3UnmatchedPaymentsByIdCreditPreview', {
+        params: { id: 'id' },
+        possible: 'possible',
+        answer: (shown) => [
+          shown.reference('userId', user, { title: text('Buyer', '买家') }),
+          shown.amount('amount', { currency: 'asset' }),
+          shown.amount('availableAfter', { currency: 'asset' }),
+          shown.flag('sentByBuyer'),
+          shown.count('otherOrdersTotal'),
+          shown.flag('possible'),
+          shown.text('blockedBy', { mono: true }),
+        ],
+      }),
+      tone: 'danger',
+    }),
+    it.action('postAdminWeb3UnmatchedPaymentsByIdRepayment', {
+      label: text('Record the repayment', '登记退回'),
+      params: { id: 'id' },
+      body: { fingerprint: 'fingerprint' },
+      ask: ['transactionHash', 'receiver', 'reason'],
+      when: { state: 'open' },
+      confirm: text(
+        'Records that the whole payment was returned on the chain. No money is moved, and the order {{outTradeNo}} does not change.',
+        '登记此付款已在链上全额退回。此处不会转移资金，订单 {{outTradeNo}} 不变。',
+      ),
+      preview: it.preview('postAdminWeb3UnmatchedPaymentsByIdRepaymentPreview', {
+        params: { id: 'id' },
+        takes: ['transactionHash', 'receiver'],
+        possible: 'possible',
+        answer: (shown) => [
+          shown.amount('value', { decimals: 'decimals', symbol: 'symbol' }),
+          shown.text('payer', { mono: true }),
+          shown.flag('possible'),
+          shown.text('blockedBy', { mono: true }),
+        ],
+      }),
+      tone: 'danger',
+    }),
+  ],
+  related: [
+    {
+      page: 'web3-settlement.reviews',
+      title: text('Reviews of this order', '此订单的复核'),
+      filter: { outTradeNo: 'outTradeNo' },
+    },
+  ],
+}))
+
+export const pages = [reviews, reviewDetail, audits, candidates, audit, summary, unmatchedPayments, unmatchedPayment]
 
 export const needsAttention = [
   adminAttention('getAdminWeb3PaymentSettlementAuditLogsSummary', {
@@ -640,6 +806,14 @@ export const needsAttention = [
     tone: 'warn',
     count: 'openByRiskLevel.medium',
     page: { id: 'web3-settlement.candidates', filter: { riskLevel: 'medium' } },
+  }),
+  adminAttention('getAdminWeb3UnmatchedPayments', {
+    id: 'web3-settlement.unmatched-payments',
+    title: text('Unmatched payments waiting for a decision', '等待处理的未匹配付款'),
+    tone: 'warn',
+    query: { state: 'open', size: 1, count: 'capped' },
+    count: 'total',
+    page: { id: 'web3-settlement.unmatched-payments', filter: { state: 'open' } },
   }),
   adminAttention('getAdminWeb3PaymentSettlementReviewLogs', {
     id: 'web3-settlement.open-reviews',

@@ -1,6 +1,7 @@
 import type { PaymentOrder, PaymentTransaction } from '@plinth/money/payments'
 import type { Chain } from '@plinth/web3'
 import type { ClaimedOrder } from './claim-reader.ts'
+import type { ReviewRow } from './entities.ts'
 import type { Parts } from './parts.ts'
 import { planSettlement, type SettlementPlan } from './planning/plan.ts'
 import type { ConsumedTransfer, PlanInput } from './planning/plan-input.ts'
@@ -24,6 +25,8 @@ interface CandidateQuestion {
 
 export interface Candidate {
   readonly plan: SettlementPlan
+  /** Input from which the plan was calculated. */
+  readonly input: PlanInput
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
   /** Time when the chain responded, in milliseconds of the monotonic clock. */
@@ -37,9 +40,12 @@ interface Asked {
   readonly chain: Chain | undefined
 }
 
-type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
+type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims' | 'isSentByBuyer'>>
 
-type CandidateDependencies = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
+type CandidateDependencies = Pick<
+  Parts,
+  'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs' | 'amountTolerance'
+>
 
 /** Compares orders with their chains and with transfers that are already used. Writes nothing. */
 export class Candidates {
@@ -61,7 +67,7 @@ export class Candidates {
    * @param questions at most 200
    */
   async ofMany(questions: readonly CandidateQuestion[]): Promise<readonly Candidate[]> {
-    const { clock, claims: reader, blockTimeToleranceMs } = this.#parts
+    const { clock, claims: reader, blockTimeToleranceMs, amountTolerance } = this.#parts
     const orders = await this.#ordersOf(questions)
     const known = await this.#chainsOf(orders.values())
     const made: Candidate[] = []
@@ -70,9 +76,11 @@ export class Candidates {
       answers: PlanResponses = {},
       answeredAt = clock.monotonic(),
     ) => {
-      const about = { order: order ?? null, chain: chain ?? null, blockTimeToleranceMs: blockTimeToleranceMs() }
-      const result = planSettlement({ ...question, ...about, facts: undefined, consumed: [], ...answers })
-      made[at] = { plan: result, order, chain, answeredAt }
+      const rules = { blockTimeToleranceMs: blockTimeToleranceMs(), amountTolerance: amountTolerance() }
+      const about = { order: order ?? null, chain: chain ?? null, ...rules }
+      const input = { ...question, ...about, facts: undefined, consumed: [], ...answers }
+      const result = planSettlement(input)
+      made[at] = { plan: result, input, order, chain, answeredAt }
       return result
     }
     const byChain = new Map<string, Map<string, Asked[]>>()
@@ -148,6 +156,21 @@ export class Candidates {
   }
 }
 
+/**
+ * True if the providers of the chain, or its other settings that decide which facts count, changed after the review was
+ * planned. Nothing may be settled from such a review, because an operator saw facts of other providers.
+ */
+export function isPlannedWithOtherSettings(
+  { planSnapshot, createdAt }: Pick<ReviewRow, 'planSnapshot' | 'createdAt'>,
+  chain: Pick<Chain, 'settingsDigest' | 'updatedAt'> | undefined,
+): boolean {
+  if (chain === undefined) return false
+  const { chainSettingsDigest: planned } = planSnapshot
+  // Plans of earlier releases have no digest, so any later change of the chain counts.
+  if (planned === undefined) return (chain.updatedAt ?? 0) >= createdAt.getTime()
+  return planned !== (chain.settingsDigest ?? null)
+}
+
 function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[] {
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size))
 }
@@ -155,7 +178,8 @@ function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[]
 /**
  * Returns the transfer that a payment has used. The event key ends with the log index at the time of the settlement.
  */
-const consumedBy = ({ outTradeNo, eventKey, logOrdinal }: PaymentTransaction): ConsumedTransfer => {
+export const consumedBy = ({ outTradeNo, type, eventKey, logOrdinal }: PaymentTransaction): ConsumedTransfer => {
   const logIndex = /:(\d+)$/.exec(eventKey ?? '')?.[1]
-  return { outTradeNo, logOrdinal, logIndex: logIndex === undefined ? null : Number(logIndex) }
+  const settled = type === settlementType ? outTradeNo : null
+  return { outTradeNo: settled, logOrdinal, logIndex: logIndex === undefined ? null : Number(logIndex) }
 }

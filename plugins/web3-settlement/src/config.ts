@@ -1,5 +1,5 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 const review = 'platform.money.web3.settlement.review.auto'
 const audit = 'platform.money.web3.settlement.audit'
@@ -24,6 +24,7 @@ export const keys = {
     title: { en: 'Handling of overdue reviews', 'zh-CN': '超时复核处理' },
     default: true,
     ...live,
+    permission: guardsPermission,
   }),
   [`${review}.auto-startup` as const]: key.boolean({
     title: { en: 'Handle overdue reviews automatically', 'zh-CN': '自动处理超时复核' },
@@ -48,12 +49,14 @@ export const keys = {
     default: '30m',
     minimum: '1m',
     ...live,
+    permission: guardsPermission,
   }),
   [`${review}.action` as const]: key.enum({
     title: { en: 'Action for overdue reviews', 'zh-CN': '超时操作' },
     values: ['auto-approve', 'auto-reject'],
     default: 'auto-approve',
     ...live,
+    permission: guardsPermission,
   }),
   [`${review}.execute-approved` as const]: key.boolean({
     insecure: {
@@ -68,6 +71,7 @@ export const keys = {
     description: { en: 'Off: the approval is only recorded.', 'zh-CN': '关闭时仅记录通过。' },
     default: true,
     ...live,
+    permission: guardsPermission,
   }),
   [`${review}.limit` as const]: key.integer({
     title: { en: 'Overdue reviews per run', 'zh-CN': '每次处理数量' },
@@ -120,6 +124,7 @@ export const keys = {
     },
     default: false,
     ...live,
+    permission: guardsPermission,
   }),
   'platform.money.web3.settlement.block-time-tolerance': key.duration({
     title: { en: 'Block time tolerance', 'zh-CN': '区块时间容差' },
@@ -130,16 +135,53 @@ export const keys = {
     default: '5m',
     minimum: '0s',
     ...live,
+    permission: guardsPermission,
+  }),
+
+  'platform.money.web3.settlement.amount-tolerance': key.integer({
+    title: { en: 'Amount tolerance', 'zh-CN': '金额容差' },
+    description: {
+      en: 'Largest difference between a payment and the amount of its order, in ten-thousandths of this amount. 100 is one percent. The order counts as paid in full; the difference is neither credited nor returned.',
+      'zh-CN':
+        '付款与订单金额的最大差额，以订单金额的万分之一计，100 即 1%。订单按全额支付处理，差额既不入账也不退还。',
+    },
+    default: 0,
+    minimum: 0,
+    maximum: 1_000,
+    insecure: {
+      isNot: 0,
+      reason: {
+        en: 'Orders are settled by payments of a different amount. With 0, such payments are listed under unmatched payments.',
+        'zh-CN': '金额不同的付款也会结算订单。设为 0 时，此类付款列入未匹配付款。',
+      },
+    },
+    ...live,
+    permission: guardsPermission,
+  }),
+  'platform.money.web3.settlement.unmatched.auto-startup': key.boolean({
+    title: { en: 'Search unmatched payments automatically', 'zh-CN': '自动查找未匹配付款' },
+    default: true,
+  }),
+  'platform.money.web3.settlement.unmatched.fixed-delay': key.duration({
+    title: { en: 'Delay between searches for unmatched payments', 'zh-CN': '未匹配付款查找间隔' },
+    description: {
+      en: 'Only transactions that orders name are searched.',
+      'zh-CN': '仅查找订单声明的交易。',
+    },
+    default: '1m',
+    minimum: '1s',
   }),
 
   [`${audit}.enabled` as const]: key.boolean({
     title: { en: 'Audit of settled orders', 'zh-CN': '已结算订单审计' },
     default: true,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.auto-startup` as const]: key.boolean({
     title: { en: 'Audit settled orders automatically', 'zh-CN': '自动审计已结算订单' },
     default: true,
+    permission: guardsPermission,
   }),
   [`${audit}.task-name` as const]: key.string({
     title: { en: 'Name of the audit task', 'zh-CN': '审计任务名称' },
@@ -157,6 +199,7 @@ export const keys = {
     minLength: 1,
     maxLength: 32,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.limit` as const]: key.integer({
     title: { en: 'Orders per audit', 'zh-CN': '每次审计订单数' },
@@ -179,6 +222,7 @@ export const keys = {
     minimum: 0,
     maximum: 525_600,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.chain-name` as const]: key.string({
     title: { en: 'Audited chain', 'zh-CN': '审计的链' },
@@ -186,6 +230,7 @@ export const keys = {
     default: '',
     maxLength: 64,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.required-confirmations` as const]: key.integer({
     title: { en: 'Required confirmations of an audit', 'zh-CN': '审计要求的确认数' },
@@ -196,6 +241,7 @@ export const keys = {
     minimum: 1,
     maximum: 1_000_000,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.final-confirmations` as const]: key.integer({
     title: { en: 'Confirmations of a final block', 'zh-CN': '最终区块的确认数' },
@@ -207,16 +253,19 @@ export const keys = {
     minimum: 1,
     maximum: 10_000_000,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.only-risky` as const]: key.boolean({
     title: { en: 'Record only orders at risk', 'zh-CN': '仅记录风险项' },
     default: true,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.risk-notification.enabled` as const]: key.boolean({
     title: { en: 'Risk notifications', 'zh-CN': '风险通知' },
     default: true,
     ...live,
+    permission: guardsPermission,
   }),
   [`${audit}.risk-notification.channels` as const]: key.stringList({
     title: { en: 'Channels of risk notifications', 'zh-CN': '风险通知渠道' },
@@ -263,12 +312,13 @@ export const keys = {
   'platform.money.web3.settlement.retention': key.duration({
     title: { en: 'Retention of settlement logs', 'zh-CN': '结算日志保留时间' },
     description: {
-      en: 'Applies to reviews, settlement attempts and audits.',
-      'zh-CN': '适用于复核、结算尝试和审计记录。',
+      en: 'Applies to reviews, settlement attempts, audits and handled unmatched payments.',
+      'zh-CN': '适用于复核、结算尝试、审计记录和已处理的未匹配付款。',
     },
     default: '1100d',
     minimum: '1d',
     ...live,
+    permission: guardsPermission,
   }),
   ...purgeKeys('platform.money.web3.settlement', {
     en: 'Interval for removing settlement logs after their retention time.',

@@ -14,6 +14,14 @@ export const businessError = defineBusinessErrors('web3-settlement', en['web3-se
   'other-orders-out-of-scope': '403',
   'payer-invalid': '400',
   'payer-not-proven': '403',
+  'chain-not-available': '503',
+  'own-account': '403',
+  'unmatched-payment-unknown': '404',
+  'unmatched-payment-missing': '409',
+  'unmatched-payment-changed': '409',
+  'unmatched-payment-closed': '409',
+  'unmatched-payment-settles-order': '409',
+  'unmatched-payment-not-creditable': '409',
 })
 
 export const permissionCodes = {
@@ -21,6 +29,8 @@ export const permissionCodes = {
   reviewCreate: 'money:web3:payment-settlement-review-log:create',
   auditView: 'money:web3:payment-settlement-audit-log:view',
   execute: 'money:web3:payment-settlement:execute',
+  unmatchedView: 'money:web3:unmatched-payment:view',
+  unmatchedHandle: 'money:web3:unmatched-payment:handle',
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
@@ -43,6 +53,15 @@ export const permissions: readonly PermissionDeclaration[] = [
       'zh-CN': '结算已复核的付款，并关闭审计记录。',
     },
   },
+  { code: permissionCodes.unmatchedView, displayName: { en: 'View unmatched payments', 'zh-CN': '查看未匹配付款' } },
+  {
+    code: permissionCodes.unmatchedHandle,
+    displayName: { en: 'Handle unmatched payments', 'zh-CN': '处理未匹配付款' },
+    description: {
+      en: 'Credits payments that settle no order to the buyer, and records their repayment.',
+      'zh-CN': '将未结算任何订单的付款记入买家账户，或登记其退回。',
+    },
+  },
 ]
 
 /** Returns the permissions of this plugin that the user has. Each decision stores them. */
@@ -61,6 +80,24 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
       retry: text('Settle again', '重新结算'),
     },
     facts: { outTradeNo: { title: text('Order number', '订单号') }, state: { title: text('State', '状态') } },
+  },
+  'web3-unmatched-payment': {
+    title: text('Unmatched payment', '未匹配付款'),
+    page: 'web3-settlement.unmatched-payment',
+    nameFrom: 'outTradeNo',
+    actions: {
+      search: text('Search', '查找'),
+      credit: text('Credit', '入账'),
+      repay: text('Record the repayment', '登记退回'),
+    },
+    facts: {
+      outTradeNo: { title: text('Order number', '订单号') },
+      eventKey: { title: text('Event key', '事件键') },
+      value: { title: text('Amount on chain', '链上金额') },
+      amount: { title: text('Amount', '金额') },
+      repaymentHash: { title: text('Hash of the repayment', '退回交易哈希') },
+      found: { title: text('Found', '找到') },
+    },
   },
   'web3-settlement-audit': {
     title: text('Settlement audit', '结算审计'),

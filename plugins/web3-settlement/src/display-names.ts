@@ -1,7 +1,8 @@
 import { type LocalizedText, bilingual as text } from '@plinth/kernel'
 import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
-import type { HandlingStatus } from './entities.ts'
+import type { HandlingStatus, UnmatchedSource, UnmatchedState } from './entities.ts'
 import type { AttemptObstacle, AttemptReason, BlockingReason, ReviewCause } from './planning/reasons.ts'
+import type { UnmatchedKind } from './unmatched/unmatched-transfers.ts'
 
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
 
@@ -66,10 +67,32 @@ export const reviewCauseNames: Names<ReviewCause> = {
 }
 
 const obstacles: Names<AttemptObstacle> = {
+  'handler-failed': text('The order could not be fulfilled', '订单后续处理失败'),
   'saver-not-active': text('The user who saved the review is disabled or deleted', '保存复核的用户已停用或删除'),
   'second-person-required': text('A second person must settle', '须由第二人结算'),
   'approval-rejected': text('The approval was rejected', '审批未通过'),
   'retries-used-up': text('No automatic retries left', '自动重试次数已用完'),
+}
+
+export const unmatchedKindNames: Names<UnmatchedKind> = {
+  late: text('Order was closed', '订单已关闭'),
+  double: text('Order is already paid', '订单已支付'),
+  short: text('Too little', '金额不足'),
+  long: text('Too much', '金额过多'),
+  unknown: text('Other token, or order without terms', '其他代币或订单信息不全'),
+}
+
+export const unmatchedStateNames: Names<UnmatchedState> = {
+  open: text('Open', '待处理'),
+  credited: text('Credited', '已入账'),
+  repaid: text('Returned', '已退回'),
+  used: text('Used elsewhere', '已另行使用'),
+}
+
+export const unmatchedSourceNames: Names<UnmatchedSource> = {
+  order: text('Order', '订单'),
+  review: text('Review', '复核'),
+  operator: text('Operator', '操作员'),
 }
 
 export const attemptReasonNames: Names<AttemptReason> = { ...blockingReasonNames, ...reviewCauseNames, ...obstacles }

@@ -5,6 +5,7 @@ import { ownerThroughOrder } from '@plinth/money/payments'
 import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { AttemptReason, BlockingReason, CandidateState } from './planning/reasons.ts'
+import type { UnmatchedKind } from './unmatched/unmatched-transfers.ts'
 
 /** Actions of a review. Operators save `settle` and `record`. The product saves the other actions automatically. */
 export const reviewActions = ['settle', 'record', 'auto-approve', 'auto-reject', 'auto-retry'] as const
@@ -176,7 +177,82 @@ export const AuditPositionRow = defineEntity({
   },
 })
 
-export const entities = [ReviewRow, CallbackRow, RetryCountRow, AuditRow, AuditCountRow, AuditPositionRow]
+/** `used`: the transfer was used by another decision, or has settled an order. */
+export const unmatchedStates = ['open', 'credited', 'repaid', 'used'] as const
+export type UnmatchedState = (typeof unmatchedStates)[number]
+/** Source of the hash: `order`, its order; `review`, a review of the order; `operator`, an operator. */
+export const unmatchedSources = ['order', 'review', 'operator'] as const
+export type UnmatchedSource = (typeof unmatchedSources)[number]
+
+/** A transfer to the receiver of an order that settles no order. Several orders may name the same transfer. */
+export const UnmatchedRow = defineEntity({
+  name: 'Web3UnmatchedPayment',
+  tableName: 'web3_unmatched_payment',
+  uniques: [{ properties: ['outTradeNo', 'chainName', 'transactionHash', 'logOrdinal'] }],
+  indexes: [
+    { properties: ['chainName', 'transactionHash', 'logOrdinal'] },
+    { properties: ['state', 'id'] },
+    { properties: ['handledAt'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    outTradeNo: column.text(64),
+    kind: column.text(16).$type<UnmatchedKind>(),
+    state: column.text(16).$type<UnmatchedState>(),
+    source: column.text(16).$type<UnmatchedSource>(),
+    chainName: column.text(64),
+    transactionHash: column.text(66),
+    eventKey: column.text(255),
+    logIndex: column.integer(),
+    /** Position of the transfer in its transaction, from 0. It never changes. */
+    logOrdinal: column.integer(),
+    blockNumber: column.bigint(),
+    token: column.text(42),
+    receiver: column.text(42),
+    payer: column.text(42),
+    /** Smallest units of the token. */
+    amountRaw: column.uint256(),
+    /** Minor units of the order's asset, rounded down; null if the token has no price in this asset. */
+    amount: column.bigint().nullable(),
+    /** Operator who named the transaction; null if the order named it. */
+    actorUserId: column.id().nullable(),
+    handledBy: column.id().nullable(),
+    handledAt: column.timestamp().nullable(),
+    reason: column.text(200).nullable(),
+    repaymentHash: column.text(66).nullable(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+  },
+})
+export type UnmatchedRow = InferEntity<typeof UnmatchedRow>
+
+/** A transaction that an order names. The row is deleted when its transfers have settled an order or are recorded. */
+export const NamedTransactionRow = defineEntity({
+  name: 'Web3NamedTransaction',
+  tableName: 'web3_named_transaction',
+  uniques: [{ properties: ['outTradeNo', 'transactionHash'] }],
+  indexes: [{ properties: ['checkAt', 'id'] }, { properties: ['createdAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    outTradeNo: column.text(64),
+    transactionHash: column.text(66),
+    /** Time of the next check. */
+    checkAt: column.timestamp(),
+    createdAt: column.timestamp(),
+  },
+})
+export type NamedTransactionRow = InferEntity<typeof NamedTransactionRow>
+
+export const entities = [
+  ReviewRow,
+  CallbackRow,
+  RetryCountRow,
+  AuditRow,
+  AuditCountRow,
+  AuditPositionRow,
+  UnmatchedRow,
+  NamedTransactionRow,
+]
 
 const owner = ownerThroughOrder('out_trade_no')
 const reason = bilingual(
@@ -223,6 +299,33 @@ export const settlementTables = (db: Database): readonly PersonalTable[] => [
     title: bilingual('Settlement audits of orders', '订单的结算审计'),
     owner,
     omit: ['handledBy'],
+    erasure: 'kept',
+    reason,
+  }),
+  personalTable(db, UnmatchedRow, {
+    title: bilingual('Unmatched payments of orders', '订单的未匹配付款'),
+    owner,
+    omit: ['actorUserId', 'handledBy'],
+    erasure: 'kept',
+    reason,
+  }),
+  personalTable(db, UnmatchedRow, {
+    title: bilingual('Unmatched payments that the user named', '用户登记的未匹配付款'),
+    owner: 'actor_user_id',
+    omit: ['handledBy'],
+    erasure: 'kept',
+    reason,
+  }),
+  personalTable(db, UnmatchedRow, {
+    title: bilingual('Unmatched payments that the user handled', '用户处理的未匹配付款'),
+    owner: 'handled_by',
+    omit: ['actorUserId'],
+    erasure: 'kept',
+    reason,
+  }),
+  personalTable(db, NamedTransactionRow, {
+    title: bilingual('Transactions that orders name', '订单声明的交易'),
+    owner,
     erasure: 'kept',
     reason,
   }),

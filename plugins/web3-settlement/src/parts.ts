@@ -28,8 +28,11 @@ import { Executor } from './execution/executor.ts'
 import { OverdueReviews, type OverdueRules } from './execution/overdue-reviews.ts'
 import { Settlements } from './execution/settlements.ts'
 import { PayerProofs } from './payer-proofs.ts'
+import { RefundTransfers } from './refund-transfers.ts'
 import type { ReviewApprovals } from './reviews/review-approvals.ts'
 import { ReviewLogStore, SaverNames } from './reviews/review-logs.ts'
+import { NamedTransactions } from './unmatched/named-transactions.ts'
+import { UnmatchedPayments } from './unmatched/unmatched-payments.ts'
 
 export const requires = {
   kernel,
@@ -61,12 +64,15 @@ export interface Parts extends Given {
   readonly overdueRules: () => OverdueRules
   /** Milliseconds by which a payment may be older than its order. */
   readonly blockTimeToleranceMs: () => number
+  /** Largest accepted difference of a payment, in ten-thousandths of the amount of its order. */
+  readonly amountTolerance: () => number
   /** True if the user who saved a review may not settle it. */
   readonly needsSecondPerson: () => boolean
   readonly claims: ClaimReader
   readonly candidates: Candidates
   readonly reviews: ReviewLogStore
   readonly payers: PayerProofs
+  readonly refunds: RefundTransfers
   readonly savers: SaverNames
   readonly attempts: Attempts
   readonly executor: Executor
@@ -78,6 +84,8 @@ export interface Parts extends Given {
   readonly auditWalk: AuditOrderSelection
   readonly audit: SettledAudit
   readonly logs: AuditLogStore
+  readonly unmatched: UnmatchedPayments
+  readonly named: NamedTransactions
 }
 
 const auto = 'platform.money.web3.settlement.review.auto'
@@ -100,6 +108,11 @@ export const resolvers: Resolvers<Parts, Given> = {
       () =>
         config.get('platform.money.web3.settlement.block-time-tolerance'),
   ),
+  amountTolerance: asFunction(
+    ({ config }) =>
+      () =>
+        config.get('platform.money.web3.settlement.amount-tolerance'),
+  ),
   needsSecondPerson: asFunction(
     ({ config }) =>
       () =>
@@ -109,6 +122,7 @@ export const resolvers: Resolvers<Parts, Given> = {
   candidates: asClass(Candidates),
   reviews: asClass(ReviewLogStore),
   payers: asClass(PayerProofs),
+  refunds: asClass(RefundTransfers),
   savers: asClass(SaverNames),
   attempts: asClass(Attempts),
   executor: asClass(Executor),
@@ -123,4 +137,6 @@ export const resolvers: Resolvers<Parts, Given> = {
   auditWalk: asClass(AuditOrderSelection),
   audit: asClass(SettledAudit),
   logs: asClass(AuditLogStore),
+  unmatched: asClass(UnmatchedPayments),
+  named: asClass(NamedTransactions),
 }

@@ -1,17 +1,10 @@
 import { web3Addresses, zeroAddress } from '@plinth/web3'
+import { findBoundUser } from './bound-wallets.ts'
 import type { OrderSettlements, PayerClaim, SettlementView } from './contract.ts'
 import { businessError } from './declarations.ts'
 import type { Parts } from './parts.ts'
 
 type PayerDependencies = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
-
-/** Name of the provider of wallet identities. */
-const walletProvider = 'evm'
-/**
- * Stored proofs that show that the user has the key of the address. Null is stored for identities from before proofs
- * existed.
- */
-const keyProofs: readonly (string | null)[] = ['ecrecover', null]
 
 export class PayerProofs implements OrderSettlements {
   readonly #parts: PayerDependencies
@@ -32,11 +25,11 @@ export class PayerProofs implements OrderSettlements {
   }
 
   async provePayer(outTradeNo: string, { address, signature }: PayerClaim): Promise<void> {
-    const { payments } = this.#parts
+    const { payments, accounts } = this.#parts
     const payer = web3Addresses.normalize(address)
     if (payer === null || payer === zeroAddress) throw businessError('payer-invalid', { data: { field: 'address' } })
     const { userId } = await payments.get(outTradeNo)
-    if (await this.#isBound(userId, payer)) {
+    if (userId !== null && (await findBoundUser(accounts, payer)) === userId) {
       await payments.provePayer(outTradeNo, payer, 'account')
       return
     }
@@ -53,16 +46,6 @@ export class PayerProofs implements OrderSettlements {
 
   underReview(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
     return this.#parts.reviews.openOf(outTradeNos)
-  }
-
-  /**
-   * True if the address is bound to the account of the user. A binding that only a contract confirmed does not count,
-   * because this contract may have another owner on the chain of the payment.
-   */
-  async #isBound(userId: number | null, payer: string): Promise<boolean> {
-    if (userId === null) return false
-    const account = await this.#parts.accounts.findByExternal({ provider: walletProvider, subject: payer })
-    return account?.id === userId && keyProofs.includes(account.externalProof)
   }
 
   /**

@@ -2,21 +2,27 @@ import { adminPages, attention, labelSources } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
 import { settlementFailed } from '@plinth/events'
 import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
+import { paymentNamed, refundVerifier } from '@plinth/money/payments'
+import { type Chain, chainUse } from '@plinth/web3'
 import { needsAttention, pages } from './admin-pages.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { keys } from './config.ts'
 import { orderSettlements } from './contract.ts'
-import { audited, businessError, messages, permissions } from './declarations.ts'
+import { audited, businessError, messages, permissionCodes, permissions } from './declarations.ts'
 import { entities, settlementTables } from './entities.ts'
 import { createWeb3Settlement } from './migrations/0001-create-web3-settlement.ts'
 import { storeAttempts } from './migrations/0002-keep-attempts.ts'
+import { storeUnmatchedPayments } from './migrations/0003-unmatched-payments.ts'
 import { addNotices } from './notices/notices.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
+import { settlementProvider } from './planning/plan.ts'
 import { confirmationRoutes } from './reviews/confirmation-routes.ts'
 import { ReviewApprovals, reviewWorkflow, settlementWorkflow } from './reviews/review-approvals.ts'
 import { reviewLabels } from './reviews/review-logs.ts'
 import { reviewRoutes } from './reviews/review-routes.ts'
 import { settlementWork, tasks } from './tasks.ts'
+import { storeNamedTransaction } from './unmatched/named-transactions.ts'
+import { unmatchedRoutes } from './unmatched/unmatched-routes.ts'
 
 const auto = 'platform.money.web3.settlement.review.auto'
 const risk = 'platform.money.web3.settlement.audit.risk-notification'
@@ -33,13 +39,15 @@ export default definePlugin({
     auditTexts,
     personalData,
     approvalWorkflow,
+    refundVerifier,
     optional(adminPages),
     optional(attention),
+    optional(chainUse),
     optional(labelSources),
   ],
   config: keys,
   permissions,
-  migrations: [createWeb3Settlement, storeAttempts],
+  migrations: [createWeb3Settlement, storeAttempts, storeUnmatchedPayments],
   entities,
   messages,
   scheduledTasks: tasks,
@@ -48,20 +56,33 @@ export default definePlugin({
     const { clock } = db
     const approvals = new ReviewApprovals(services.approvals)
     const parts = wire<Parts>()({ ...services, db, config, clock, log, approvals }, resolvers)
-    const { overdue, autoRetry, audit } = parts
+    const { overdue, autoRetry, audit, named } = parts
 
     events.declarePublished(settlementFailed)
+    // A chain without required confirmations settles no order.
+    const uses = ({ requiredConfirmations }: Chain) => requiredConfirmations !== null
+    contribute(chainUse, 'web3-settlement', { permission: permissionCodes.execute, uses })
     contribute(approvalWorkflow, reviewWorkflow, settlementWorkflow)
     for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'web3-settlement', settlementTables(db))
+    contribute(refundVerifier, settlementProvider, parts.refunds)
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'web3-settlement.review', reviewLabels(db))
     provide(orderSettlements, parts.payers)
-    provide(settlementWork, { overdue, autoRetry, audit })
+    provide(settlementWork, { overdue, autoRetry, audit, named })
     http.addRoutes(confirmationRoutes, parts)
     http.addRoutes(reviewRoutes, parts)
     http.addRoutes(auditRoutes, parts)
+    http.addRoutes(unmatchedRoutes, parts)
+    events.on(
+      paymentNamed,
+      'web3-settlement.named-transaction',
+      async ({ payload }) => {
+        if (payload.provider === settlementProvider) await storeNamedTransaction(parts, payload)
+      },
+      { transaction: true },
+    )
     if (notification !== undefined) {
       addNotices({
         events,

@@ -6,11 +6,13 @@ import type { keys } from './config.ts'
 import type { AutoRetry } from './execution/auto-retry.ts'
 import type { OverdueReviews } from './execution/overdue-reviews.ts'
 import type { requires } from './parts.ts'
+import type { NamedTransactions } from './unmatched/named-transactions.ts'
 
 interface SettlementWork {
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
   readonly audit: SettledAudit
+  readonly named: NamedTransactions
 }
 
 /** Work of this plugin that only its own scheduled tasks use. */
@@ -73,6 +75,16 @@ const auditSettled: ScheduledTask<Uses> = {
   },
 }
 
+const searchUnmatched: ScheduledTask<Uses> = {
+  name: 'money.web3.unmatched-payment.search',
+  displayName: { en: 'Search unmatched payments', 'zh-CN': '查找未匹配付款' },
+  fixedDelay: 'platform.money.web3.settlement.unmatched.fixed-delay',
+  autoStartup: 'platform.money.web3.settlement.unmatched.auto-startup',
+  async run({ own, signal }) {
+    await own(settlementWork).named.search(signal)
+  },
+}
+
 const purge = createPurgeTask<Uses>('platform.money.web3.settlement', {
   displayName: { en: 'Remove old settlement logs', 'zh-CN': '清除过期的结算日志' },
   old({ config, clock }) {
@@ -82,8 +94,11 @@ const purge = createPurgeTask<Uses>('platform.money.web3.settlement', {
       rowsBefore('web3_payment_callback_log', 'created_at', before),
       rowsBefore('web3_settlement_retry', 'updated_at', before),
       { ...rowsBefore('web3_settlement_audit_log', 'created_at', before), tally: auditCountUpdate },
+      // Open payments have no such time, so they are kept.
+      rowsBefore('web3_unmatched_payment', 'handled_at', before),
+      rowsBefore('web3_named_transaction', 'created_at', before),
     ]
   },
 })
 
-export const tasks = [handleOverdue, retrySettlements, auditSettled, purge]
+export const tasks = [handleOverdue, retrySettlements, auditSettled, searchUnmatched, purge]

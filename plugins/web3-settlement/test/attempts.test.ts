@@ -2,13 +2,13 @@
  * Tests attempts to settle: how a review records them, which operators are allowed, and in which order settled orders
  * are audited.
  */
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { fingerprintOfPlan } from '../src/planning/plan.ts'
 import { paidChainFacts } from './fixtures/doubles.ts'
-import { adminWeb3Path, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
+import { adminWeb3Path, auditPath, type RunningSettlement, reviewPath, startSettlement } from './fixtures/product.ts'
 import { chain, hashOf, transferLog } from './fixtures/ready-case.ts'
 
 const minute = 60_000
@@ -17,7 +17,7 @@ const auto = 'platform.money.web3.settlement.review.auto'
 const auditTask = 'money.web3.payment-settlement.audit'
 const retryTask = 'money.web3.payment-settlement.retry'
 
-onEachDatabase(t, 'a rejected settlement is shown on its review, in lists and as an attempt', async (t: Test, at) => {
+onDatabase(t, 'a rejected settlement is shown on its review, in lists and as an attempt', async (t: Test, at) => {
   const { paidOrder, save, settle, call, db, clock } = await startSettlement(t, at)
   const closed = await paidOrder()
   const { data: review } = await save(closed.outTradeNo)
@@ -244,6 +244,49 @@ onSqlite(t, 'a second person settles if the product requires it', async (t: Test
   })
 })
 
+/** The automatic actions that can settle a review, in the order of the test, each with the call that starts it. */
+const automaticActions = {
+  'auto-retry': ({ runTask }: RunningSettlement) => runTask(retryTask),
+  'auto-approve': ({ call }: RunningSettlement) => call('POST', `${reviewPath}/auto-handle-expired`),
+}
+
+for (const [obstacle, config] of Object.entries({
+  'saver-not-active': {},
+  'second-person-required': { 'platform.money.web3.settlement.review.four-eyes': true },
+})) {
+  onSqlite(t, `no automatic action settles a review with the obstacle ${obstacle}`, async (t, at) => {
+    const product = await startSettlement(t, at, { config })
+    const { operator, paidOrder, save, db, clock, call, login, statusOf } = product
+    const saver = await operator('saver', `${own}-review-log:create`)
+    const reviews: { readonly id: number; readonly outTradeNo: string }[] = []
+    for (const _ of Object.keys(automaticActions)) {
+      const { outTradeNo } = await paidOrder()
+      reviews.push({ id: (await save(outTradeNo, {}, 'saver')).data.id, outTradeNo })
+    }
+    const retried = [new Date(clock.now()), reviews[0]?.id ?? 0]
+    await db.execute('update web3_settlement_review_log set retry_at = ? where id = ?', retried)
+    if (obstacle === 'saver-not-active')
+      await db.execute('update iam_user set enabled = ? where id = ?', [false, saver])
+    clock.shiftWallClock(31 * minute)
+    await login('admin')
+    for (const start of Object.values(automaticActions)) await start(product)
+    const results: object[] = []
+    for (const { id, outTradeNo } of reviews) {
+      const { items } = (await call('GET', `${reviewPath}/${id}/attempts`)).data
+      const attempts = items.map(({ startedBy, outcome, reasons }: Record<string, unknown>) => [
+        startedBy,
+        outcome,
+        reasons,
+      ])
+      results.push([await statusOf(outTradeNo), attempts])
+    }
+    t.same(
+      results,
+      Object.keys(automaticActions).map((action) => ['pending', [[action, 'skipped', [obstacle]]]]),
+    )
+  })
+}
+
 onSqlite(t, 'a timeout that leaves no time to review is rejected', async (t: Test, at) => {
   await t.rejects(startSettlement(t, at, { config: { [`${auto}.timeout`]: '1s' } }))
 })
@@ -301,46 +344,42 @@ onSqlite(
   },
 )
 
-onEachDatabase(
-  t,
-  'an audit checks recent payments first, others slowly, and stops at final ones',
-  async (t: Test, at) => {
-    const config = {
-      'platform.money.web3.settlement.audit.limit': 5,
-      'platform.money.web3.settlement.audit.older-than-minutes': 0,
-      'platform.money.web3.settlement.audit.final-confirmations': 100,
-    }
-    const { paidOrder, world, clock, runTask, rows } = await startSettlement(t, at, { config })
-    const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
-    const paid = async (agoMs: number, change: object = { head: 200 }) => {
-      const order = await paidOrder({ status: 'success', paidAt: clock.now() - agoMs })
-      const hash = String(order.transactionHash)
-      world.answers.set(hash, paidChainFacts(hash, change))
-      return order
-    }
-    const day = 86_400_000
-    for (let index = 0; index < 12; index++) await paid(2 * day)
-    for (let index = 0; index < 12; index++) await paid(day / 2)
-    const seen = new Set<string>()
-    const requested = async () => {
-      world.questions.length = 0
-      await runTask(auditTask)
-      for (const hash of world.questions.flat()) seen.add(hash)
-      return world.questions.flat().length
-    }
-    const fresh = await paid(minute, gone)
-    t.equal(await requested(), 5)
-    const found = async () =>
-      (await rows('select out_trade_no from web3_settlement_audit_log')).map((row) => row['out_trade_no'])
-    t.same(await found(), [fresh.outTradeNo], 'the latest payment is in the first run')
-    const late = await paid(0, gone)
-    t.equal(await requested(), 5)
-    t.ok((await found()).includes(late.outTradeNo), 'a new payment is in the next run')
-    for (let run = 0; run < 16; run++) await requested()
-    t.equal(seen.size, 26, 'every order is audited')
-    clock.shiftWallClock(3 * day)
-    let last = 0
-    for (let run = 0; run < 12; run++) last = await requested()
-    t.equal(last, 2, 'only the payments at risk are asked about again')
-  },
-)
+onDatabase(t, 'an audit checks recent payments first, others slowly, and stops at final ones', async (t: Test, at) => {
+  const config = {
+    'platform.money.web3.settlement.audit.limit': 5,
+    'platform.money.web3.settlement.audit.older-than-minutes': 0,
+    'platform.money.web3.settlement.audit.final-confirmations': 100,
+  }
+  const { paidOrder, world, clock, runTask, rows } = await startSettlement(t, at, { config })
+  const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
+  const paid = async (agoMs: number, change: object = { head: 200 }) => {
+    const order = await paidOrder({ status: 'success', paidAt: clock.now() - agoMs })
+    const hash = String(order.transactionHash)
+    world.answers.set(hash, paidChainFacts(hash, change))
+    return order
+  }
+  const day = 86_400_000
+  for (let index = 0; index < 12; index++) await paid(2 * day)
+  for (let index = 0; index < 12; index++) await paid(day / 2)
+  const seen = new Set<string>()
+  const requested = async () => {
+    world.questions.length = 0
+    await runTask(auditTask)
+    for (const hash of world.questions.flat()) seen.add(hash)
+    return world.questions.flat().length
+  }
+  const fresh = await paid(minute, gone)
+  t.equal(await requested(), 5)
+  const found = async () =>
+    (await rows('select out_trade_no from web3_settlement_audit_log')).map((row) => row['out_trade_no'])
+  t.same(await found(), [fresh.outTradeNo], 'the latest payment is in the first run')
+  const late = await paid(0, gone)
+  t.equal(await requested(), 5)
+  t.ok((await found()).includes(late.outTradeNo), 'a new payment is in the next run')
+  for (let run = 0; run < 16; run++) await requested()
+  t.equal(seen.size, 26, 'every order is audited')
+  clock.shiftWallClock(3 * day)
+  let last = 0
+  for (let run = 0; run < 12; run++) last = await requested()
+  t.equal(last, 2, 'only the payments at risk are asked about again')
+})

@@ -3,7 +3,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { paidChainFacts } from './fixtures/doubles.ts'
-import { type RunningSettlement, startSettlement } from './fixtures/product.ts'
+import { startSettlement } from './fixtures/product.ts'
 
 const minute = 60_000
 const day = 86_400_000
@@ -11,17 +11,21 @@ const auditTask = 'money.web3.payment-settlement.audit'
 /** Response of a chain that does not know the transaction. */
 const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
 
-async function start(config: KeyValues) {
-  const at = await createDatabase('sqlite')
-  t.teardown(() => at.drop())
-  return startSettlement(t, at, { config })
-}
+const at = await createDatabase('sqlite')
+t.teardown(() => at.drop())
+const { clock, count, db, log, mail, paidOrder, reported, reset, rows, runTask, save, settle, world } =
+  await startSettlement(t, at)
 
 /** Adds an order that was settled some time ago. The chain then reports a change. */
-async function settledOrder(
-  { paidOrder, save, settle, world, db }: RunningSettlement,
-  { change = gone, order = {}, agoMs = day }: { change?: object | undefined; order?: object; agoMs?: number } = {},
-) {
+async function settledOrder({
+  change = gone,
+  order = {},
+  agoMs = day,
+}: {
+  change?: object | undefined
+  order?: object
+  agoMs?: number
+} = {}) {
   const { outTradeNo, transactionHash } = await paidOrder(order)
   await settle((await save(outTradeNo)).data.id)
   await db.execute('update money_payment_order set paid_at = paid_at - ? where out_trade_no = ?', [agoMs, outTradeNo])
@@ -30,13 +34,13 @@ async function settledOrder(
 
 /** Runs the audit of settled orders and returns the reported orders. */
 const auditOf =
-  (...orders: readonly Parameters<typeof settledOrder>[1][]) =>
+  (...orders: readonly Parameters<typeof settledOrder>[0][]) =>
   async (config: KeyValues) => {
-    const product = await start(config)
-    for (const order of orders) await settledOrder(product, order)
-    await product.runTask(auditTask)
-    const rows = await product.rows('select out_trade_no from web3_settlement_audit_log order by id')
-    return rows.map(({ out_trade_no }) => out_trade_no).join(' ')
+    await reset(config)
+    for (const order of orders) await settledOrder(order)
+    await runTask(auditTask)
+    const logs = await rows('select out_trade_no from web3_settlement_audit_log order by id')
+    return logs.map(({ out_trade_no }) => out_trade_no).join(' ')
   }
 
 t.test('the audit checks the configured orders', async (t) => {
@@ -82,13 +86,13 @@ t.test('the audit checks the configured orders', async (t) => {
   const [requested] = await assertKeyEffect(t, 'platform.money.web3.settlement.audit.final-confirmations', {
     changed: 100,
     observe: async (config) => {
-      const product = await start(config)
-      await settledOrder(product, { change: { head: 200 } })
+      await reset(config)
+      await settledOrder({ change: { head: 200 } })
       let audits = 0
       for (; audits < 3; audits++) {
-        product.world.questions.length = 0
-        await product.runTask(auditTask)
-        if (product.world.questions.flat().length === 0) break
+        world.questions.length = 0
+        await runTask(auditTask)
+        if (world.questions.flat().length === 0) break
       }
       return audits
     },
@@ -98,16 +102,13 @@ t.test('the audit checks the configured orders', async (t) => {
 
 t.test('operators are notified of a risk that the audit finds', async (t) => {
   const observe = async (config: KeyValues) => {
-    const product = await start(config)
-    await settledOrder(product)
-    await product.reported()
-    product.log.sent.length = 0
-    await product.runTask(auditTask)
-    await product.reported()
-    return {
-      log: product.log.sent.map(({ subject }) => subject),
-      mail: product.mail.sent.map(({ subject }) => subject),
-    }
+    await reset(config)
+    await settledOrder()
+    await reported()
+    log.sent.length = 0
+    await runTask(auditTask)
+    await reported()
+    return { log: log.sent.map(({ subject }) => subject), mail: mail.sent.map(({ subject }) => subject) }
   }
   const root = 'platform.money.web3.settlement.audit.risk-notification'
   const [switches] = await assertKeyEffect(t, 'platform.money.web3.settlement.audit.risk-notification.enabled', {
@@ -131,12 +132,12 @@ t.test('logs are stored as long as their retention', async (t) => {
   const [counts] = await assertKeyEffect(t, 'platform.money.web3.settlement.retention', {
     changed: '30d',
     observe: async (config) => {
-      const product = await start(config)
-      await settledOrder(product)
-      const old = new Date(product.clock.now() - 31 * day)
-      await product.db.execute('update web3_payment_callback_log set created_at = ?', [old])
-      await product.runTask('money.web3.settlement.purge')
-      return product.count('web3_payment_callback_log')
+      await reset(config)
+      await settledOrder()
+      const old = new Date(clock.now() - 31 * day)
+      await db.execute('update web3_payment_callback_log set created_at = ?', [old])
+      await runTask('money.web3.settlement.purge')
+      return count('web3_payment_callback_log')
     },
   })
   t.match(counts, { before: 1, after: 0 })

@@ -1,19 +1,12 @@
 /** Tests the repeated check of settled payments, and the suggested action for each risk. */
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onSqlite } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { assessRisk, type RiskReason } from '../src/audit/risk.ts'
 import { blockingReasons } from '../src/planning/reasons.ts'
 import { paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'
-import {
-  administrator,
-  adminWeb3Path,
-  auditPath,
-  type RunningSettlement,
-  type SettlementSettings,
-  startSettlement,
-} from './fixtures/product.ts'
+import { administrator, adminWeb3Path, auditPath, type RunningSettlement, startSettlement } from './fixtures/product.ts'
 import { hashOf, stranger, transferLog } from './fixtures/ready-case.ts'
 
 const audit = 'platform.money.web3.settlement.audit'
@@ -77,7 +70,7 @@ const fundsOf = async ({ rows }: RunningSettlement) =>
     await rows('select id, status, state from web3_settlement_review_log order by id'),
   ])
 
-onEachDatabase(
+onDatabase(
   t,
   'S-023 S-056 S-057 an audit finds every risk, and changes no order and no transaction',
   async (t: Test, at) => {
@@ -128,7 +121,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'S-058 two concurrent audits write one log for each risk', async (t: Test, at) => {
+onDatabase(t, 'S-058 two concurrent audits write one log for each risk', async (t: Test, at) => {
   const world = new SettlementDoubles()
   const one = await startSettlement(t, at, { world })
   const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
@@ -156,7 +149,7 @@ onEachDatabase(t, 'S-058 two concurrent audits write one log for each risk', asy
   t.equal(await one.count('web3_settlement_audit_log'), 1)
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'S-005 S-058 S-059 S-072 the scheduled audit records each risk once and publishes it',
   async (t: Test, at) => {
@@ -199,7 +192,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'S-023 S-058 an audit reads its orders once and writes its results together, however many there are',
   async (t: Test, at) => {
@@ -235,94 +228,76 @@ onEachDatabase(
 )
 
 onSqlite(t, 'S-059 S-060 the settings of the audit select which orders, how many and how deep', async (t: Test, at) => {
-  let isFirst = true
-  const run = async (
-    config: NonNullable<SettlementSettings['config']>,
-    work: (product: RunningSettlement) => Promise<void>,
-  ) => {
-    const product = await startSettlement(t, at, { config, isFirst })
-    isFirst = false
-    for (const table of [
-      'money_payment_order',
-      'money_payment_transaction',
-      'web3_settlement_audit_log',
-      'web3_settlement_audit_position',
-      'web3_settlement_audit_count',
-    ]) {
-      await product.db.execute(`delete from ${table}`)
-    }
-    await work(product)
-  }
-  const logged = async ({ rows }: RunningSettlement) =>
+  const product = await startSettlement(t, at)
+  const { rows, runTask, call, log, mail, reported, reset } = product
+  const logged = async () =>
     (await rows('select out_trade_no from web3_settlement_audit_log order by id')).map(
       ({ out_trade_no }) => out_trade_no,
     )
 
-  await run({ [`${audit}.limit`]: 2 }, async (product) => {
-    for (let index = 0; index < 3; index++) await settledOrder(product, gone)
-    await product.runTask(auditTask)
-    t.same(await logged(product), ['order-1', 'order-2'])
-    await product.runTask(auditTask)
-    t.same(await logged(product), ['order-1', 'order-2', 'order-3'], 'the next run goes on behind')
-    await product.runTask(auditTask)
-    t.equal((await logged(product)).length, 3, 'and from the beginning again')
-  })
-  await run({ [`${audit}.older-than-minutes`]: 5 }, async (product) => {
-    await settledOrder(product, gone, {}, 4 * 60_000)
-    await settledOrder(product, gone, {}, 6 * 60_000)
-    await product.runTask(auditTask)
-    t.same(await logged(product), ['order-2'])
-  })
-  await run({ [`${audit}.chain-name`]: 'other' }, async (product) => {
-    await settledOrder(product, gone)
-    await product.runTask(auditTask)
-    t.same(await logged(product), [])
-  })
-  await run({ [`${audit}.provider`]: 'alipay' }, async (product) => {
-    await settledOrder(product, gone)
-    await product.runTask(auditTask)
-    t.same(await logged(product), [])
-  })
-  await run({ [`${audit}.required-confirmations`]: 4 }, async (product) => {
-    await settledOrder(product)
-    await product.runTask(auditTask)
-    t.same(await logged(product), ['order-1'])
-  })
-  await run({}, async (product) => {
-    await settledOrder(product, undefined, { requiredConfirmations: 3 })
-    await product.runTask(auditTask)
-    t.same(await logged(product), [], 'three are enough where nothing else is said')
-  })
-  await run({ [`${audit}.only-risky`]: false }, async (product) => {
-    await settledOrder(product)
-    await product.runTask(auditTask)
-    t.same(await logged(product), ['order-1'])
-    t.match((await product.call('GET', `${auditPath}/summary`)).data, { open: 1, risky: 0 })
-    t.equal((await product.call('GET', `${auditPath}/compensation-candidates`)).data.total, 0)
-  })
-  await run({ [`${audit}.enabled`]: false }, async (product) => {
-    await settledOrder(product, gone)
-    await product.runTask(auditTask)
-    t.same(await logged(product), [])
-  })
+  await reset({ [`${audit}.limit`]: 2 })
+  for (let index = 0; index < 3; index++) await settledOrder(product, gone)
+  await runTask(auditTask)
+  t.same(await logged(), ['order-1', 'order-2'])
+  await runTask(auditTask)
+  t.same(await logged(), ['order-1', 'order-2', 'order-3'], 'the next run goes on behind')
+  await runTask(auditTask)
+  t.equal((await logged()).length, 3, 'and from the beginning again')
+
+  await reset({ [`${audit}.older-than-minutes`]: 5 })
+  await settledOrder(product, gone, {}, 4 * 60_000)
+  await settledOrder(product, gone, {}, 6 * 60_000)
+  await runTask(auditTask)
+  t.same(await logged(), ['order-2'])
+
+  await reset({ [`${audit}.chain-name`]: 'other' })
+  await settledOrder(product, gone)
+  await runTask(auditTask)
+  t.same(await logged(), [])
+
+  await reset({ [`${audit}.provider`]: 'alipay' })
+  await settledOrder(product, gone)
+  await runTask(auditTask)
+  t.same(await logged(), [])
+
+  await reset({ [`${audit}.required-confirmations`]: 4 })
+  await settledOrder(product)
+  await runTask(auditTask)
+  t.same(await logged(), ['order-1'])
+
+  await reset({})
+  await settledOrder(product, undefined, { requiredConfirmations: 3 })
+  await runTask(auditTask)
+  t.same(await logged(), [], 'three are enough where nothing else is said')
+
+  await reset({ [`${audit}.only-risky`]: false })
+  await settledOrder(product)
+  await runTask(auditTask)
+  t.same(await logged(), ['order-1'])
+  t.match((await call('GET', `${auditPath}/summary`)).data, { open: 1, risky: 0 })
+  t.equal((await call('GET', `${auditPath}/compensation-candidates`)).data.total, 0)
+
+  await reset({ [`${audit}.enabled`]: false })
+  await settledOrder(product, gone)
+  await runTask(auditTask)
+  t.same(await logged(), [])
   for (const [config, logs, mails] of [
     [{ [`${audit}.risk-notification.enabled`]: false }, 0, 0],
     [{ [`${audit}.risk-notification.channels`]: ['mail'], [`${audit}.risk-notification.subject`]: 'Risk!' }, 0, 1],
   ] as const) {
-    await run(config, async (product) => {
-      await settledOrder(product, gone)
-      await product.reported()
-      product.log.sent.length = 0
-      await product.runTask(auditTask)
-      await product.reported()
-      t.equal(product.log.sent.length, logs)
-      t.equal(product.mail.sent.length, mails)
-      if (mails > 0) assertMembers(t, product.mail.sent, [{ subject: 'Risk!' }])
-    })
+    await reset(config)
+    await settledOrder(product, gone)
+    await reported()
+    log.sent.length = 0
+    await runTask(auditTask)
+    await reported()
+    t.equal(log.sent.length, logs)
+    t.equal(mail.sent.length, mails)
+    if (mails > 0) assertMembers(t, mail.sent, [{ subject: 'Risk!' }])
   }
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'S-062 S-063 S-064 S-065 S-067 S-068 S-069 S-070 S-071 operators check again, get advice and close handled risks',
   async (t: Test, at) => {
@@ -481,7 +456,7 @@ onSqlite(
   },
 )
 
-onEachDatabase(t, 'logs are removed after their retention, together with the summary', async (t: Test, at) => {
+onDatabase(t, 'logs are removed after their retention, together with the summary', async (t: Test, at) => {
   const config = { 'platform.money.web3.settlement.retention': '30d' }
   const product = await startSettlement(t, at, { config })
   const { db, clock, call, runTask, count } = product

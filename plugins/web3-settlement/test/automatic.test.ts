@@ -1,6 +1,6 @@
 /** Tests automatic actions: overdue reviews, retries and their notices. */
 import { approvals } from '@plinth/approval'
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { createDatabase, onDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import type { PaymentOrder } from '@plinth/money/payments'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
@@ -17,7 +17,12 @@ const retry = 'platform.money.web3.settlement.retry'
 const retryTask = 'money.web3.payment-settlement.retry'
 const overdueTask = 'money.web3.payment-settlement-review.auto-handle'
 
-onEachDatabase(
+const sqlite = await createDatabase('sqlite')
+t.teardown(() => sqlite.drop())
+/** Tests that need only one instance and SQLite share this product. Each of them deletes the data of earlier tests. */
+const shared = await startSettlement(t, sqlite)
+
+onDatabase(
   t,
   'S-043 S-044 S-045 S-046 S-053 overdue reviews are approved and settled, others wait',
   async (t: Test, at) => {
@@ -57,9 +62,9 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'S-045 an overdue review is rejected if configured', async (t: Test, at) => {
-  const config = { [`${auto}.action`]: 'auto-reject' }
-  const { paidOrder, save, settle, call, clock, statusOf, rows } = await startSettlement(t, at, { config })
+t.test('S-045 an overdue review is rejected if configured', async (t) => {
+  await shared.reset({ [`${auto}.action`]: 'auto-reject' })
+  const { paidOrder, save, settle, call, clock, statusOf, rows } = shared
   const { outTradeNo } = await paidOrder()
   const { data: review } = await save(outTradeNo)
   clock.shiftWallClock(31 * minute)
@@ -73,41 +78,38 @@ onSqlite(t, 'S-045 an overdue review is rejected if configured', async (t: Test,
   t.hasStrict(await settle(review.id), { code: '409', data: { reason: 'approval.state-not-allowed' } })
 })
 
-onSqlite(
-  t,
-  'S-046 S-047 an approval alone executes nothing, and a run handles a limited number',
-  async (t: Test, at) => {
-    const config = {
-      [`${auto}.execute-approved`]: false,
-      [`${auto}.limit`]: 2,
-      [`${auto}.timeout`]: '10m',
-    }
-    const { paidOrder, save, call, clock, count, runTask } = await startSettlement(t, at, { config })
-    for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
-    clock.shiftWallClock(11 * minute)
-    const first = (await call('POST', `${reviewPath}/auto-handle-expired`)).data
-    assertMembers(t, first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
-    t.equal(first.items.length, 2)
-    t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1 })
-    clock.shiftWallClock(11 * minute)
-    await runTask(retryTask)
-    t.equal(await count('money_payment_transaction'), 0)
-    t.equal(await count('web3_payment_callback_log'), 0)
-    const { data } = await call('GET', `${reviewPath}?retryable=true`)
-    t.equal(data.total, 3, 'an operator may settle them')
-  },
-)
+t.test('S-046 S-047 an approval alone executes nothing, and a run handles a limited number', async (t) => {
+  await shared.reset({
+    [`${auto}.execute-approved`]: false,
+    [`${auto}.limit`]: 2,
+    [`${auto}.timeout`]: '10m',
+  })
+  const { paidOrder, save, call, clock, count, runTask } = shared
+  for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
+  clock.shiftWallClock(11 * minute)
+  const first = (await call('POST', `${reviewPath}/auto-handle-expired`)).data
+  assertMembers(t, first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
+  t.equal(first.items.length, 2)
+  t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1 })
+  clock.shiftWallClock(11 * minute)
+  await runTask(retryTask)
+  t.equal(await count('money_payment_transaction'), 0)
+  t.equal(await count('web3_payment_callback_log'), 0)
+  const { data } = await call('GET', `${reviewPath}?retryable=true`)
+  t.equal(data.total, 3, 'an operator may settle them')
+})
 
-onSqlite(t, 'the handling of overdue reviews can be disabled', async (t: Test, at) => {
-  const config = { [`${auto}.enabled`]: false }
-  const { paidOrder, save, call, clock } = await startSettlement(t, at, { config })
+t.test('the handling of overdue reviews can be disabled', async (t) => {
+  await shared.reset({ [`${auto}.enabled`]: false })
+  const { paidOrder, save, call, clock } = shared
   await save((await paidOrder()).outTradeNo)
   clock.shiftWallClock(31 * minute)
   t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 })
 })
 
-onSqlite(t, 'S-048 S-074 S-075 a failed automatic settlement is reported, without secrets', async (t: Test, at) => {
-  const { paidOrder, save, call, clock, world, log, mail, reported, rows } = await startSettlement(t, at)
+t.test('S-048 S-074 S-075 a failed automatic settlement is reported, without secrets', async (t) => {
+  await shared.reset({})
+  const { paidOrder, save, call, clock, world, log, mail, reported, rows } = shared
   const { outTradeNo, transactionHash } = await paidOrder()
   await save(outTradeNo)
   world.answers.set(String(transactionHash), () => {
@@ -138,41 +140,31 @@ onSqlite(t, 'S-048 S-074 S-075 a failed automatic settlement is reported, withou
   t.notMatch(kept, /mainnet\.example|0123456789abcdef|ECONNREFUSED/)
 })
 
-onSqlite(
-  t,
-  'S-049 a notice is sent through the configured channels to the configured recipients',
-  async (t: Test, at) => {
-    const config = {
-      [`${auto}.failure-notification.channels`]: ['mail'],
-      [`${auto}.failure-notification.subject`]: 'Look here',
-      [`${auto}.failure-notification.recipient-type`]: 'email',
-      [`${auto}.failure-notification.recipient-value`]: 'ops@example.org',
-    }
-    const { paidOrder, save, call, clock, world, log, mail, reported } = await startSettlement(t, at, { config })
-    const { outTradeNo, transactionHash } = await paidOrder()
-    await save(outTradeNo)
-    world.answers.set(String(transactionHash), undefined)
-    clock.shiftWallClock(31 * minute)
-    await call('POST', `${reviewPath}/auto-handle-expired`)
-    await reported()
-    t.equal(log.sent.length, 0)
-    assertMembers(t, mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
-  },
-)
+t.test('S-049 a notice is sent through the configured channels to the configured recipients', async (t) => {
+  await shared.reset({
+    [`${auto}.failure-notification.channels`]: ['mail'],
+    [`${auto}.failure-notification.subject`]: 'Look here',
+    [`${auto}.failure-notification.recipient-type`]: 'email',
+    [`${auto}.failure-notification.recipient-value`]: 'ops@example.org',
+  })
+  const { paidOrder, save, call, clock, world, log, mail, reported } = shared
+  const { outTradeNo, transactionHash } = await paidOrder()
+  await save(outTradeNo)
+  world.answers.set(String(transactionHash), undefined)
+  clock.shiftWallClock(31 * minute)
+  await call('POST', `${reviewPath}/auto-handle-expired`)
+  await reported()
+  t.equal(log.sent.length, 0)
+  assertMembers(t, mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
+})
 
-onSqlite(t, 'S-049 no notice is sent if notices are disabled or the channel is not loaded', async (t: Test, at) => {
+t.test('S-049 no notice is sent if notices are disabled or the channel is not loaded', async (t) => {
+  const { paidOrder, save, call, clock, log, reported, lines } = shared
   for (const [config, expected] of [
     [{ [`${auto}.failure-notification.enabled`]: false }, 0],
     [{ [`${auto}.failure-notification.channels`]: ['pigeon'] }, 1],
   ] as const) {
-    const isFirst = expected === 0
-    const { paidOrder, save, call, clock, log, reported, lines, db } = await startSettlement(t, at, {
-      config,
-      isFirst,
-    })
-    if (!isFirst)
-      for (const table of ['money_payment_order', 'web3_settlement_review_log'])
-        await db.execute(`delete from ${table}`)
+    await shared.reset(config)
     const { outTradeNo } = await paidOrder({ chainName: 'unknown' })
     await save(outTradeNo)
     clock.shiftWallClock(31 * minute)
@@ -213,7 +205,7 @@ t.test('a customer signs a message with the order, the chain and the receiver of
   t.equal(await messageOf({ chainId: null, receiver: null }), `${begin}Chain ID: -\nReceiver: -`)
 })
 
-onEachDatabase(t, 'an automatic retry needs the permission of the user who saved the review', async (t, at) => {
+onDatabase(t, 'an automatic retry needs the permission of the user who saved the review', async (t, at) => {
   const { paidOrder, save, settle, clock, world, db, rows, runTask, statusOf } = await startSettlement(t, at)
   const { outTradeNo, transactionHash } = await paidOrder()
   const hash = String(transactionHash)
@@ -229,7 +221,7 @@ onEachDatabase(t, 'an automatic retry needs the permission of the user who saved
   assertMembers(t, attempts.at(-1), { started_by: 'auto-retry', outcome: 'skipped' })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'S-051 S-081 automatic retries are counted for each order and fingerprint, and end',
   async (t: Test, at) => {
@@ -280,33 +272,25 @@ onEachDatabase(
   },
 )
 
-onSqlite(
-  t,
-  'S-051 nothing is retried if retries are disabled or if time does not solve the problem',
-  async (t: Test, at) => {
-    const config = { [`${retry}.enabled`]: false }
-    const { paidOrder, save, settle, clock, world, rows, runTask } = await startSettlement(t, at, { config })
-    const { outTradeNo, transactionHash } = await paidOrder()
-    const hash = String(transactionHash)
-    const { data: review } = await save(outTradeNo)
-    world.answers.set(hash, { error: 'timeout' })
-    await settle(review.id)
-    t.not((await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'], null)
-    world.answers.set(hash, paidChainFacts(hash))
-    clock.shiftWallClock(6 * minute)
-    await runTask(retryTask)
-    t.equal((await rows('select id from web3_payment_callback_log')).length, 1)
-    world.answers.set(hash, paidChainFacts(hash, { receipt: { status: 'reverted', logs: [] } }))
-    await settle(review.id)
-    t.equal(
-      (await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'],
-      null,
-      'that will not pass',
-    )
-  },
-)
+t.test('S-051 nothing is retried if retries are disabled or if time does not solve the problem', async (t) => {
+  await shared.reset({ [`${retry}.enabled`]: false })
+  const { paidOrder, save, settle, clock, world, rows, runTask } = shared
+  const { outTradeNo, transactionHash } = await paidOrder()
+  const hash = String(transactionHash)
+  const { data: review } = await save(outTradeNo)
+  world.answers.set(hash, { error: 'timeout' })
+  await settle(review.id)
+  t.not((await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'], null)
+  world.answers.set(hash, paidChainFacts(hash))
+  clock.shiftWallClock(6 * minute)
+  await runTask(retryTask)
+  t.equal((await rows('select id from web3_payment_callback_log')).length, 1)
+  world.answers.set(hash, paidChainFacts(hash, { receipt: { status: 'reverted', logs: [] } }))
+  await settle(review.id)
+  t.equal((await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'], null, 'that will not pass')
+})
 
-onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry once', async (t: Test, at) => {
+onDatabase(t, 'S-044 two instances handle each overdue review and each retry once', async (t: Test, at) => {
   const world = new SettlementDoubles()
   const one = await startSettlement(t, at, { world })
   const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
@@ -333,7 +317,7 @@ onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry
   for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await one.count(table), 7, table)
 })
 
-onEachDatabase(t, 'S-051 a retry settles nothing that was rejected after it was claimed', async (t: Test, at) => {
+onDatabase(t, 'S-051 a retry settles nothing that was rejected after it was claimed', async (t: Test, at) => {
   const config = { [`${auto}.action`]: 'auto-reject' }
   const world = new SettlementDoubles()
   const one = await startSettlement(t, at, { world, config })
@@ -366,86 +350,79 @@ onEachDatabase(t, 'S-051 a retry settles nothing that was rejected after it was 
   t.hasStrict((await one.call('GET', `${reviewPath}/${review.id}`)).data, { status: 'rejected', retryAt: null })
 })
 
-onEachDatabase(
-  t,
-  'S-051 a review that another instance has retried in the meantime waits again',
-  async (t: Test, at) => {
-    const world = new SettlementDoubles()
-    const one = await startSettlement(t, at, { world })
-    const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
-    const hashes: string[] = []
-    for (let index = 0; index < 2; index++) {
-      const { outTradeNo, transactionHash } = await one.paidOrder()
-      hashes.push(String(transactionHash))
-      const { data: review } = await one.save(outTradeNo)
-      world.answers.set(String(transactionHash), { error: 'timeout' })
-      await one.settle(review.id)
-      one.clock.shiftWallClock(1_000)
-    }
-    one.clock.shiftWallClock(6 * minute)
-    const isAsked = Promise.withResolvers<void>()
-    const answers = Promise.withResolvers<void>()
-    world.answers.set(String(hashes[0]), async () => {
-      isAsked.resolve()
-      await answers.promise
-      return { error: 'timeout' }
-    })
-    const slow = other.runTask(retryTask)
-    await isAsked.promise
-    await one.runTask(retryTask)
-    answers.resolve()
-    await slow
-    assertMembers(t, await one.rows('select attempts from web3_settlement_retry order by id'), [
-      { attempts: 1 },
-      { attempts: 1 },
-    ])
-    t.equal((await one.rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length, 2)
-  },
-)
+onDatabase(t, 'S-051 a review that another instance has retried in the meantime waits again', async (t: Test, at) => {
+  const world = new SettlementDoubles()
+  const one = await startSettlement(t, at, { world })
+  const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
+  const hashes: string[] = []
+  for (let index = 0; index < 2; index++) {
+    const { outTradeNo, transactionHash } = await one.paidOrder()
+    hashes.push(String(transactionHash))
+    const { data: review } = await one.save(outTradeNo)
+    world.answers.set(String(transactionHash), { error: 'timeout' })
+    await one.settle(review.id)
+    one.clock.shiftWallClock(1_000)
+  }
+  one.clock.shiftWallClock(6 * minute)
+  const isAsked = Promise.withResolvers<void>()
+  const answers = Promise.withResolvers<void>()
+  world.answers.set(String(hashes[0]), async () => {
+    isAsked.resolve()
+    await answers.promise
+    return { error: 'timeout' }
+  })
+  const slow = other.runTask(retryTask)
+  await isAsked.promise
+  await one.runTask(retryTask)
+  answers.resolve()
+  await slow
+  assertMembers(t, await one.rows('select attempts from web3_settlement_retry order by id'), [
+    { attempts: 1 },
+    { attempts: 1 },
+  ])
+  t.equal((await one.rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length, 2)
+})
 
-onSqlite(
-  t,
-  'S-052 the list shows the reviews that can be retried, by the current fingerprint of the order',
-  async (t: Test, at) => {
-    const { paidOrder, save, settle, call, world, db } = await startSettlement(t, at)
-    const orders: Awaited<ReturnType<typeof paidOrder>>[] = []
-    for (let index = 0; index < 6; index++) orders.push(await paidOrder())
-    const [changed, paid, short, noted, ...open] = orders
-    for (const one of [changed, paid, ...open]) await save(String(one?.outTradeNo))
-    const hash = String(short?.transactionHash)
-    world.answers.set(hash, paidChainFacts(hash, { head: 10 }))
-    await save(String(short?.outTradeNo))
-    await save(String(noted?.outTradeNo), { action: 'record' })
-    const list = async (query = '') => (await call('GET', `${reviewPath}?retryable=true${query}`)).data
-    t.equal((await list()).total, 4, 'neither the one that confirms nor the note')
-    await settle((await list(`&outTradeNo=${paid?.outTradeNo}`)).items[0].id)
-    t.equal((await list()).total, 3)
-    await db.execute('update money_payment_order set amount_raw = ? where out_trade_no = ?', [
-      '2000000',
-      String(changed?.outTradeNo),
-    ])
-    const left = await list()
-    t.equal(left.total, 2, 'the order asks for another amount now')
-    t.same(
-      left.items.map(({ outTradeNo }: { outTradeNo: string }) => outTradeNo),
-      open.map(({ outTradeNo }) => outTradeNo).reverse(),
-    )
-    const first = await list('&size=1')
-    assertMembers(t, first, { total: 2, items: [{ outTradeNo: open[1]?.outTradeNo }] })
-    const second = await list(`&size=1&cursor=${encodeURIComponent(first.next)}`)
-    assertMembers(t, second, { next: null, items: [{ outTradeNo: open[0]?.outTradeNo }] })
-    assertMembers(t, (await list('&size=1&page=2')).items, [{ outTradeNo: open[0]?.outTradeNo }])
-    t.equal((await call('GET', `${reviewPath}?size=3`)).data.items.length, 3)
-    const counted = async (query: string) => (await call('GET', `${reviewPath}?size=1&${query}`)).data?.total
-    const { items } = (await call('GET', `${reviewPath}?size=100`)).data
-    const byStatus = Map.groupBy(items as { status: string }[], ({ status }) => status)
-    t.ok(byStatus.size >= 3, 'some are open, settled and noted')
-    for (const [status, logs] of byStatus) t.equal(await counted(`status=${status}`), logs.length, status)
-    t.equal(await counted('retryable=true&status=open'), 2)
-    t.equal(await counted(`status=open&outTradeNo=${paid?.outTradeNo}`), 0)
-    t.hasStrict(await call('GET', `${reviewPath}?status=shut`), { code: '400' })
-  },
-)
+t.test('S-052 the list shows the reviews that can be retried, by the current fingerprint of the order', async (t) => {
+  await shared.reset({})
+  const { paidOrder, save, settle, call, world, db } = shared
+  const orders: Awaited<ReturnType<typeof paidOrder>>[] = []
+  for (let index = 0; index < 6; index++) orders.push(await paidOrder())
+  const [changed, paid, short, noted, ...open] = orders
+  for (const one of [changed, paid, ...open]) await save(String(one?.outTradeNo))
+  const hash = String(short?.transactionHash)
+  world.answers.set(hash, paidChainFacts(hash, { head: 10 }))
+  await save(String(short?.outTradeNo))
+  await save(String(noted?.outTradeNo), { action: 'record' })
+  const list = async (query = '') => (await call('GET', `${reviewPath}?retryable=true${query}`)).data
+  t.equal((await list()).total, 4, 'neither the one that confirms nor the note')
+  await settle((await list(`&outTradeNo=${paid?.outTradeNo}`)).items[0].id)
+  t.equal((await list()).total, 3)
+  await db.execute('update money_payment_order set amount_raw = ? where out_trade_no = ?', [
+    '2000000',
+    String(changed?.outTradeNo),
+  ])
+  const left = await list()
+  t.equal(left.total, 2, 'the order asks for another amount now')
+  t.same(
+    left.items.map(({ outTradeNo }: { outTradeNo: string }) => outTradeNo),
+    open.map(({ outTradeNo }) => outTradeNo).reverse(),
+  )
+  const first = await list('&size=1')
+  assertMembers(t, first, { total: 2, items: [{ outTradeNo: open[1]?.outTradeNo }] })
+  const second = await list(`&size=1&cursor=${encodeURIComponent(first.next)}`)
+  assertMembers(t, second, { next: null, items: [{ outTradeNo: open[0]?.outTradeNo }] })
+  assertMembers(t, (await list('&size=1&page=2')).items, [{ outTradeNo: open[0]?.outTradeNo }])
+  t.equal((await call('GET', `${reviewPath}?size=3`)).data.items.length, 3)
+  const counted = async (query: string) => (await call('GET', `${reviewPath}?size=1&${query}`)).data?.total
+  const { items } = (await call('GET', `${reviewPath}?size=100`)).data
+  const byStatus = Map.groupBy(items as { status: string }[], ({ status }) => status)
+  t.ok(byStatus.size >= 3, 'some are open, settled and noted')
+  for (const [status, logs] of byStatus) t.equal(await counted(`status=${status}`), logs.length, status)
+  t.equal(await counted('retryable=true&status=open'), 2)
+  t.equal(await counted(`status=open&outTradeNo=${paid?.outTradeNo}`), 0)
+  t.hasStrict(await call('GET', `${reviewPath}?status=shut`), { code: '400' })
+})
 
 onSqlite(
   t,

@@ -393,3 +393,65 @@ t.test(
     t.same(await rows("select type from money_payment_transaction where type <> 'web3-settlement'"), [])
   },
 )
+
+t.test(
+  'a review must be saved again after each change that decides which facts of the chain count',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { order, chain, token, buyer, proxy, call, save, settle, statusOf } = await start(t)
+    const [{ id } = { id: 0 }] = (await call('GET', '/api/v1/admin/web3/chains')).data
+    const change = async (content: object) =>
+      t.hasStrict(await call('PUT', `/api/v1/admin/web3/chains/${id}`, content), { code: '200' })
+    const { outTradeNo } = await order(await token.transfer(buyer, shop, price))
+    await chain.mine(5)
+    for (const content of [
+      { providers: [{ id: 'node', url: proxy.url }] },
+      { providers: [{ id: 'renamed', url: proxy.url }] },
+      { requiredConfirmations: 2 },
+      { maxHeadLagBlocks: 40 },
+      { finality: 'safe' },
+      { finality: 'depth' },
+    ]) {
+      const review = (await save(outTradeNo)).data
+      await change(content)
+      const { outcome, reasons } = (await settle(review.id)).data
+      t.equal(outcome, 'skipped')
+      t.ok(reasons.includes('review-fingerprint-mismatched'), JSON.stringify(content))
+    }
+    const review = (await save(outTradeNo)).data
+    await change({ explorerTransactionUrl: 'https://explorer.example/tx/{hash}' })
+    for (const enabled of [false, true]) await change({ enabled })
+    t.hasStrict((await settle(review.id)).data, { outcome: 'settled' }, 'other changes do not matter')
+    t.equal(await statusOf(outTradeNo), 'success')
+  },
+)
+
+t.test('a refund is found on a real chain, once it has enough confirmations', { skip, timeout: 600_000 }, async (t) => {
+  const { order, chain, proxy, token, buyer, save, settle, call } = await start(t)
+  const [cashier = '0x'] = chain.accounts
+  await token.mint(cashier, 1_000n)
+  const orders: string[] = []
+  for (let at = 0; at < 2; at++) {
+    const { outTradeNo } = await order(await token.transfer(buyer, shop, price))
+    await chain.mine(3)
+    t.hasStrict((await settle((await save(outTradeNo)).data.id)).data, { outcome: 'settled' })
+    orders.push(outTradeNo)
+  }
+  const refund = async (outTradeNo: string | undefined, transactionHash: string) => {
+    const body = { amount: 40, transactionHash, reason: 'test' }
+    const { code, data } = await call('POST', `/api/v1/admin/money/payment-orders/${outTradeNo}/refund`, body)
+    return code === '200' ? data.refundedAmount : data.reason
+  }
+  const [first, second] = orders
+  const both = await token.transferTwice(cashier, buyer, 400n, buyer, 400n)
+  t.equal(await refund(first, both), 'payment.refund-unconfirmed')
+  await chain.mine(3)
+  const other = await token.transfer(cashier, buyer, 100n)
+  await chain.mine(3)
+  t.equal(await refund(first, other), 'payment.refund-transfer-missing')
+  t.equal(await refund(first, both), 40)
+  t.equal(await refund(second, both), 40)
+  proxy.fault = 'reset'
+  t.equal(await refund(second, both), 40, 'a recorded refund needs no node')
+  t.equal(await refund(second, other), 'payment.refund-not-verifiable')
+})

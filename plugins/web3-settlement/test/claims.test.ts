@@ -2,7 +2,7 @@
  * Tests to which order a payment belongs: several orders claim the transfer, the transfer is older than its order, or a
  * proven payer sent it.
  */
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { onDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { assertMembers } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
@@ -28,7 +28,7 @@ const overdue = async ({ clock, call }: RunningSettlement) => {
   return (await call('POST', `${reviewPath}/auto-handle-expired`)).data
 }
 
-onEachDatabase(
+onDatabase(
   t,
   'a transfer that two pending orders claim waits for an operator, with one notice each',
   async (t: Test, at) => {
@@ -159,7 +159,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'an order that claims the transfer later needs a new review, whatever its position among the others',
   async (t: Test, at) => {
@@ -197,7 +197,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
+onDatabase(
   t,
   'an order that replaces one of twelve others needs a new review, also beyond the ten newest',
   async (t: Test, at) => {
@@ -223,10 +223,91 @@ onEachDatabase(
   },
 )
 
+onEachDatabase(
+  t,
+  'only orders whose terms accept the transfer stop its settlement, and these always do',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { paidOrder, save, statusOf } = product
+    const mine = await paidOrder()
+    const transactionHash = mine.transactionHash ?? null
+    const others = [{ amountRaw: '1000001' }, { tokenContract: stranger }, { receiver: stranger }, { amountRaw: null }]
+    for (let made = 0; made < 30; made++) {
+      const { outTradeNo } = await paidOrder({ ...others[made % others.length], transactionHash })
+      if (made < 8) await save(outTradeNo)
+    }
+    assertMembers(t, (await save(mine.outTradeNo)).data, {
+      state: 'ready',
+      plan: { causes: [], claimedBy: [], claimedByTotal: 0 },
+    })
+    t.match(await overdue(product), { executed: 1 })
+    t.equal(await statusOf(mine.outTradeNo), 'success')
+
+    const next = await paidOrder()
+    for (const change of others) await paidOrder({ ...change, transactionHash: next.transactionHash ?? null })
+    const rival = await paidOrder({ transactionHash: next.transactionHash ?? null })
+    assertMembers(t, (await save(next.outTradeNo)).data, {
+      state: 'review_required',
+      plan: { causes: ['named-by-another-order'], claimedBy: [rival.outTradeNo], claimedByTotal: 1 },
+    })
+    await product.login('admin')
+    t.match(await overdue(product), { handled: 1, executed: 0 })
+    t.equal(await statusOf(next.outTradeNo), 'pending')
+  },
+)
+
+onDatabase(
+  t,
+  'a transfer from an address that is bound by key to the buyer belongs to the order of the buyer',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { running, paidOrder, save, statusOf } = product
+    const users = running.service(accounts)
+    const bind = async (subject: string, proof: string) => {
+      const identity = { provider: 'evm', chainType: 'evm', subject, proof }
+      const actor = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+      const { account } = await users.resolveExternal(identity, { username: subject, fallbackPrefix: 'wallet' }, actor)
+      return account.id
+    }
+    const userId = await bind(payer, 'ecrecover')
+    const contractOwner = await bind(stranger, 'eip-1271:10')
+    const mine = await paidOrder({ userId })
+    const thief = await paidOrder({ transactionHash: mine.transactionHash ?? null })
+    assertMembers(t, (await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
+    assertMembers(t, (await save(thief.outTradeNo)).data, {
+      state: 'review_required',
+      plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] },
+    })
+    // An order of the buyer claims the transfer, even though it specifies no transaction.
+    const waiting = await paidOrder({ userId, amountRaw: '7', transactionHash: null })
+    const hash = hashNumber(77)
+    product.world.answers.set(hash, paidChainFacts(hash, {}, [transferLog(0, { value: 7n })]))
+    const second = await createOrder(product.db, { outTradeNo: 'second', amountRaw: '7', transactionHash: hash })
+    assertMembers(t, (await save(second.outTradeNo)).data, {
+      state: 'review_required',
+      plan: { causes: ['named-by-another-order'], claimedBy: [waiting.outTradeNo] },
+    })
+    // On another chain, another person may own the contract at this address.
+    const byContract = await paidOrder({ userId: contractOwner })
+    const other = await paidOrder({ transactionHash: byContract.transactionHash ?? null })
+    product.world.answers.set(
+      String(byContract.transactionHash),
+      paidChainFacts(String(byContract.transactionHash), {}, [transferLog(0, { from: stranger })]),
+    )
+    assertMembers(t, (await save(byContract.outTradeNo)).data, {
+      state: 'review_required',
+      plan: { causes: ['named-by-another-order'], claimedBy: [other.outTradeNo] },
+    })
+    await overdue(product)
+    const statuses = [mine, thief, waiting, second, byContract].map(({ outTradeNo }) => statusOf(outTradeNo))
+    t.same(await Promise.all(statuses), ['success', 'pending', 'pending', 'pending', 'pending'])
+  },
+)
+
 t.test('no review shows more other orders than were read', async (t) => {
-  const plan = { outTradeNo: 'mine', order: null, transfer: null }
+  const plan = { outTradeNo: 'mine', payer: null, transfer: null }
   const claimOf = (outTradeNo: string) =>
-    ({ outTradeNo, namesTransaction: true, logIndex: null, payer: null, hasEqualTerms: true }) as const
+    ({ outTradeNo, namesTransaction: true, logIndex: null, payer: null, acceptsTransfer: true }) as const
   const shown = (claims: readonly TransferClaim[], hasMoreClaims: boolean) => {
     const { listed, total, digest } = competingOrdersOf(claims, { ...plan, hasMoreClaims })
     return { claimedBy: listed, claimedByTotal: total, claimedByDigest: digest }
@@ -286,7 +367,7 @@ onSqlite(t, 'a transfer that is older than its order waits for an operator', asy
   t.match(await overdue(product), { handled: 2, executed: 1 })
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'a transfer belongs to the order of its proven payer, also if another order claims it',
   async (t: Test, at) => {
@@ -461,7 +542,7 @@ async function colleagues({ call, operator }: RunningSettlement, acts: readonly 
   return { userId, colleague, limit }
 }
 
-onEachDatabase(t, 'a plan contains no order outside the data scope of the caller', async (t: Test, at) => {
+onDatabase(t, 'a plan contains no order outside the data scope of the caller', async (t: Test, at) => {
   const product = await startSettlement(t, at)
   const { call, paidOrder } = product
   const { userId, colleague, limit } = await colleagues(product, ['-review-log:view', '-review-log:create'])
@@ -490,7 +571,7 @@ onEachDatabase(t, 'a plan contains no order outside the data scope of the caller
   t.same(await shownRivals(second), shown(), 'the cause and the total stay without the foreign order')
 })
 
-onEachDatabase(
+onDatabase(
   t,
   'an operator can accept the other orders of a transfer only if their data scope includes all of them',
   async (t: Test, at) => {

@@ -8,23 +8,25 @@ import { reviewPath, startSettlement } from './fixtures/product.ts'
 const minute = 60_000
 const retryTask = 'money.web3.payment-settlement.retry'
 
-async function start(config: KeyValues) {
+async function start(config: KeyValues = {}) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   return startSettlement(t, at, { config })
 }
+const product = await start()
+const { call, clock, db, operator, paidOrder, rows, runTask, save, settle, world } = product
 
 /** Saves reviews of orders, and runs the task for overdue reviews after some time. */
 async function handledAfter(ms: number, count: number, config: KeyValues) {
-  const product = await start(config)
+  await product.reset(config)
   const hashes: string[] = []
   for (let index = 0; index < count; index++) {
-    const { outTradeNo, transactionHash } = await product.paidOrder()
-    await product.save(outTradeNo)
+    const { outTradeNo, transactionHash } = await paidOrder()
+    await save(outTradeNo)
     hashes.push(String(transactionHash))
   }
-  product.clock.shiftWallClock(ms)
-  const handle = async () => (await product.call('POST', `${reviewPath}/auto-handle-expired`)).data
+  clock.shiftWallClock(ms)
+  const handle = async () => (await call('POST', `${reviewPath}/auto-handle-expired`)).data
   return { ...product, hashes, handle }
 }
 
@@ -65,7 +67,7 @@ t.test('overdue reviews are handled as configured', async (t) => {
 t.test('operators are notified if an overdue review was not settled', async (t) => {
   const root = 'platform.money.web3.settlement.review.auto.failure-notification'
   const observe = async (config: KeyValues) => {
-    const { handle, hashes, world, reported, log, mail } = await handledAfter(31 * minute, 1, config)
+    const { handle, hashes, reported, log, mail } = await handledAfter(31 * minute, 1, config)
     for (const hash of hashes) world.answers.set(hash, undefined)
     await handle()
     await reported()
@@ -126,7 +128,7 @@ t.test('operators are notified if an overdue review was not settled', async (t) 
 t.test('a failed settlement is retried as configured', async (t) => {
   /** Returns the automatic attempts after the first one, in three runs of the task. */
   const observe = async (config: KeyValues) => {
-    const { paidOrder, save, settle, clock, world, runTask, rows } = await start(config)
+    await product.reset(config)
     const { outTradeNo, transactionHash } = await paidOrder()
     const hash = String(transactionHash)
     const { data: review } = await save(outTradeNo)
@@ -163,12 +165,12 @@ t.test('the tasks have the configured names', async (t) => {
 })
 
 t.test('a review waits for a decision as configured', async (t) => {
+  const permission = 'money:web3:payment-settlement'
+  await operator('both', `${permission}-review-log:create`, `${permission}:execute`)
   const [codes] = await assertKeyEffect(t, 'platform.money.web3.settlement.review.four-eyes', {
     changed: true,
     observe: async (config) => {
-      const { paidOrder, save, settle, operator } = await start(config)
-      const permission = 'money:web3:payment-settlement'
-      await operator('both', `${permission}-review-log:create`, `${permission}:execute`)
+      await product.reset(config)
       const { data: review } = await save((await paidOrder()).outTradeNo, {}, 'both')
       return (await settle(review.id, 'settle', 'both')).code
     },
@@ -177,7 +179,7 @@ t.test('a review waits for a decision as configured', async (t) => {
   const [states] = await assertKeyEffect(t, 'platform.money.web3.settlement.block-time-tolerance', {
     changed: '2m',
     observe: async (config) => {
-      const { paidOrder, save, db, clock, world } = await start(config)
+      await product.reset(config)
       const hash = hashNumber(900)
       const { outTradeNo } = await paidOrder({ transactionHash: hash }, undefined)
       world.answers.set(hash, paidChainFacts(hash, { blockTime: clock.now() }))
@@ -186,4 +188,16 @@ t.test('a review waits for a decision as configured', async (t) => {
     },
   })
   t.match(states, { before: 'ready', after: 'review_required' })
+})
+
+t.test('a payment of nearly the right amount settles its order only with a tolerance', async (t) => {
+  const [states] = await assertKeyEffect(t, 'platform.money.web3.settlement.amount-tolerance', {
+    changed: 100,
+    observe: async (config) => {
+      await product.reset(config)
+      const { outTradeNo } = await paidOrder({ amountRaw: '995000' })
+      return (await save(outTradeNo)).data.state
+    },
+  })
+  t.match(states, { before: 'blocked', after: 'ready' })
 })

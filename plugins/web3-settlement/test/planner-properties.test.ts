@@ -111,13 +111,14 @@ const someInput = fc
       { maxLength: 1 },
     ),
     wasMined: fc.boolean(),
+    isSentByBuyer: fc.boolean(),
     claims: fc.array(
       fc.record({
         outTradeNo: mostly('order-2', 'order-1', 'order-3').map(String),
         namesTransaction: fc.boolean(),
         logIndex: fc.constantFrom(null, null, 3, 5),
         payer: fc.constantFrom(null, payer, stranger),
-        hasEqualTerms: fc.boolean(),
+        acceptsTransfer: fc.boolean(),
       }),
       { maxLength: 2 },
     ),

@@ -84,6 +84,7 @@ const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
         provider.text('head', { mono: true }),
         provider.count('latencyMs', { unit: 'ms' }),
       ],
+      outcome: { field: 'fault', good: [null] },
     }),
   ],
 }))

@@ -1,5 +1,6 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
+import { permissionCodes } from './declarations.ts'
 
 export const secretKeyName = 'platform.web3.secret-key'
 
@@ -26,6 +27,7 @@ export const keys = {
       'zh-CN': '为空，或是链的名称：由小写字母、数字和“-”组成，不以“-”开头',
     },
     reload: 'live',
+    permission: permissionCodes.contractWalletsSave,
   }),
   'platform.web3.rpc.deadline': key.duration({
     title: { en: 'RPC request timeout', 'zh-CN': 'RPC 请求超时时间' },
@@ -71,6 +73,7 @@ export const keys = {
     minimum: 1,
     maximum: 10,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.web3.rpc.breaker.failures': key.integer({
     title: { en: 'Failures before a provider is paused', 'zh-CN': '暂停服务前的连续失败次数' },

@@ -1,4 +1,4 @@
-import { service } from '@plinth/kernel'
+import { extensionPoint, service, shape } from '@plinth/kernel'
 import type { Address, Hex } from './addresses.ts'
 import type { MessageEncoding, RecoveryBackendName } from './signatures/recovery.ts'
 import type { TypedDataDomain } from './signatures/typed-data/document.ts'
@@ -117,7 +117,29 @@ export interface Chain {
   readonly explorerTransactionUrl: string | null
   /** Providers in the order in which they are queried. */
   readonly providers: readonly { readonly id: string }[]
+  /**
+   * SHA-256 of the settings that decide which facts count: providers with their URLs, required confirmations, finality
+   * and lag. A plan with another digest is outdated. A provider whose URL is entered again counts as changed.
+   */
+  readonly settingsDigest?: string
+  /** Time of the last change in milliseconds since the epoch. */
+  readonly updatedAt?: number
 }
+
+/** A part of the product that acts on the facts of chains, for example the settlement of payments. */
+export interface ChainUse {
+  /** Permission that an operator also needs to change how the facts of a used chain are established. */
+  readonly permission: string
+  /** Returns true if this part acts on the facts of the chain. */
+  uses(chain: Chain): boolean
+}
+
+export const chainUse = extensionPoint<ChainUse>('web3.chain-use', {
+  from: '@plinth/web3',
+  live: true,
+  names: shape.dotted,
+  shape: shape.object<ChainUse>({ permission: shape.text, uses: shape.function }),
+})
 
 /** A log of a receipt. Hexadecimal texts are in lower case. */
 export interface ChainLog {

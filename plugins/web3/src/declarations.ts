@@ -6,6 +6,7 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const businessError = defineBusinessErrors('web3', en.web3, {
   'address-invalid': '400',
+  'chain-protected': '403',
   'chain-unknown': '404',
   'contract-wallets-protected': '403',
   'chain-taken': '409',

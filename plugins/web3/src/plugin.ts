@@ -12,7 +12,7 @@ import { chainRoutes } from './chains/chain-routes.ts'
 import { chainTables, entities } from './chains/entities.ts'
 import { TokenFacts } from './chains/token-facts.ts'
 import { keys, secretKeyName } from './config.ts'
-import { chains, tokens, walletVerifier } from './contract.ts'
+import { chains, chainUse, tokens, walletVerifier } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
 import { createChains } from './migrations/0001-create-chains.ts'
 import { openRoutes, scopes } from './open-routes.ts'
@@ -27,6 +27,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
   provides: [walletVerifier, chains, tokens],
+  extensionPoints: [chainUse],
   contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
@@ -34,13 +35,21 @@ export default definePlugin({
   migrations: [createChains],
   permissions,
   messages,
-  async setup({ plugin: { id: plugin }, services, config, log, provide, contribute }) {
+  async setup({ plugin: { id: plugin }, services, config, log, provide, contribute, contributions }) {
     const { kernel, database: db, http: server, outgoingHttp, configCentre: centre, openScopes } = services
     const { clock } = db
     const stored = () => config.get(secretKeyName)
     const box = new PluginEncryption(new PluginEncryptionKey({ plugin, name: secretKeyName, centre, stored }))
     const chainName = () => config.get('platform.web3.contract-wallets.chain')
-    const parts = { db, clock, box, http: outgoingHttp, kernel, contractWalletChain: chainName }
+    const parts = {
+      db,
+      clock,
+      box,
+      http: outgoingHttp,
+      kernel,
+      contractWalletChain: chainName,
+      uses: contributions(chainUse),
+    }
     const registry = new ChainRegistry(parts)
     const settings = () => ({
       deadlineMs: config.get('platform.web3.rpc.deadline'),

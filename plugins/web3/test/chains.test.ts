@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import type { OutgoingRequest } from '@plinth/outgoing-http'
 import { explorerBase } from '@plinth/web3'
@@ -21,7 +21,7 @@ import {
   unknownHash,
 } from './fixtures/providers.ts'
 
-onEachDatabase(
+onDatabase(
   t,
   'A26 W-030 administrators set up chains; addresses of providers are encrypted and never shown',
   async (t, db) => {

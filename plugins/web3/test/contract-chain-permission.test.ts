@@ -1,7 +1,7 @@
 /**
  * Tests who may change the chain of contract wallets, because its providers decide who can sign in with such a wallet.
  */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import t from 'tap'
 import { describeOutcome, startWeb3, system } from './fixtures/product.ts'
@@ -11,7 +11,7 @@ const password = 'correct horse battery staple'
 const provider = (id: string, path = '') => ({ id, url: `http://127.0.0.1:8545/${path}` })
 const rejected = '403 web3.contract-wallets-protected'
 
-onEachDatabase(t, 'providers of the chain for contract wallets need a separate permission to change', async (t, db) => {
+onDatabase(t, 'providers of the chain for contract wallets need a separate permission to change', async (t, db) => {
   const product = await startWeb3(t, db, {
     ports: [8545],
     config: { 'platform.web3.contract-wallets.chain': 'main' },

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -14,7 +14,7 @@ const endpoint = (chain: string, kind: 'personal' | 'typed-data') =>
   `/api/v1/open/web3/chains/${chain}/wallet-signatures/${kind}/verify`
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 
-onEachDatabase(
+onDatabase(
   t,
   'W-022 W-023 W-024 W-025 W-026 W-028 W-029 the open endpoints: signed callers get only the result, the same every time',
   async (t, db) => {

@@ -1,5 +1,5 @@
 import { createResponseJudge, valueAtPath, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { joinSubjectAndContent, discord as plain } from './plain-texts.ts'
+import { closeCode, joinSubjectAndContent, discord as plain } from './plain-texts.ts'
 
 /** Flag SUPPRESS_EMBEDS: Discord shows no previews of URLs, because users may have written them. */
 const withoutPreviews = 4
@@ -29,7 +29,7 @@ export default webhookProviderPlugin(
       },
       markdown: {
         body: ({ subject, content }) => {
-          const embed = { ...(subject === '' ? {} : { title: subject }), description: content }
+          const embed = { ...(subject === '' ? {} : { title: subject }), description: closeCode(content) }
           return { embeds: [embed], allowed_mentions: { parse: [] } }
         },
         plain,

@@ -4,11 +4,11 @@ import {
   webhookProviderPlugin,
   withQuery,
 } from '@plinth/notification-channels/webhook'
-import { googleChat, joinSubjectAndContent } from './plain-texts.ts'
+import { closeCode, googleChat, joinSubjectAndContent } from './plain-texts.ts'
 
 const body = ({ subject, content, attributes }: WebhookMessage) => {
   const threadKey = attributes['thread-key']
-  const text = joinSubjectAndContent(subject === '' ? '' : `*${subject}*`, content)
+  const text = joinSubjectAndContent(subject === '' ? '' : `*${subject}*`, closeCode(content))
   return { text, ...(threadKey === undefined ? {} : { thread: { threadKey } }) }
 }
 const shown = { body, plain: googleChat, limit: { max: 4096, unit: 'characters', member: 'text' } } as const

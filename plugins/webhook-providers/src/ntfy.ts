@@ -19,7 +19,15 @@ function topicOf({ attributes, endpoint }: WebhookMessage): string {
 const authorization = (secret: string) =>
   secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `Bearer ${secret}`
 
-const limit = { max: 4096, unit: 'bytes', member: 'message' } as const
+/**
+ * Limits of the server for the message and for its JSON, which is twice as large (ntfy, `message-size-limit`). The title
+ * leaves room for the message.
+ */
+const limits = {
+  limit: { max: 4096, unit: 'bytes', member: 'message' },
+  subjectLimit: { max: 1000, unit: 'bytes', member: 'title' },
+  payloadLimit: 8192,
+} as const
 const body = (given: WebhookMessage) => ({
   topic: topicOf(given),
   ...(given.written.subject === '' ? {} : { title: given.written.subject }),
@@ -58,8 +66,8 @@ export default webhookProviderPlugin(
       markdown: { title: { en: 'Markdown', 'zh-CN': 'Markdown' }, type: 'boolean', member: 'markdown' },
     },
     messageTypes: {
-      text: { body, limit },
-      markdown: { body: (message) => ({ ...body(message), markdown: true }), plain: commonMark, limit },
+      text: { body, ...limits },
+      markdown: { body: (message) => ({ ...body(message), markdown: true }), plain: commonMark, ...limits },
     },
     messageTypeOf: (chosen, { markdown }) =>
       markdown === undefined ? chosen : markdown === true ? 'markdown' : 'text',

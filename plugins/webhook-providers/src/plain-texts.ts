@@ -1,5 +1,6 @@
 import {
   measureText,
+  percentEncodedMark,
   truncateToFit,
   type WebhookMessage,
   type WebhookPlainText,
@@ -7,8 +8,8 @@ import {
 
 /**
  * Rules to show plain text literally in each service. Tokens are parts of a text that the service would interpret as a
- * mention, a link with its own text, or a format. A bare URL is not a token and stays unchanged, because it shows its
- * target.
+ * mention, a link with its own text, or a format. A bare URL is not a token, because it shows its target. It stays the
+ * same address: `inAddress` of services that would take an escape for a part of the URL percent-encodes the marks in it.
  */
 
 /** Zero-width space. It is invisible and breaks a token, because no token contains it. */
@@ -19,6 +20,8 @@ const anyOf = (...tokens: readonly RegExp[]) => new RegExp(tokens.map(({ source 
 
 const escaped = (token: string) => (token === '' ? gap : `\\${token}`)
 const takenApart = (token: string) => token + gap
+/** Rules in URLs, for services that undo no escapes in them. */
+const inAddress = percentEncodedMark
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const asEntity = (token: string) => entities[token] ?? token
 /**
@@ -53,12 +56,13 @@ const inline = [backslash, star, underscore, tilde, backtick, anyLinkMiddle, tag
 const blocks = [heading, quote, bullet, ordinal, ruler, indentedCode]
 
 /** CommonMark, with the tables and strikethrough of GitHub. A backslash escapes every mark. */
-export const commonMark: WebhookPlainText = { tokens: anyOf(...inline, ...blocks), show: escaped }
+export const commonMark: WebhookPlainText = { tokens: anyOf(...inline, ...blocks), show: escaped, inAddress }
 
 /** CommonMark, for services that also render HTML in it. */
 export const markdownWithHtml: WebhookPlainText = {
   tokens: commonMark.tokens,
   show: (token) => (token === '<' || token === '&' ? asEntity(token) : escaped(token)),
+  inAddress: (token) => (token === '&' ? asEntity(token) : inAddress(token)),
 }
 
 export const html: WebhookPlainText = { tokens: /[&<>"]/g, show: asEntity }
@@ -70,9 +74,13 @@ export const html: WebhookPlainText = { tokens: /[&<>"]/g, show: asEntity }
 export const mattermost: WebhookPlainText = {
   tokens: anyOf(/(?<!\w)@(?=\w)/, /<(?=[!@#?/a-z]|[a-z0-9]{26}>)/, ...inline, ...blocks),
   show: (token) => (token === '@' || token === '<' ? takenApart(token) : escaped(token)),
+  inAddress,
 }
 
-/** Rules for Discord (support article "Markdown Text 101"; developer documentation, "Message Formatting"). */
+/**
+ * Rules for Discord (support article "Markdown Text 101"; developer documentation, "Message Formatting"). Discord undoes
+ * no escapes in the text of a link, so a zero-width space separates this text from the target.
+ */
 export const discord: WebhookPlainText = {
   tokens: anyOf(
     /@(?=everyone|here)/,
@@ -90,12 +98,13 @@ export const discord: WebhookPlainText = {
     ordinal,
     /-(?<=^[ \t]{0,16}-)(?=# )/,
   ),
-  show: (token) => (token === '@' ? takenApart(token) : escaped(token)),
+  show: (token) => (token === '@' || token === ']' ? takenApart(token) : escaped(token)),
+  inAddress,
 }
 
 /**
- * Matches a text after which Rocket.Chat would read the next characters as part of a URL. A backslash would then become
- * part of that URL.
+ * Matches a text after which Rocket.Chat would read the next characters as part of a URL without a scheme. A backslash
+ * would then become part of that URL.
  */
 const openAddress = /(?::\/\/|[a-z0-9]\.[a-z]{2})\S*$/i
 
@@ -115,13 +124,19 @@ export const rocketchat: WebhookPlainText = {
     /[*~`]/,
     /(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/u,
     /#(?=[\p{L}\p{N}_.-]|#{0,5}\s)|(?<=\\)#/u,
-    /\\(?=\.)/,
+    // Matches marks of formulas (KaTeX): `$x$`, `\(x\)` and `\[x\]`.
+    /\$(?=[^$]*\$)|\$(?<=\$[^$]*\$)/,
+    /\\(?=[.([])/,
     /\.(?<=^\d{1,9}\.)(?=\s)/,
   ),
   show: (token, before) => {
-    if (/^[@<:|\]]/.test(token)) return takenApart(token)
-    return openAddress.test(before.slice(-512)) && /[*~`_]/.test(token) ? wide(token) : escaped(token)
+    if (/^[@<:|\]\\]/.test(token)) return takenApart(token)
+    if (token === '$') return wide(token)
+    if (!openAddress.test(before.slice(-512)) || !/[*~`_]/.test(token)) return escaped(token)
+    const encoded = inAddress(token)
+    return encoded === token ? wide(token) : encoded
   },
+  inAddress,
 }
 
 /** Rules for a Slack text without `mrkdwn`. Slack still interprets entities and text in angle brackets there. */
@@ -136,12 +151,14 @@ export const slackMrkdwn: WebhookPlainText = {
     if (token === '>' && /(?:^|\n)$/.test(before)) return `${gap}&gt;`
     return entities[token] ?? wide(token)
   },
+  inAddress: (token) => entities[token] ?? inAddress(token),
 }
 
 /** Rules for Google Chat ("Format messages"). It has no escapes. */
 export const googleChat: WebhookPlainText = {
   tokens: anyOf(/<(?=[a-z][\w+.-]*[:/])/, /^(?=[ \t]{0,16}[-*] )/, star, underscore, tilde, backtick),
   show: (token) => (token === '' ? gap : token === '<' ? takenApart(token) : wide(token)),
+  inAddress,
 }
 
 /** Mentions of WeCom. They also work in messages of the type text. */
@@ -151,6 +168,7 @@ export const wecom: WebhookPlainText = { tokens: /<(?=@)/g, show: takenApart }
 export const wecomMarkdown: WebhookPlainText = {
   tokens: anyOf(/<(?=[@/a-z])/, linkMiddle, star, backtick, /^(?=[ \t]{0,16}(?:#{1,6}\s|>))/),
   show: (token) => (token === '' ? gap : /[<\]]/.test(token) ? takenApart(token) : wide(token)),
+  inAddress,
 }
 
 /** Rules for the message types text and post of Feishu: mentions, links and style tags. */
@@ -170,24 +188,38 @@ export const feishuCard: WebhookPlainText = {
 
 /** Matches a mention by name, which Telegram finds in every message type. */
 const telegramMention = /(?<![\w@])@(?=[a-z]\w{3})/
-const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookPlainText => ({
-  tokens: anyOf(telegramMention, tokens),
+/** Telegram undoes escapes before it looks for URLs, so only mentions differ in them. */
+const telegramWith = (tokens: readonly RegExp[], show: (token: string) => string): WebhookPlainText => ({
+  tokens: anyOf(telegramMention, ...tokens),
   show: (token) => (token === '@' ? takenApart(token) : show(token)),
+  inAddress: (token) => (token === '@' ? inAddress(token) : show(token)),
 })
-export const telegram: WebhookPlainText = { tokens: anyOf(telegramMention), show: takenApart }
-export const telegramHtml = telegramWith(/[&<>]/, asEntity)
-export const telegramMarkdown = telegramWith(/[_*`[]/, escaped)
+export const telegram = telegramWith([], takenApart)
+export const telegramHtml = telegramWith([/[&<>]/], asEntity)
+export const telegramMarkdown = telegramWith([/[_*`[]/], escaped)
 /**
  * Rules for MarkdownV2 of Telegram. Telegram rejects a message in which one of these characters is neither a mark nor
  * escaped.
  */
-export const telegramMarkdownV2 = telegramWith(/[_*[\]()~`>#+\-=|{}.!\\]/, escaped)
+export const telegramMarkdownV2 = telegramWith([/[_*[\]()~`>#+\-=|{}.!\\]/], escaped)
 
 /** Rules for text blocks of adaptive cards: they support a part of Markdown, and functions in braces. */
 export const adaptiveCard: WebhookPlainText = {
-  tokens: anyOf(/\{(?=\{)/, backslash, star, underscore, linkMiddle, bullet, ordinal),
+  tokens: anyOf(/\{(?=\{)/, backslash, star, underscore, anyLinkMiddle, bullet, ordinal),
   show: (token) => (token === '{' ? takenApart(token) : escaped(token)),
+  inAddress: (token) => (token === '{' ? takenApart(token) : inAddress(token)),
 }
+
+const fence = '```'
+
+/** True if a text ends inside a code block between two fences. */
+export const isCodeOpen = (text: string): boolean => text.split(fence).length % 2 === 0
+
+/**
+ * Closes the code block that a text ends in, for services that show a fence without its end as text. A text that was cut
+ * has lost this end.
+ */
+export const closeCode = (text: string): string => (isCodeOpen(text) ? `${text}\n${fence}` : text)
 
 /** Joins subject and content. An empty text adds no line. */
 export const joinSubjectAndContent = (subject: string, content: string, between = '\n'): string =>

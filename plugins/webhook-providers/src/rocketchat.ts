@@ -4,7 +4,7 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { joinSubjectAndContent, rocketchat as plain } from './plain-texts.ts'
+import { closeCode, joinSubjectAndContent, rocketchat as plain } from './plain-texts.ts'
 
 /**
  * Maximum length of a text. A Rocket.Chat server rejects longer texts, depending on its setting "Maximum Allowed
@@ -12,7 +12,7 @@ import { joinSubjectAndContent, rocketchat as plain } from './plain-texts.ts'
  */
 const shown = {
   body: ({ subject, content }: WebhookMessage) => ({
-    text: joinSubjectAndContent(subject === '' ? '' : `*${subject}*`, content),
+    text: joinSubjectAndContent(subject === '' ? '' : `*${subject}*`, closeCode(content)),
   }),
   plain,
   limit: { max: 5000, unit: 'utf16', member: 'text' },

@@ -6,7 +6,7 @@ import {
   type WebhookResponse,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { joinSubjectAndContent, slack, slackMrkdwn, titleFromMessage } from './plain-texts.ts'
+import { closeCode, isCodeOpen, joinSubjectAndContent, slack, slackMrkdwn, titleFromMessage } from './plain-texts.ts'
 
 /** Maximum characters of one section, and of all sections together. */
 const [maxSectionLength, maxTextLength] = [3000, 40_000]
@@ -18,20 +18,33 @@ const fallback = ({ written: { subject, content } }: WebhookMessage) =>
 /** Matches an entity that was cut in half at the end of a text. */
 const cutEntity = /&[a-z]{0,3}$/
 
-/** Splits a text into sections: at the end of a line if possible, otherwise between graphemes. */
+/** Length of the fences that a section may need around its part of a code block, with their line ends. */
+const fencesLength = 8
+
+/**
+ * Splits a text into sections: at the end of a line if possible, otherwise between graphemes. A code block that
+ * continues in the next section is closed and opened again, because Slack reads each section separately.
+ */
 function sections(content: string): string[] {
+  const max = content.includes('```') ? maxSectionLength - fencesLength : maxSectionLength
   const pieces: string[] = []
   for (let rest = content; rest !== ''; ) {
-    const end = rest.lastIndexOf('\n', maxSectionLength)
+    const end = rest.lastIndexOf('\n', max)
     const cut = () => {
-      const at = graphemeStarts(rest.slice(0, maxSectionLength + 1))(maxSectionLength) || maxSectionLength
+      const at = graphemeStarts(rest.slice(0, max + 1))(max) || max
       return rest.slice(0, at).replace(cutEntity, '').length
     }
-    const at = rest.length <= maxSectionLength ? rest.length : end > 0 ? end : cut()
+    const at = rest.length <= max ? rest.length : end > 0 ? end : cut()
     pieces.push(rest.slice(0, at))
     rest = rest.slice(at).replace(/^\n/, '')
   }
-  return pieces.filter((piece) => piece.trim() !== '')
+  let isInCode = false
+  const texts = pieces.map((piece) => {
+    const text = isInCode ? `\`\`\`\n${piece}` : piece
+    isInCode = isCodeOpen(text)
+    return closeCode(text)
+  })
+  return texts.filter((text) => text.trim() !== '')
 }
 
 const said = ({ body }: WebhookResponse) => body.trim()

@@ -40,7 +40,13 @@ const measures: Readonly<Record<string, Readonly<Record<string, Measure>>>> = {
     ],
   },
   bark: { text: whole(4096), markdown: whole(4096) },
-  ntfy: { text: ({ message }) => [[bytes(message), 4096]], markdown: ({ message }) => [[bytes(message), 4096]] },
+  ntfy: {
+    text: ({ message, title }) => [
+      [bytes(message), 4096],
+      [bytes(title), 1000],
+    ],
+    markdown: ({ message }) => [[bytes(message), 4096]],
+  },
   pushplus: {
     text: ({ title, content }) => [
       [characters(title), 100],
@@ -101,4 +107,47 @@ t.test('Slack: as many blocks of the maximum size as allowed, cut at lines or be
   }
   const lines = await sections(line.repeat(1000))
   for (const text of lines.slice(0, -1)) t.ok(text.length <= 3000 && text.endsWith('end'), 'whole lines')
+})
+
+t.test('a code block that is cut or continues in the next section of Slack keeps its fences', async (t) => {
+  const services = await startServices(t)
+  const { send } = await startWebhooks(t, services)
+  const content = `Log:\n\`\`\`\n${'a line of the log\n'.repeat(1000)}\`\`\`\nEnd`
+  const members: Readonly<Record<string, (body: Body) => readonly string[]>> = {
+    slack: ({ blocks }) => blocks.slice(1).map(({ text }: Body) => text.text),
+    discord: ({ embeds: [{ description }] }) => [description],
+    rocketchat: ({ text }) => [text],
+    'google-chat': ({ text }) => [text],
+  }
+  for (const [code, textsOf] of Object.entries(members)) {
+    await send(through(code, { 'webhook.message-type': 'markdown' }), { subject: 'S', content })
+    const texts = textsOf(JSON.parse(services.last(code)?.body ?? ''))
+    for (const [index, text] of texts.entries()) {
+      t.match(text, /^[^`]*```\n[^`]+\n```[^`]*$/, `${code} ${index}: one whole block`)
+      t.ok(code !== 'slack' || text.length <= 3000, `${code} ${index}: ${text.length}`)
+    }
+    if (code === 'slack') t.equal(texts.join('').match(/a line of the log/g)?.length, 1000, 'no line is lost')
+  }
+})
+
+t.test('the JSON for ntfy is as short as its server requires, with quotes and a long subject too', async (t) => {
+  const services = await startServices(t)
+  const { send } = await startWebhooks(t, services)
+  const sent = async (subject: string, content: string) => {
+    await send(through('ntfy'), { subject, content })
+    const body = services.last('ntfy')?.body ?? ''
+    return { bytes: bytes(body), ...JSON.parse(body) }
+  }
+  const quotes = await sent('S', '"'.repeat(5000))
+  const both = await sent('汉"'.repeat(2000), '"'.repeat(5000))
+  const short = await sent('Title', 'x'.repeat(4096))
+  t.same(
+    [quotes, both, short].map(({ bytes: size, title, message }) => [size <= 8192, bytes(title), message.length > 3000]),
+    [
+      [true, 1, true],
+      [true, 999, true],
+      [true, 5, true],
+    ],
+  )
+  t.equal(short.message.length, 4096)
 })

@@ -1,9 +1,11 @@
 /** Tests that text of users never acts as a mention, a link or a format, in the type `text` and in template values. */
 import { readFileSync } from 'node:fs'
 import { type NotificationMessage, notificationChannel } from '@plinth/kernel'
-import { webhookProvider } from '@plinth/notification-channels/webhook'
+import { asPlainText, webhookProvider } from '@plinth/notification-channels/webhook'
 import t, { type Test } from 'tap'
+import { everydayAddresses } from './fixtures/everyday-addresses.ts'
 import { type Kind, plainTextPage, plainTextRows, textByKind } from './fixtures/plain-text-rows.ts'
+import { linksShownBy } from './fixtures/service-links.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
 /** Marks around a sample. They are on separate lines, so that the sample begins and ends a line. */
@@ -71,6 +73,99 @@ t.test('N-011 each provider and message type sends user text as listed in the ta
     const control = await sent(name, `a\u0007b\u009b1mc\u0000`, !isText)
     t.match(control, /^ab1mc$/, `${name}: no control characters`)
   }
+})
+
+/**
+ * Returns an address in the form in which two equal addresses are the same text (RFC 3986, 6.2.2.2). `@` in a path and
+ * brackets, which libraries encode, mean the same too.
+ */
+const normalAddress = (address: string) =>
+  (URL.canParse(address) ? new URL(address).href : address).replace(/%(?:2D|2E|5F|7E|40|5B|5D)/gi, decodeURIComponent)
+
+t.test('200 everyday addresses stay one link to the same address in each provider and message type', async (t) => {
+  const { providers } = await start(t)
+  t.equal(new Set(everydayAddresses).size, 200)
+  const damaged = providers.flatMap(({ code, messageTypes }) =>
+    Object.entries(messageTypes).flatMap(([type, { plain }]) =>
+      everydayAddresses.flatMap((address) => {
+        const text = `See ${address} now`
+        const shown = plain === undefined ? text : asPlainText(text, plain)
+        const targets = linksShownBy(`${code} ${type}`, shown).map(({ target }) => normalAddress(target))
+        const [target = 'none', ...others] = targets
+        const [isSame, rest] = [normalAddress(address).startsWith(target), normalAddress(address).slice(target.length)]
+        // Some services leave brackets and stars at the end out of a link, also without escapes.
+        return isSame && /^[)*]*$/.test(rest) && others.length === 0 ? [] : [`${code} ${type}: ${shown} -> ${targets}`]
+      }),
+    ),
+  )
+  t.same(damaged, [])
+})
+
+const evil = 'https://evil.example/login'
+/** Texts in which a service could show a link whose text is not its target. */
+const hiddenLinks = [
+  `[your bank](${evil})`,
+  `[your bank](<${evil}>)`,
+  `[your bank](${evil} "t")`,
+  `![your bank](${evil})`,
+  `[https://bank.example](${evil})`,
+  `[your [big] bank](${evil})`,
+  `[your bank][1]\n\n[1]: ${evil}`,
+  `[1][]\n\n[1]: ${evil}`,
+  `[1]\n\n[1]: ${evil}`,
+  `https://bank.example/[your bank](${evil})`,
+  `https://bank.example/[1](${evil})`,
+  `[a https://bank.example/\\](${evil})`,
+  `[a https://bank.example/(b](${evil})`,
+  `<${evil}|your bank>`,
+  `<a href="${evil}">your bank</a>`,
+]
+
+t.test('no text of a user becomes a link that hides its target', async (t) => {
+  const { providers } = await start(t)
+  const origin = (address: string) => (URL.canParse(address) ? new URL(address).origin : address)
+  const hidden = (name: string, text: string) =>
+    linksShownBy(name, text).filter(({ target, label }) => origin(target) !== origin(label))
+  const found = providers.flatMap(({ code, messageTypes }) =>
+    Object.entries(messageTypes).flatMap(([type, { plain }]) =>
+      hiddenLinks.flatMap((text) => {
+        const name = `${code} ${type}`
+        return plain === undefined ? [] : hidden(name, asPlainText(text, plain)).map(() => `${name}: ${text}`)
+      }),
+    ),
+  )
+  t.same(found, [])
+  const [masked = ''] = hiddenLinks
+  t.ok(hidden('discord text', masked).length === 1 && hidden('teams text', masked).length === 1, 'without escapes')
+})
+
+t.test('Rocket.Chat shows no formula in the text of a user, and a single dollar sign stays', async (t) => {
+  const { sent } = await start(t)
+  const texts = ['costs $5 and $6', '$$x$$', '\\[x\\]', 'a \\(x\\)', 'costs $5', 'https://x.example/$batch?$filter=_a']
+  t.same(await Promise.all(texts.map((text) => sent('rocketchat text', text, false))), [
+    'costs ＄5 and ＄6',
+    '＄＄x＄＄',
+    `\\${gap}[x\\]`,
+    `a \\${gap}(x\\)`,
+    'costs $5',
+    'https://x.example/$batch?$filter=%5Fa',
+  ])
+})
+
+t.test('an address ends where the text around it goes on', async (t) => {
+  const { sent } = await start(t)
+  const texts: Readonly<Record<string, string>> = {
+    'See https://x.example/_a, *b*': 'See https://x.example/%5Fa, \\*b\\*',
+    '(https://x.example/_a) _b_': '(https://x.example/%5Fa) \\_b\\_',
+    '"https://x.example/_a" *b*': '"https://x.example/%5Fa" \\*b\\*',
+    'https://x.example/_a。*b*': 'https://x.example/%5Fa。\\*b\\*',
+    '见https://x.example/_a': '见https://x.example/%5Fa',
+    'http: //_a_': 'http: //\\_a\\_',
+    'xhttps://x.example/_a': 'xhttps://x.example/\\_a',
+    'https://x.example/?p=C:\\_temp\\_x': 'https://x.example/?p=C:\\%5Ftemp\\%5Fx',
+  }
+  const shown = Object.keys(texts).map(async (text) => [text, await sent('discord text', text, false)] as const)
+  t.same(Object.fromEntries(await Promise.all(shown)), texts)
 })
 
 t.test('no limit cuts an escaped token', async (t) => {
@@ -156,6 +251,13 @@ t.test('a value stays plain text, also as a part of a token', async (t) => {
     'a link of the author',
   )
   t.match(await at('mattermost', '# a\n# b', [[4, 7]]), '# a\n\\# b')
+  t.equal(
+    await at('discord', '_https://e.example/_a_', [[19, 21]]),
+    '_https://e.example/%5Fa_',
+    'italics of the author',
+  )
+  t.match(await at('gotify', '[x](https://e.example/_a_)', [[22, 25]]), '[x](https://e.example/%5Fa%5F)')
+  t.match(await at('slack', '<https://e.example/?q=_a_&r=|x>', [[22, 25]]), '<https://e.example/?q=%5Fa%5F&r=|x>')
 })
 
 t.test('the README contains the table', async (t) => {

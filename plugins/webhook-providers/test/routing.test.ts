@@ -249,6 +249,7 @@ t.test('the limit of an endpoint is shared by all instances', async (t) => {
   t.teardown(() => at.drop())
   const services = await startServices(t)
   const setting = {
+    clock: manualClock(),
     plugins: [database, sharedStore, rateLimit, sharedWindow],
     config: { ...at.config, 'platform.rate-limit.default-store': 'shared-window' },
   }

@@ -87,6 +87,11 @@ t.test('N-019 N-057 N-180 no failure of a provider shows a secret in a result, l
   }
   const codes = Object.keys(samples)
   for (const path of Object.keys(failurePaths('generic'))) {
+    if (path === 'connection lost') {
+      // A server rests after several slow failures. A reply proves that it responds.
+      for (const code of codes) services.answer(code, samples[code]?.success ?? 'reset')
+      await Promise.all(codes.map((code) => send(through(code))))
+    }
     for (const code of codes) services.answer(code, failurePaths(code)[path] ?? 'reset')
     const hurry = { by: 'key', name: deadline, written: '20s', place: 'row 1' } as const
     await running.config.apply(path === 'hang' ? [hurry] : [])

@@ -1,12 +1,19 @@
 import { adminDetail, adminForm, adminList } from '@plinth/admin'
 
+/** The place of the pages in the navigation. Pages of other plugins can be in it too. */
+const group = {
+  id: 'sample-name',
+  title: { en: 'Sample name', 'zh-CN': 'Sample name' },
+  icon: 'folder',
+  order: 50,
+} as const
 const tones = { open: 'good', closed: 'quiet' } as const
 const labels = { open: { en: 'Open', 'zh-CN': '启用' }, closed: { en: 'Closed', 'zh-CN': '停用' } }
 
 const entries = adminList('getAdminSampleName', (row) => ({
   id: 'sample-name',
   title: { en: 'Sample name', 'zh-CN': 'Sample name' },
-  place: { group: 'product', order: 900 },
+  place: { group, order: 10 },
   key: 'id',
   detail: 'sample-name.entry',
   columns: [row.text('name', { link: true }), row.text('note'), row.status('state', tones, { labels })],

@@ -6,7 +6,7 @@ import { pages } from './admin-pages.ts'
 import { businessError, createTable, Entry } from './entry.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
-import { editEntries, routes } from './routes.ts'
+import { editEntries, routes, viewEntries } from './routes.ts'
 
 /** Stores entries and shows them in the back office: a list, a detail page, a form and an action. */
 export default definePlugin({
@@ -19,7 +19,10 @@ export default definePlugin({
   entities: [Entry],
   migrations: [createTable],
   messages: { en, 'zh-CN': zhCN },
-  permissions: [{ code: editEntries, displayName: { en: 'Edit entries', 'zh-CN': '编辑条目' } }],
+  permissions: [
+    { code: viewEntries, displayName: { en: 'View entries', 'zh-CN': '查看条目' } },
+    { code: editEntries, displayName: { en: 'Edit entries', 'zh-CN': '编辑条目' } },
+  ],
   setup({ services, contribute }) {
     services.http.addRoutes(routes, { db: services.database })
     for (const page of pages) contribute(adminPages, page.id, page)

@@ -2,10 +2,12 @@ import { type Database, findPage } from '@plinth/database'
 import { id, idParams, line, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { Entry, entryUnknown, states } from './entry.ts'
 
+export const viewEntries = 'sample-name:entry:view'
 export const editEntries = 'sample-name:entry:edit'
 
 const path = '/api/v1/admin/sample-name'
-const access = { permission: editEntries, scope: 'none' } as const
+const viewing = { permission: viewEntries, scope: 'none' } as const
+const editing = { permission: editEntries, scope: 'none' } as const
 const facts = { name: line(80, { minLength: 1 }), note: line(80, { minLength: 1 }) }
 const state = Type.Enum(states)
 const entry = Type.Object({ id, ...facts, state })
@@ -17,7 +19,7 @@ export const routes = [
     method: 'GET',
     path,
     summary: 'List entries, newest first',
-    access,
+    access: viewing,
     request: { query: listQuery },
     response: listPage(entry),
     handler: ({ query }, { db }) =>
@@ -27,7 +29,7 @@ export const routes = [
     method: 'POST',
     path,
     summary: 'Add an entry',
-    access,
+    access: editing,
     request: { body: Type.Object(facts) },
     response: Type.Object({ id }),
     handler: async ({ body }, { db }) => ({
@@ -38,7 +40,7 @@ export const routes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One entry',
-    access,
+    access: viewing,
     request: { params: idParams },
     response: entry,
     handler: async ({ params: { id } }, { db }) => (await db.fork().findOne(Entry, { id })) ?? entryUnknown(id),
@@ -47,7 +49,7 @@ export const routes = [
     method: 'PUT',
     path: `${path}/:id/state`,
     summary: 'Open or close an entry',
-    access,
+    access: editing,
     request: { params: idParams, body: Type.Object({ state }) },
     response: Type.Object({ id }),
     async handler({ params: { id }, body }, { db }) {

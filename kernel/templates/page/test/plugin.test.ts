@@ -49,6 +49,10 @@ test('an entry is added, listed, closed and found on the pages of the back offic
     const send = async (method: 'POST' | 'PUT', url: string, payload: object) =>
       (await server.inject({ method, url, headers, payload })).json()
 
+    assert.deepEqual(
+      sampleNamePlugin.permissions?.map(({ code }) => code),
+      ['sample-name:entry:view', 'sample-name:entry:edit'],
+    )
     const list = (await get('/api/v1/admin/console/pages/sample-name')).data
     assert.deepEqual(
       list.columns.map(({ title }: { title: string }) => title),

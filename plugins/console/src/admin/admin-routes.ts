@@ -71,6 +71,7 @@ const apiRoutes = [
         Type.Object({
           id: Type.String(),
           title: Type.String(),
+          icon: Type.Optional(Type.String({ description: 'Icon of a group that a plugin declares.' })),
           pages: Type.Array(
             Type.Object({
               id: Type.String(),

@@ -86,11 +86,13 @@ export const viewHealth = 'console:health:view'
 
 const ranks = { failed: 0, warning: 1, passed: 2 } as const
 
+export const healthOutcome = Type.Enum(['passed', 'warning', 'failed'])
+
 /** Response of `GET /api/v1/admin/console/health`. */
 export const healthFactsView = Type.Array(
   Type.Object({
     name: Type.String({ description: 'Name under which a plugin contributes the check.' }),
-    outcome: Type.Enum(['passed', 'warning', 'failed']),
+    outcome: healthOutcome,
     reason: nullable(Type.String({ description: 'Reason for a failure or a warning, with masked secrets.' })),
   }),
 )

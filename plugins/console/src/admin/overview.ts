@@ -156,9 +156,34 @@ export function findAttentionProblems(
       problems.push(...countProblems(one, source))
     }
     if (one.place === 'navigation' && one.page === undefined) problems.push('place "navigation" needs a page')
-    problems.push(...linkProblems(one.page, operations, pages))
+    problems.push(...linkProblems(one.page, operations, pages), ...linkedFilterProblems(one, operations, pages))
     return problems.map((problem) => `attention "${one.id}": ${problem}`)
   })
+}
+
+/** Query parameters that do not select the counted rows. */
+const windowNames = ['count', 'page', 'size', 'sort']
+
+/** Checks that the link opens the counted rows: the list must be filtered by what the count is filtered by. */
+function linkedFilterProblems(
+  { query = {}, where = {}, count, page }: AttentionDeclaration,
+  operations: Operations,
+  pages: ReadonlyMap<string, PageDeclaration>,
+): readonly string[] {
+  const target = page && pages.get(page.id)
+  if (page === undefined || target?.kind !== 'list' || page.filter?.['from'] !== undefined) return []
+  const parameters = operations.get(target.source)?.query ?? {}
+  const selected = Object.entries(query).filter(([name]) => !windowNames.includes(name) && name in parameters)
+  // A condition on the newest row opens the list, whose first row is the counted one.
+  const isNewest = count === 'items' && 'size' in query
+  const counted = isNewest
+    ? []
+    : Object.entries(where).map(([name, value]) => [name.split('.').at(-1) ?? '', value] as const)
+  return [...selected, ...counted]
+    .filter(([name, value]) => page.filter?.[name] !== String(value))
+    .map(
+      ([name, value]) => `it counts rows with "${name}" ${value}, but its link to "${page.id}" does not filter by it`,
+    )
 }
 
 function countProblems({ count, where = {}, filled }: AttentionDeclaration, source: Operation): readonly string[] {

@@ -79,6 +79,7 @@ const composePage: BuiltInPage = {
       { field: 'errorMessage', as: 'text' },
       { field: 'hint', as: 'text' },
     ],
+    outcome: { field: 'outcome', good: ['accepted'] },
   },
   labels: { priority: { normal: text('Normal', '普通'), critical: text('Critical', '紧急') } },
 }

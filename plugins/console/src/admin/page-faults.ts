@@ -14,6 +14,7 @@ import { linkedFieldProblems } from './field-choices.ts'
 import { fileFieldProblems, isFile } from './file-fields.ts'
 import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import { outcomeProblems } from './outcomes.ts'
 import { builtInPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
@@ -149,7 +150,21 @@ class PageLook {
   }
 
   #columns(columns: readonly PageColumn[], item: Schema | undefined): void {
-    for (const { field, as, of, before, opens, currency, decimals, symbol, columns: inner, unit, total } of columns) {
+    for (const {
+      field,
+      as,
+      of,
+      before,
+      format,
+      fallback,
+      opens,
+      currency,
+      decimals,
+      symbol,
+      columns: inner,
+      unit,
+      total,
+    } of columns) {
       const schema = withoutNull(memberAt(item, field))
       if (schema === undefined) this.faults.push(`"${field}" is not a member of the result`)
       else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
@@ -157,7 +172,7 @@ class PageLook {
       if (total && ((as !== 'count' && as !== 'amount') || unit === 'percent'))
         this.faults.push(`"${field}" has a total, but is neither a count nor an amount`)
       if (secretName.test(field)) this.faults.push(`"${field}" may contain a secret, which a page must not show`)
-      for (const name of [before, currency, decimals, symbol])
+      for (const name of [before, format, fallback, currency, decimals, symbol])
         if (name !== undefined && memberAt(item, name) === undefined)
           this.faults.push(`"${name}" is not a member of the result`)
       if (opens !== undefined && memberAt(item, opens.base) === undefined)
@@ -218,13 +233,19 @@ class PageLook {
     this.#confirm(bulk, undefined)
   }
 
-  /** Checks the columns that are shown before a write (preview) and after it (response). */
+  /** Checks what is shown before a write (preview) and after it (response). */
   #shown(
-    { preview, answer = [] }: PageForm | PageAction | PageBulkAction,
+    { preview, answer = [], outcome, created }: PageForm | PageAction | PageBulkAction,
     operation: Operation,
     item: Schema | undefined,
   ): void {
-    this.#columns(answer, itemOf(operation) ?? operation.data)
+    const result = itemOf(operation) ?? operation.data
+    this.#columns(answer, result)
+    this.faults.push(...outcomeProblems(outcome, operation))
+    if (created !== undefined) {
+      this.#detailOf(created.page)
+      this.#given({ id: { field: created.field } }, result)
+    }
     if (typeof preview === 'string') this.#exist(operation, [preview])
     else if (preview !== undefined) this.#preview(preview, item)
   }

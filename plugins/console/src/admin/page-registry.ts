@@ -1,18 +1,16 @@
-import {
-  type AttentionDeclaration,
-  type ChartDeclaration,
-  type Label,
-  type LabelSource,
-  type MetricChart,
-  type PageDeclaration,
-  type PageGroup,
-  pageGroups,
-  type SignInDeclaration,
-  type TileDeclaration,
+import type {
+  AttentionDeclaration,
+  ChartDeclaration,
+  Label,
+  LabelSource,
+  MetricChart,
+  PageDeclaration,
+  SignInDeclaration,
+  TileDeclaration,
 } from '@plinth/admin'
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, hasAccess, type Principal, requirePrincipal } from '@plinth/iam'
-import { type LocalizedText, localize, type Plugin } from '@plinth/kernel'
+import { localize, type Plugin } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
 import type { PageViewer } from './column-and-field-views.ts'
 import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
@@ -21,23 +19,10 @@ import { type Operation, operationsOf } from './operations.ts'
 import { chartOperationOf, chartView, findAttentionProblems, findChartProblems } from './overview.ts'
 import { type BuiltInPage, builtInPages, findCustomPageProblems } from './own-pages.ts'
 import { findPageProblems } from './page-faults.ts'
+import { groupProblems, isInGroup, navigationGroups } from './page-groups.ts'
 import { lookupView, pageView } from './page-views.ts'
 import { findSignInProblems, signInViews } from './sign-in-ways.ts'
 import { hasRange, tileProblems, tileView } from './tiles.ts'
-
-const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
-  orders: { en: 'Orders and payments', 'zh-CN': '订单与支付' },
-  points: { en: 'Points', 'zh-CN': '积分' },
-  ledger: { en: 'Ledger', 'zh-CN': '账本' },
-  messages: { en: 'Messages', 'zh-CN': '消息' },
-  rules: { en: 'Templates and rules', 'zh-CN': '模板与规则' },
-  access: { en: 'Access', 'zh-CN': '访问控制' },
-  audit: { en: 'Audit', 'zh-CN': '审计' },
-  jobs: { en: 'Background work', 'zh-CN': '后台任务' },
-  integrations: { en: 'Integrations', 'zh-CN': '集成' },
-  configuration: { en: 'Configuration', 'zh-CN': '配置' },
-  product: { en: 'Product', 'zh-CN': '产品' },
-}
 
 interface PageEntry {
   readonly id: string
@@ -54,6 +39,8 @@ type AnyPage = PageDeclaration | BuiltInPage
 interface PageGroupView {
   readonly id: string
   readonly title: string
+  /** Icon of a group that a plugin declares. */
+  readonly icon?: string
   readonly pages: readonly PageEntry[]
 }
 
@@ -99,10 +86,11 @@ export class PageRegistry {
       details: page.kind === 'list' && page.detail !== undefined ? [page.detail] : [],
       ...(page.kind === 'own' && page.opens !== undefined ? { opens: page.opens } : {}),
     })
-    return pageGroups.flatMap((id) => {
-      const own = seen.filter(({ place }) => place?.group === id).sort((a, b) => orderOf(a) - orderOf(b))
-      const title = localize(groupTitles[id], locale)
-      return own.length === 0 ? [] : [{ id, title, pages: own.map(entry) }]
+    return this.#groups().flatMap((group) => {
+      const own = seen.filter((page) => isInGroup(page, group)).sort((a, b) => orderOf(a) - orderOf(b))
+      const { id, icon } = group
+      const title = localize(group.title, locale)
+      return own.length === 0 ? [] : [{ id, title, ...(icon === undefined ? {} : { icon }), pages: own.map(entry) }]
     })
   }
 
@@ -144,6 +132,7 @@ export class PageRegistry {
       const source = this.#parts.labels.get(kind)
       return source !== undefined && hasAccess(principal, accessOf(source))
     }
+    const rankOf = this.#ranks()
     return [...this.#parts.pages.values()]
       .sort((a, b) => rankOf(a) - rankOf(b) || orderOf(a) - orderOf(b))
       .flatMap((page) => {
@@ -193,13 +182,23 @@ export class PageRegistry {
     return chart
   }
 
-  /** Returns the attention conditions that the user may query, with their operations, most severe first. */
+  /**
+   * Returns the attention conditions that the user may query, with their operations: those about money first, then the
+   * most severe.
+   */
   async attention(principal: Principal, locale: string) {
     const operations = await this.#known()
     const { attention } = this.#parts
     const hinted = new Set([...this.readers.values()].flatMap((ids) => [...ids]))
+    const rankOf = this.#ranks()
+    const rank = ({ page, tone }: AttentionDeclaration) => {
+      const shown = page && this.#pageOf(page.id)
+      return [isAboutMoney(shown) ? 0 : 1, tone === 'warn' ? 1 : 0, shown === undefined ? Infinity : rankOf(shown)]
+    }
     return [...attention.values()]
-      .sort((a, b) => Number(a.tone === 'warn') - Number(b.tone === 'warn'))
+      .map((one) => ({ one, rank: rank(one) }))
+      .sort((a, b) => compareRanks(a.rank, b.rank))
+      .map(({ one }) => one)
       .flatMap(({ title, source, query = {}, page, live: _, ...rest }) => {
         const operation = operations.get(source)
         if (operation === undefined || !mayCall(principal, operation)) return []
@@ -277,6 +276,7 @@ export class PageRegistry {
     const { pages, attention, charts, tiles, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
     return [
+      ...groupProblems(pages.values()),
       ...findPageProblems(pages.values(), operations, labels),
       ...findAttentionProblems(attention.values(), operations, pages),
       ...findChartProblems(charts.values(), { operations, pages, hasMetric }),
@@ -305,6 +305,19 @@ export class PageRegistry {
     }
   }
 
+  #groups() {
+    return navigationGroups([...this.#parts.pages.values(), ...builtInPages])
+  }
+
+  /** Returns a function for the position of a page's group. Pages that are not in the navigation come last. */
+  #ranks(): (page: AnyPage) => number {
+    const groups = this.#groups()
+    return (page) => {
+      const rank = groups.findIndex((group) => isInGroup(page, group))
+      return rank === -1 ? groups.length : rank
+    }
+  }
+
   #pageOf(id: string): AnyPage | undefined {
     return this.#parts.pages.get(id) ?? builtInPages.find((page) => page.id === id)
   }
@@ -316,8 +329,14 @@ export class PageRegistry {
   }
 }
 
-/** Returns the position of the page's group. Pages that are not in the navigation come last. */
-const rankOf = ({ place }: AnyPage) => (place === undefined ? pageGroups.length : pageGroups.indexOf(place.group))
+/** Groups of the product whose pages are about money. */
+const moneyGroups: readonly unknown[] = ['orders', 'points', 'ledger']
+const isAboutMoney = (page: AnyPage | undefined) => moneyGroups.includes(page?.place?.group)
+
+const compareRanks = (a: readonly number[], b: readonly number[]): number => {
+  const index = a.findIndex((value, at) => value !== b[at])
+  return index === -1 ? 0 : (a[index] ?? 0) - (b[index] ?? 0)
+}
 
 const orderOf = ({ place }: AnyPage) => place?.order ?? 0
 

@@ -46,17 +46,36 @@ function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | 
 const titlesOf = (names: readonly string[], { body }: Operation, reader: PageViewer) =>
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
+/** Returns the outcome of a write with the texts for its values. A column of the response or of the page has them. */
+function outcomeView(
+  { outcome, answer = [] }: Pick<PageForm, 'outcome' | 'answer'>,
+  reader: PageViewer,
+  known: Labels,
+) {
+  if (outcome === undefined) return {}
+  const { field } = outcome
+  const columns = answer.flatMap((column) => [
+    column,
+    ...(column.columns ?? []).map((inner) => ({ ...inner, field: `${column.field}.${inner.field}` })),
+  ])
+  const labels = columns.find((column) => column.field === field)?.labels ?? known.get(field)
+  return { outcome: { ...outcome, ...given(labels, 'labels', (texts) => labelsOf(texts, reader)) } }
+}
+
 function writeView(
-  { preview, answer, body = {}, version }: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version'>,
+  write: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version' | 'outcome'>,
   operation: Operation,
   operations: Operations,
   reader: PageViewer,
+  known: Labels,
 ) {
+  const { preview, answer, body = {}, version } = write
   return {
     ...callOf(operation, reader),
     ...given(sentUntyped(body, version), 'titles', (names) => titlesOf(names, operation, reader)),
     ...given(preview, 'preview', (one) => previewView(one, operations, reader)),
     ...given(answer, 'answer', (columns) => answerViews(columns, operation, reader)),
+    ...outcomeView(write, reader, known),
   }
 }
 
@@ -69,7 +88,7 @@ function actionView(
   const operation = operationOf(action.operation, operations)
   return {
     ...action,
-    ...writeView(action, operation, operations, reader),
+    ...writeView(action, operation, operations, reader, known),
     label: translate(label, reader),
     ...given(confirm, 'confirm', (text) => translate(text, reader)),
     ...given(ask, 'ask', (names) => bodyFields(names, operation, operations, reader, known, { options, choices })),
@@ -97,7 +116,7 @@ function formView(
   const operation = operationOf(form.operation, operations)
   return {
     ...form,
-    ...writeView(form, operation, operations, reader),
+    ...writeView(form, operation, operations, reader, known),
     title: translate(title, reader),
     ...given(lead, 'lead', (text) => translate(text, reader)),
     ...given(submit, 'submit', (text) => translate(text, reader)),
@@ -122,7 +141,7 @@ function bulkView(
   const operation = operationOf(bulk.operation, operations)
   return {
     ...bulk,
-    ...writeView(bulk, operation, operations, reader),
+    ...writeView(bulk, operation, operations, reader, known),
     ...given(ask, 'ask', (names) => bodyFields(names, operation, operations, reader, known)),
     label: translate(label, reader),
     max: Number(memberAt(operation.body, bulk.ids)?.['maxItems'] ?? 100),
@@ -174,13 +193,20 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Pag
     })),
     actions: actions.map((action) => actionView(action, operations, reader, known)),
     bulk: bulk.map((one) => bulkView(one, operations, reader, known)),
-    ...given(create, 'create', (form) => formView(form, operations, reader, known)),
+    ...given(create, 'create', (form) => formView(withCreated(form, page, operations), operations, reader, known)),
     links: links.flatMap(({ page: id, label }) => {
       const linked = reader.page(id)
       return linked !== undefined && reader.sees(linked) ? [{ page: id, label: translate(label, reader) }] : []
     }),
     forms: forms.map((form) => formView(form, operations, reader, known)),
   }
+}
+
+/** Links the message after a row was created to its page, if the response contains the key of the row. */
+function withCreated(form: PageForm, { key, detail }: ListPageDeclaration, operations: Operations): PageForm {
+  const { data } = operationOf(form.operation, operations)
+  if (form.created !== undefined || detail === undefined || memberAt(data, key) === undefined) return form
+  return { ...form, created: { page: detail, field: key } }
 }
 
 /** Maximum number of members that the command palette shows in addition to the name of a row. */

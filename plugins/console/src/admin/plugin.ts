@@ -1,8 +1,9 @@
+import { getCompileCacheDir } from 'node:module'
 import { adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { health, http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, kernel, nodeEnvironmentOf, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { needsAttention, pages } from '../admin-pages.ts'
@@ -16,6 +17,7 @@ import { HintStreams } from './hint-streams.ts'
 import { MetricHistoryOfAllInstances } from './joined-history.ts'
 import { ListExport } from './list-export.ts'
 import { MetricHistory } from './metric-history.ts'
+import { checkPagesAtStart } from './page-check.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
 import { productStateRoutes, viewMetrics } from './product-state-routes.ts'
@@ -48,6 +50,7 @@ export default definePlugin({
     for (const [kind, source] of Object.entries(standardLabels)) contribute(labelSources, kind, source)
     const declared = contributions(charts)
     const history = new MetricHistory({ registry, charts: declared, clock, log })
+    const { isProduction } = nodeEnvironmentOf(process.env['NODE_ENV'])
     const stopped = new AbortController()
     onStop(() => stopped.abort())
     const book = new PageRegistry({
@@ -99,7 +102,8 @@ export default definePlugin({
       if (!roles.has('web')) return
       void history.run(stopped.signal)
       await joined.start()
-      for (const problem of await book.faults()) {
+      const check = { isProduction, cacheDirectory: getCompileCacheDir(), kernel }
+      for (const problem of await checkPagesAtStart(check, () => book.faults())) {
         const { code, message, fix } = consoleError('PLINTH_CONSOLE_PAGE', { problem })
         log.warn({ code, fix }, message)
       }

@@ -6,6 +6,7 @@ import { word } from './admin-routes.ts'
 import {
   databaseFactsView,
   healthFactsView,
+  healthOutcome,
   readDatabaseState,
   viewDatabase,
   viewHealth,
@@ -154,9 +155,13 @@ export const productStateRoutes = [
     path: '/api/v1/admin/console/health',
     summary: 'List health checks of the responding instance, failed ones first',
     access: { permission: viewHealth, scope: 'none' },
+    request: { query: Type.Object({ outcome: Type.Optional(healthOutcome) }) },
     response: healthFactsView,
     reasons: [],
-    handler: async (_, { health, redact }) => viewOfHealth(await health.outcomes(), redact),
+    handler: async ({ query }, { health, redact }) =>
+      viewOfHealth(await health.outcomes(), redact).filter(
+        ({ outcome }) => query.outcome === undefined || outcome === query.outcome,
+      ),
   }),
   route({
     method: 'GET',

@@ -101,7 +101,7 @@ export function linkProblems(link: PageLink | undefined, operations: Operations,
   if (link === undefined || (link.filter === undefined && builtInPages.some(({ id }) => id === link.id))) return []
   const target = pages.get(link.id)
   if (target === undefined) return [`there is no page "${link.id}"`]
-  const filters = target.kind === 'list' ? (target.filters ?? []).map(({ name }) => name) : []
+  const filters = target.kind === 'list' ? [...(target.filters ?? []).map(({ name }) => name), 'from', 'to'] : []
   return Object.keys(link.filter ?? {}).flatMap((name) =>
     filters.includes(name) && name in (operations.get(target.source)?.query ?? {})
       ? []

@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   brokenRule,
   type Field,
+  fixingPlace,
   formOf,
   groupsOf,
   hintOf,
@@ -166,4 +167,18 @@ t.test('I-201 P42 the language is the best match of the browser languages, or En
   for (const [wishes, expected] of Object.entries(cases)) t.equal(bestLanguage(wishes.split(',')), expected, wishes)
   t.equal(bestLanguage([]), 'en')
   t.equal(bestLanguage(['-;='.repeat(4_000)]), 'en', 'garbage')
+})
+
+t.test('a value of another source is fixed, or only while another field has a value', async (t) => {
+  const place = 'environment variable X'
+  const places = [undefined, { place }, { place, condition: onServer }].map((fixed) => {
+    const definition = field('host', fixed === undefined ? {} : { fixed })
+    const values = (type: string) => ({ 'database.type': type })
+    return ['h2', 'mysql'].map((type) => fixingPlace({ ...definition, path: 'database.host' }, values(type)))
+  })
+  t.strictSame(places, [
+    [undefined, undefined],
+    [place, place],
+    [undefined, place],
+  ])
 })

@@ -6,7 +6,6 @@ import { Boundary } from '../app/boundary.tsx'
 import { addTexts } from '../text/texts.ts'
 import { Api, Connection } from './api/call.ts'
 import { ApiProvider } from './api/context.tsx'
-import { ConnectionLine } from './shell/connection-line.tsx'
 import { startDrafts } from './shell/drafts.ts'
 import { createStoredColourScheme, createStoredLanguageChoice } from './shell/kept-context.ts'
 import { SessionState } from './shell/session/session-state.ts'
@@ -28,9 +27,8 @@ const api = new Api(languages.current, () => session.end(), connection)
 createRoot(document.getElementById('page') as HTMLElement).render(
   <App languages={languages} colours={createStoredColourScheme(base)}>
     <ApiProvider api={api}>
-      <ConnectionLine connection={connection} />
       <Boundary>
-        <Shell session={session} />
+        <Shell session={session} connection={connection} />
       </Boundary>
     </ApiProvider>
   </App>,

@@ -11,11 +11,12 @@ interface ChoiceCardsProps {
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly value: string
   readonly error: string | undefined
+  readonly isFixed: boolean
   onChange(value: string): void
 }
 
 /** Shows a few choices next to each other, as radio buttons that look like cards. */
-function ChoiceCards({ id, label, description, candidates, value, error, onChange }: ChoiceCardsProps) {
+function ChoiceCards({ id, label, description, candidates, value, error, isFixed, onChange }: ChoiceCardsProps) {
   const chosen = candidates.some((candidate) => candidate.value === value) ? value : candidates[0]?.value
   return (
     <fieldset className={classes.choices} aria-describedby={`${id}-description`}>
@@ -30,6 +31,7 @@ function ChoiceCards({ id, label, description, candidates, value, error, onChang
               id={candidate.value === chosen ? id : undefined}
               className={classes.radio}
               checked={candidate.value === value}
+              disabled={isFixed}
               onChange={() => onChange(candidate.value)}
             />
             <span>{candidate.label}</span>
@@ -54,6 +56,8 @@ interface FieldLook {
   readonly label: string
   readonly description: string
   readonly isRequired: boolean
+  /** True if the user cannot change the value. */
+  readonly isFixed?: boolean
   /** Kind of control. An unknown kind is shown as a text field. */
   readonly input: string
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
@@ -86,7 +90,7 @@ const shownChoices = 4
 export function SchemaField({ id, input, value, error, beside, onChange, onLeave, ...look }: SchemaFieldProps) {
   const { translate } = useLanguage()
   const listId = useId()
-  const { label, description, isRequired, candidates, placeholder, autocomplete } = look
+  const { label, description, isRequired, isFixed = false, candidates, placeholder, autocomplete } = look
   if (input === 'switch') {
     return (
       <Switch
@@ -97,13 +101,14 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
         error={error}
         classNames={{ track: classes.track }}
         checked={value === true}
+        disabled={isFixed}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
     )
   }
   const text = String(value)
   if (input === 'select' && candidates.length <= shownChoices && !beside) {
-    return <ChoiceCards {...{ id, label, description, candidates, error, onChange }} value={text} />
+    return <ChoiceCards {...{ id, label, description, candidates, error, isFixed, onChange }} value={text} />
   }
   const shared = {
     id,
@@ -111,6 +116,7 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
     description,
     error,
     value: text,
+    disabled: isFixed,
     placeholder,
     onBlur: onLeave,
     ...beside,

@@ -250,3 +250,12 @@ function parsed(text: string): unknown {
     return text
   }
 }
+
+/** True for texts that often have several lines. All forms show a text area for them. */
+export const isLong = ({ type, maxLength, format, pattern, writeOnly, enum: values }: Schema) =>
+  type === 'string' &&
+  writeOnly !== true &&
+  Number(maxLength) >= 1000 &&
+  format === undefined &&
+  pattern === undefined &&
+  values === undefined

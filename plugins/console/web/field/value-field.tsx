@@ -4,7 +4,7 @@ import { useId, useState } from 'react'
 import { useLanguage } from '../app/app.tsx'
 import { ChoicesEditor, Fault, LongEditor, OneField, StructureEditor, type ValueFieldProps } from './plain-editors.tsx'
 import { formText } from './rule-text.ts'
-import { itemSchema, memberSchema, othersSchema, rulesWithin, type Schema } from './schema-rules.ts'
+import { isLong, itemSchema, memberSchema, othersSchema, rulesWithin, type Schema } from './schema-rules.ts'
 import classes from './value-field.module.css'
 
 type Editor = (props: ValueFieldProps) => React.ReactNode
@@ -38,15 +38,6 @@ function usePart({ rules = [] }: ValueFieldProps) {
     return { rules: own, error: first && formText(translate, first) }
   }
 }
-
-/** True for texts that often have several lines. */
-const isLong = ({ type, maxLength, format, pattern, writeOnly, enum: values }: Schema) =>
-  type === 'string' &&
-  writeOnly !== true &&
-  Number(maxLength) >= 1000 &&
-  format === undefined &&
-  pattern === undefined &&
-  values === undefined
 
 /** Editor for a list: a field for each item, and one for a new item. */
 function ListEditor(props: ValueFieldProps) {

@@ -109,6 +109,12 @@ export function isVisible({ hints }: Field, values: Values): boolean {
   return hints.visibleWhen === undefined || holds(hints.visibleWhen, values)
 }
 
+/** Returns the source of a value that the installer cannot change, or `undefined`. */
+export function fixingPlace({ fixed }: Field, values: Values): string | undefined {
+  if (fixed === undefined) return undefined
+  return fixed.condition === undefined || holds(fixed.condition, values) ? fixed.place : undefined
+}
+
 const holds = ({ field, values: expected }: Condition, values: Values) => expected.includes(values[field] ?? '')
 
 /** Returns the rule that the value of a visible field violates. */

@@ -99,6 +99,13 @@ export interface Condition {
   readonly values: readonly (string | boolean)[]
 }
 
+/** Source of a value that the installer cannot change. */
+export interface FixedField {
+  readonly place: string
+  /** The field is only fixed while this condition is true. */
+  readonly condition?: Condition
+}
+
 export interface FieldHints {
   readonly input: string
   readonly autocomplete?: string
@@ -120,6 +127,8 @@ export interface FieldDefinition {
   readonly type: string
   /** True if a value is required. This applies only while the field is visible. */
   readonly required: boolean
+  /** Present if the installer cannot change the value. */
+  readonly fixed?: FixedField
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly hints: FieldHints
 }

@@ -150,7 +150,11 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     }
   }
 
-  /** Begins no more runs, stops the current ones and waits for them until the signal aborts. */
+  /**
+   * Begins no more runs, stops the current ones and waits for them until the signal aborts.
+   *
+   * @throws Error that lists the runs that have not ended
+   */
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true
     for (const run of this.#runs.values()) run.stop('released')
@@ -159,6 +163,10 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
       signal.addEventListener('abort', () => resolve())
     })
     await Promise.race([Promise.all(this.#ends), late])
+    if (this.#runs.size === 0) return
+    const { subject, about } = this.#parts
+    const running = [...this.#runs.keys()].map((key) => JSON.stringify(about(key))).join(', ')
+    throw new Error(`A ${subject} does not react to its stop signal: ${running}.`)
   }
 
   /** Stops sending heartbeats, so that other instances take over unfinished runs. */

@@ -10,6 +10,7 @@ import {
 } from 'kysely'
 import { databaseError } from '../errors.ts'
 import { ConnectionQueue, type PoolStatementLog, type WaitTimeouts } from './connection-queue.ts'
+import { assertRequestedIsolation, type isolationLevel } from './isolation.ts'
 import type { TableWriteNotifier } from './written-tables.ts'
 
 /** Requirements of the calling code for its connections. */
@@ -45,6 +46,8 @@ export interface SessionStatements {
   readonly disableTimeouts: string
   /** Restores the timeout of a session that is not shared. */
   readonly restoreTimeouts: string
+  /** Isolation level of each transaction, if the session does not set it. */
+  readonly isolationLevel?: typeof isolationLevel
   /** Disables the timeout for one transaction, on a session that may be shared. */
   readonly disableTimeoutsInTransaction?: string
 }
@@ -179,11 +182,13 @@ export class LeasingDriver implements Driver {
     }
   }
 
-  async beginTransaction(lease: ConnectionLease, settings: TransactionSettings) {
+  async beginTransaction(lease: ConnectionLease, { isolationLevel: requested, ...settings }: TransactionSettings) {
     try {
-      await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
+      assertRequestedIsolation(requested)
+      const { disableTimeoutsInTransaction, isolationLevel } = this.#rules.session ?? {}
+      const begin = isolationLevel === undefined ? settings : { ...settings, isolationLevel }
+      await lease.bounded(() => this.#inner.beginTransaction(lease.connection, begin))
       lease.isInTransaction = true
-      const { disableTimeoutsInTransaction } = this.#rules.session ?? {}
       if (disableTimeoutsInTransaction !== undefined && lease.isUnlimited && !this.#opened.get(lease.connection))
         await lease.run(disableTimeoutsInTransaction)
       this.#rules.written.began(lease.connection)

@@ -1,5 +1,6 @@
 import { connect, Socket } from 'node:net'
 import type { ServerSettings } from './connection-failure.ts'
+import { isolationLevel } from './isolation.ts'
 import { lastUsedConnection, type NativeConnection, type SessionStatements } from './leasing-driver.ts'
 import { type PreparedStatements, preparedStatementLimit } from './prepared-statements.ts'
 
@@ -152,11 +153,11 @@ export function createSessionStatements(settings: ServerSettings, statements: Pr
   const idleLimit = `/*M! , idle_transaction_timeout = ${Math.ceil(idleMs / 1000)} */`
   return {
     async open(run) {
-      // With this isolation level, a transaction whose insert failed because of a duplicate can read the existing row.
-      // The next statement makes invalid values errors, and sets the time zone to UTC.
-      await run('set session transaction isolation level read committed')
+      await run(`set session transaction isolation level ${isolationLevel}`)
+      // Invalid values are errors, times are in UTC, a statement outside a transaction commits, and a commit begins no
+      // other transaction, whatever the defaults of the server are.
       await run(
-        `set session sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +
+        `set session autocommit = 1, completion_type = 'NO_CHAIN', sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +
           `time_zone = '+00:00', ${statementLimit(statementMs)} ${idleLimit}`,
       )
       return true
@@ -182,6 +183,8 @@ const postgresSession = (statementMs: number, idleMs: number, statements: Prepar
     statements.foundPooler()
     return false
   },
+  // It is part of the statement that begins a transaction, because a pooler may assign another session each time.
+  isolationLevel,
   disableTimeouts: 'set statement_timeout = 0',
   restoreTimeouts: `set statement_timeout = ${statementMs}`,
   disableTimeoutsInTransaction: 'set local statement_timeout = 0',

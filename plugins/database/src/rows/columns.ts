@@ -1,4 +1,16 @@
-import { BlobType, type EntityProperty, type Platform, p, TextType, Type, types } from '@mikro-orm/core'
+import {
+  BlobType,
+  type EntityProperty,
+  IntegerType,
+  type Platform,
+  p,
+  StringType,
+  TextType,
+  type TransformContext,
+  Type,
+  types,
+} from '@mikro-orm/core'
+import { assertStorable } from './column-limits.ts'
 
 /**
  * Properties of entities, with the names of the column types in change sets: `type.text(64)` in a change set is
@@ -9,16 +21,17 @@ export const column = {
   primaryKey: () => p.type(IdType).primary().autoincrement(false).unsigned(false),
   /** Reference to a primary key, as a number. */
   id: () => p.type(IdType),
-  integer: () => p.integer(),
+  /** 32-bit integer. */
+  integer: () => p.type(SmallIntegerType).$type<number>(),
   bigint: () => p.type(ExactIntegerType),
   boolean: () => p.boolean(),
   /** @param length maximum number of code points */
-  text: (length: number) => p.string().length(length),
+  text: (length: number) => p.type(LimitedTextType).$type<string>().length(length),
   longText: () => p.type(LongTextType).$type<string>(),
   timestamp: () => p.datetime(3),
   json: <T extends object>() => p.json<T>(),
   /** Unsigned 256-bit integer, stored as decimal text. */
-  uint256: () => p.string().length(78),
+  uint256: () => p.type(LimitedTextType).$type<string>().length(78),
   binary: () => p.type(BinaryType).$type<Buffer>(),
 }
 
@@ -41,9 +54,33 @@ export function dialectFamilyOf(platform: Platform): Family {
   return family
 }
 
+/** Checks a value that is written. A filter may contain any value. */
+function assertWritable(type: Type<unknown>, value: unknown, context: TransformContext | undefined): void {
+  const { meta, prop } = type
+  if (context?.mode === 'query' || prop === undefined) return
+  const column = () => `${meta?.tableName}.${prop.fieldNames[0]}`
+  const kind = columnKindOf(type.constructor) ?? ''
+  assertStorable(column, { kind, length: prop.length, isSmall: isSmallInteger(type.constructor) }, value)
+}
+
+class LimitedTextType extends StringType {
+  override convertToDatabaseValue(value: string, _?: Platform, context?: TransformContext): string {
+    assertWritable(this, value, context)
+    return value
+  }
+}
+
+class SmallIntegerType extends IntegerType {
+  override convertToDatabaseValue(value: number, _?: Platform, context?: TransformContext): number {
+    assertWritable(this, value, context)
+    return value
+  }
+}
+
 /** Integer from -(2^53 - 1) to 2^53 - 1. Other values cause an error. */
 class ExactIntegerType extends Type<number, number | string> {
-  override convertToDatabaseValue(value: number): number {
+  override convertToDatabaseValue(value: number, _?: Platform, context?: TransformContext): number {
+    assertWritable(this, value, context)
     return value == null ? value : exact(value)
   }
   override convertToJSValue(value: number | string): number {
@@ -90,14 +127,17 @@ export type ColumnKind = 'id' | 'integer' | 'boolean' | 'text' | 'timestamp' | '
 const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
   [IdType, 'id'],
   [ExactIntegerType, 'integer'],
-  [types.integer, 'integer'],
+  [SmallIntegerType, 'integer'],
   [types.boolean, 'boolean'],
-  [types.string, 'text'],
+  [LimitedTextType, 'text'],
   [LongTextType, 'text'],
   [types.datetime, 'timestamp'],
   [types.json, 'json'],
   [BinaryType, 'binary'],
 ])
+
+/** Returns true for the type of a 32-bit integer. */
+export const isSmallInteger = (type: unknown): boolean => type === SmallIntegerType
 
 /** Returns `undefined` for a property that `column` did not create. */
 export const columnKindOf = (type: unknown): ColumnKind | undefined => kinds.get(type)

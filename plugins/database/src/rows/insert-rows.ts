@@ -11,7 +11,7 @@ import {
   type Table,
   tableOf,
 } from './row-table.ts'
-import { appendRow, assignments, expressionOf, type WithSqlValues } from './row-values.ts'
+import { appendRow, assertColumnStores, assignments, expressionOf, type WithSqlValues } from './row-values.ts'
 
 /** New values of some columns, which may be SQL expressions. */
 export type Changes<E extends Entity> = WithSqlValues<RowChanges<E>>
@@ -22,7 +22,7 @@ export type Changes<E extends Entity> = WithSqlValues<RowChanges<E>>
  * @param where values that the rows must have; null matches null
  * @param changes `plus(by)` adds to a number; `sqlValue` is an expression
  * @returns number of affected rows
- * @throws TypeError for `undefined`, and the errors of `Database.execute`
+ * @throws TypeError for `undefined`, PlinthError `PLINTH_DATABASE_VALUE`, and the errors of `Database.execute`
  */
 export function updateRows<E extends Entity, Where extends Partial<RowOf<E>>, Given extends Changes<E>>(
   db: Pick<Database, 'execute'>,
@@ -68,7 +68,8 @@ const maxValues = 30_000
  * Inserts many rows per statement. A statement inserts all of its rows or none. To insert all rows together, use a
  * transaction.
  *
- * @throws TypeError for a required column without a value, and the errors of `Database.execute`
+ * @throws TypeError for a required column without a value, PlinthError `PLINTH_DATABASE_VALUE`, and the errors of
+ *   `Database.execute`
  */
 export async function insertRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
@@ -88,16 +89,21 @@ export async function insertRow<E extends Entity, Given extends WithSqlValues<Ne
   entity: E,
   row: Exactly<Given, NewRow<E>>,
 ): Promise<void> {
-  const { name, columns } = tableOf(entity)
+  const table = tableOf(entity)
+  const { name, columns } = table
   const parameters: Parameter[] = []
-  const values = columns.map((column) => expressionOf(parameters, column, row[column.property as keyof Given]))
+  const values = columns.map((column) => {
+    const value = row[column.property as keyof Given]
+    assertColumnStores(table, column, value)
+    return expressionOf(parameters, column, value)
+  })
   const list = columns.map((column) => column.name).join(', ')
   await db.execute(`insert into ${name} (${list}) values (${values.join(', ')})`, parameters)
 }
 
 /**
- * Inserts rows that do not exist, and returns their number. Validate the values first, because MySQL truncates strings
- * that are too long and uses defaults for missing values.
+ * Inserts rows that do not exist, and returns their number. Validate the values first, because MySQL stores other values
+ * instead of values that violate a rule of the table, for example defaults for missing values.
  *
  * @throws the errors of `insertRows`
  */

@@ -1,7 +1,7 @@
 import { type EntityName, type EntityProperty, type QueryOrderMap, raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { databaseError } from '../errors.ts'
-import { dialectFamilyOf } from './columns.ts'
+import { dialectFamilyOf, isSmallInteger } from './columns.ts'
 
 /** Value of a sort column. Times are milliseconds since the epoch. */
 export type KeyValue = string | number | boolean | null
@@ -187,11 +187,11 @@ function stepsBehind(keys: readonly SortKey[], values: readonly Position[]): obj
  * Returns true if the value has the type of the column. Callers may change cursors, and servers reject values of
  * another type.
  */
-function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
+function fits({ runtimeType, customType, nullable }: EntityProperty, value: unknown): boolean {
   if (value === null) return nullable === true
   if (runtimeType === 'Date') return isSafeInteger(value) && value >= 0 && value <= latestTime
   if (runtimeType === 'number') {
-    return isSafeInteger(value) && (type !== 'integer' || Math.abs(value) <= largestInt)
+    return isSafeInteger(value) && (!isSmallInteger(customType?.constructor) || Math.abs(value) <= largestInt)
   }
   if (runtimeType === 'string') return typeof value === 'string' && !value.includes('\0')
   return typeof value === runtimeType

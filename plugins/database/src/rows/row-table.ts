@@ -1,7 +1,7 @@
-import { type EntitySchemaWithMeta, types, UnderscoreNamingStrategy } from '@mikro-orm/core'
+import { type EntitySchemaWithMeta, UnderscoreNamingStrategy } from '@mikro-orm/core'
 import type { InferKyselyTable } from '@mikro-orm/sql'
 import type { Insertable, Selectable, Updateable } from 'kysely'
-import { type ColumnKind, columnKindOf } from './columns.ts'
+import { type ColumnKind, columnKindOf, isSmallInteger } from './columns.ts'
 
 /** An entity that MikroORM's `defineEntity` has created. */
 export type Entity = EntitySchemaWithMeta
@@ -61,7 +61,7 @@ export function tableOf(entity: Entity): Table {
       isNullable: nullable,
       isPrimary: primary,
       length: kind === 'text' ? options.length : undefined,
-      isSmall: type === types.integer,
+      isSmall: isSmallInteger(type),
       default: options.default,
     }
   })

@@ -1,5 +1,6 @@
 import { exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
+import { assertStorable } from './column-limits.ts'
 import { type Column, columnOf, type Table } from './row-table.ts'
 
 /** A value that the database computes. */
@@ -45,6 +46,7 @@ export function assignments(table: Table, values: object, parameters: Parameter[
   return Object.entries(values).map(([property, value]) => {
     if (value === undefined) throw new TypeError(`${table.name}: the value of ${property} is undefined.`)
     const column = columnOf(table, property)
+    assertColumnStores(table, column, value)
     return [column.name, expressionOf(parameters, column, value)]
   })
 }
@@ -59,8 +61,17 @@ export function parameterOf({ name, kind, isNullable, default: usual }: Column, 
   return kind === 'json' && value !== null ? JSON.stringify(value) : (value as Parameter)
 }
 
-export function appendRow(parameters: Parameter[], { columns }: Table, row: Readonly<Record<string, unknown>>): void {
-  for (const column of columns) parameters.push(parameterOf(column, row[column.property]))
+/** @throws PlinthError `PLINTH_DATABASE_VALUE` if the column cannot store the value */
+export const assertColumnStores = (table: Table, column: Column, value: unknown): void =>
+  assertStorable(() => `${table.name}.${column.name}`, column, value)
+
+/** @throws PlinthError `PLINTH_DATABASE_VALUE` if a column cannot store its value */
+export function appendRow(parameters: Parameter[], table: Table, row: Readonly<Record<string, unknown>>): void {
+  for (const column of table.columns) {
+    const value = row[column.property]
+    assertColumnStores(table, column, value)
+    parameters.push(parameterOf(column, value))
+  }
 }
 
 /**

@@ -36,8 +36,8 @@ export async function startMigrated(product: Product, options: StartOptions = {}
 
 /**
  * Statements that create a migrated database, by name of the template. All test processes share the templates in the
- * directory `shared`. The test runner empties it before each run, because the name of a template does not depend on the
- * code of data steps.
+ * directory `shared`. The name is a hash of the statements and of the source of the data steps. If a data step calls a
+ * function of another module and only that function changes, delete `.tap/templates`.
  */
 const known = new Map<string, string>()
 const sharedDirectory = process.env['PLINTH_TEST_TEMPLATES']
@@ -56,7 +56,12 @@ export async function fillFromTemplate(
   changeSets: readonly PluginChangeSets[],
 ): Promise<void> {
   const compiled = compileChangeSets(changeSets, settings.type)
-  const parts = compiled.map(({ plugin, id, checksum, statements }) => [plugin, id, checksum, ...statements])
+  const parts = compiled.map(({ plugin, id, statements, definition }) => [
+    plugin,
+    id,
+    String(definition.data),
+    statements,
+  ])
   const name = `${settings.type}-${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`
   await connected(settings, async (db) => {
     const server = settings.type === 'postgresql' ? postgresql : mariadb

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { freePort, skipWithoutServer, until } from '@plinth/kernel/testing'
-import { dialectsUnderTest } from './test-database.ts'
+import { everyDialect } from './test-database.ts'
 
 export interface StartedServer {
   readonly port: number
@@ -92,7 +92,7 @@ const pgbouncer = findProgram('pgbouncer')
 export const skipPgbouncer: false | string =
   pgbouncer === undefined
     ? 'no pgbouncer program'
-    : (dialectsUnderTest.find(({ dialect }) => dialect === 'postgresql')?.skip ?? false)
+    : (everyDialect.find(({ dialect }) => dialect === 'postgresql')?.skip ?? false)
 
 export interface PgbouncerOptions {
   /** Port of the PostgreSQL server, which runs on 127.0.0.1. */

@@ -132,12 +132,31 @@ async function makeDatabase(server: TestServer, name: string, administration: Da
 export const skipServer = (server: TestServer, { port }: { readonly port: number } = servers[server]) =>
   skipWithoutServer(server, port)
 
-/** Databases for tests, with the reason to skip unreachable servers. */
-export const dialectsUnderTest: readonly { readonly dialect: TestDialect; readonly skip: false | string }[] = [
+/** A database for tests, with the reason to skip it if it is an unreachable server. */
+export interface TestedDialect {
+  readonly dialect: TestDialect
+  readonly skip: false | string
+}
+
+/** All databases. */
+export const everyDialect: readonly TestedDialect[] = [
   { dialect: 'sqlite', skip: false },
   { dialect: 'postgresql', skip: await skipServer('postgresql') },
   { dialect: 'mariadb', skip: await skipServer('mariadb') },
 ]
+
+const selected = process.env['PLINTH_TEST_DATABASE'] ?? 'sqlite'
+if (everyDialect.every(({ dialect }) => dialect !== selected))
+  throw new Error(`PLINTH_TEST_DATABASE is "${selected}", not sqlite, postgresql or mariadb`)
+
+/** The database of this run: SQLite, or the one that `PLINTH_TEST_DATABASE` names. */
+export const dialectsUnderTest = everyDialect.filter(({ dialect }) => dialect === selected)
+
+/** The server of this run: PostgreSQL, unless `PLINTH_TEST_DATABASE` names another server. */
+export const serversUnderTest: readonly { readonly dialect: TestServer; readonly skip: false | string }[] =
+  everyDialect.flatMap(({ dialect, skip }) =>
+    dialect === (selected === 'mariadb' ? selected : 'postgresql') ? [{ dialect, skip }] : [],
+  )
 
 /** Creates an empty database with a unique name. */
 export async function createDatabase(dialect: TestDialect): Promise<TestDatabase> {
@@ -169,29 +188,37 @@ interface Runner {
 }
 
 /**
- * Runs the tests on a new database of each kind. Tests on unreachable servers are skipped. Use it for features that
- * differ between databases, such as SQL, locks and transactions.
+ * Runs the tests on an empty database of this run. Use it for behaviour that is the same on each database. The proof
+ * `databases` runs these tests on the other databases too.
  */
-export function onEachDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
-  for (const { dialect, skip } of dialectsUnderTest) onDatabase(t, name, { dialect, skip }, tests)
+export function onDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
+  for (const one of dialectsUnderTest) onDialect(t, name, one, tests)
 }
 
-/** Runs the tests on each server. Use it for features that SQLite does not have, for example a server clock. */
+/**
+ * Runs the tests on an empty database of each kind, in each run. Tests on unreachable servers are skipped. Use it for
+ * what a package does differently on each database, such as its own SQL, locks and transactions.
+ */
+export function onEachDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
+  for (const one of everyDialect) onDialect(t, name, one, tests)
+}
+
+/** Runs the tests on each server, in each run. Use it for features that SQLite does not have, such as a server clock. */
 export function onEachServer<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
-  for (const one of dialectsUnderTest) if (one.dialect !== 'sqlite') onDatabase(t, name, one, tests)
+  for (const one of everyDialect) if (one.dialect !== 'sqlite') onDialect(t, name, one, tests)
 }
 
 /** Runs the tests on an empty SQLite database. Use it for logic that does not depend on the database. */
 export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
-  onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)
+  onDialect(t, name, { dialect: 'sqlite', skip: false }, tests)
 }
 
 type DatabaseTests<T> = (t: T, db: TestDatabase) => Promise<void>
 
-function onDatabase<T extends Runner>(
+function onDialect<T extends Runner>(
   t: T,
   name: string,
-  { dialect, skip }: (typeof dialectsUnderTest)[number],
+  { dialect, skip }: TestedDialect,
   tests: DatabaseTests<T>,
 ): void {
   t.test(`${name} (${dialect})`, { skip, timeout: 600_000 }, async (t: T) => {

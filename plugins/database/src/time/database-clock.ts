@@ -8,6 +8,8 @@ import {
   service,
   writeAuditEntry,
 } from '@plinth/kernel'
+import type { Database } from '../contract.ts'
+import { FileClock } from './file-clock.ts'
 
 /** Milliseconds between two measurements. In this time, clocks drift apart by less than 10 ms. */
 const intervalMs = 60_000
@@ -21,21 +23,21 @@ interface ClockWatchOptions {
 
 /**
  * Measures the time of the database every minute until the signal aborts. Logs when the clocks start to differ, and
- * when they agree again.
+ * when they agree again. On SQLite, logs a jump of the wall clock as soon as the time is used.
  *
  * @returns a promise that resolves after the first measurement
  */
 export async function startClockWatch({ clock, processClock, log, signal }: ClockWatchOptions): Promise<void> {
   if (clock instanceof FollowingClock) return
   let reported: ClockProblem['kind'] | undefined
-  const measure = async () => {
-    const problem = await clock.check()
-    if (problem === undefined && reported !== undefined) log.info('the clocks agree; irreversible tasks run again')
-    if (problem !== undefined && problem.kind !== reported) {
-      log.warn({ clock: problem }, clockWarning(problem))
-    }
+  const report = (problem: ClockProblem | undefined) => {
+    if (problem?.kind === reported) return
     reported = problem?.kind
+    if (problem === undefined) log.info('the clocks agree; irreversible tasks run again')
+    else log.warn({ clock: problem }, clockWarning(problem))
   }
+  if (clock instanceof FileClock) clock.onChange(report)
+  const measure = async () => report(await clock.check())
   const repeat = async () => {
     for (;;) {
       await processClock.sleep(intervalMs, signal, { keepsAlive: false })
@@ -53,19 +55,21 @@ export async function startClockWatch({ clock, processClock, log, signal }: Cloc
  * SQLite only.
  */
 export async function confirmHostClock(
-  clock: DatabaseClock,
+  db: Pick<Database, 'clock' | 'transactional'>,
   kernel: Pick<Kernel, 'contributions'>,
   { output }: CommandInvocation,
 ): Promise<void> {
+  const { clock } = db
   const problem = await clock.check()
-  if (problem === undefined) return output.result({ confirmed: false }, 'The clock is trusted. Nothing to confirm.')
-  if (problem.remedy === 'confirm') {
-    const summary = { state: problem.kind, differenceMs: problem.differenceMs }
-    await writeAuditEntry(kernel, {
-      actor: { name: `cli:${userInfo().username}` },
-      action: 'database-clock.confirm',
-      summary,
-    })
+  // This process cannot know whether an instance that runs trusts its clock, so on SQLite the clock is always confirmed.
+  if (problem === undefined && !(clock instanceof FileClock)) {
+    return output.result({ confirmed: false }, 'The clock is trusted. Nothing to confirm.')
+  }
+  if (problem?.remedy !== 'correct') {
+    const summary = { state: problem?.kind ?? 'agrees', differenceMs: problem?.differenceMs ?? 0 }
+    const actor = { name: `cli:${userInfo().username}` }
+    // A command can only create ids in a transaction.
+    await db.transactional(() => writeAuditEntry(kernel, { actor, action: 'database-clock.confirm', summary }))
   }
   const time = new Date(await clock.confirm()).toISOString()
   output.result({ confirmed: true, time }, `Confirmed ${time}. Irreversible tasks run again within a minute.`)
@@ -73,7 +77,7 @@ export async function confirmHostClock(
 
 /**
  * Clock for decisions about money, holds, claims, expiry and deletion, so that a host with a wrong clock causes no harm
- * (decision F.20). It asks the database about once a minute. Reading the clock runs no statement. `monotonic` and
+ * (decisions F.20, G.32). It asks the database about once a minute. Reading the clock runs no statement. `monotonic` and
  * `sleep` are those of the process.
  */
 export interface DatabaseClock extends Clock {
@@ -82,13 +86,12 @@ export interface DatabaseClock extends Clock {
    * compared with a stored time.
    *
    * On a server, it is the last measured time plus the elapsed monotonic time. On SQLite, it is the wall clock of the
-   * process, or the highest stored time plus the elapsed time while the wall clock is behind.
+   * process while the clock is trusted, otherwise the last trusted time plus the elapsed monotonic time.
    */
   now(): number
   /**
-   * Returns the time for irreversible actions, for example expiry of points and release of holds. It equals `now()` on
-   * a server, and on SQLite while the clock is trusted. Otherwise it is the last trusted time plus the elapsed
-   * monotonic time. Then actions may be late, but never too early.
+   * Returns the time for irreversible actions, for example expiry of points and release of holds. It equals `now()`.
+   * After a jump of the wall clock, actions may be late, but never too early.
    */
   expiryNow(): number
   /** Reason why irreversible work must not run now. */
@@ -109,7 +112,7 @@ export interface DatabaseClock extends Clock {
   confirm(): Promise<number>
 }
 
-/** Difference between the wall clock of this process and the time of the database. */
+/** Difference between the wall clock of this process and the time of the database; on SQLite, the expected time. */
 export interface ClockProblem {
   /** `ahead`: the wall clock shows a later time than the database. `behind`: an earlier time. */
   readonly kind: 'ahead' | 'behind'
@@ -164,10 +167,11 @@ export class FollowingClock implements DatabaseClock {
   }
 }
 
-const clocks = { correct: "the database's clock", confirm: 'the last time that the database knows' }
+const clocks = { correct: "the database's clock", confirm: 'the expected time' }
 const fixes = {
   correct: 'Make the clocks of this host and of the database server agree, for example with NTP.',
-  confirm: 'Correct the clock, or confirm it: page Clock of the back office, or `plinth database confirm-clock`.',
+  confirm:
+    'Correct the clock. If it is right, confirm it: page Clock of the back office, or `plinth database confirm-clock`.',
 }
 
 /** Returns the warning with its fix. The text changes only if the state changes. */

@@ -3,7 +3,7 @@ import type { ClockProblem, DatabaseClock } from './database-clock.ts'
 
 /** Row of the table `database_clock`. */
 export interface StoredTime {
-  /** Highest trusted time in milliseconds since the epoch. */
+  /** Highest time that an instance has used, in milliseconds since the epoch. */
   readonly decidedAt: number
   /** Number of times that an operator has confirmed the clock. */
   readonly confirmations: number
@@ -20,23 +20,35 @@ interface TimeStore {
 interface FileClockOptions {
   readonly clock: Clock
   readonly store: TimeStore
-  /** Milliseconds by which the wall clock may be behind the stored time. */
+  /** Milliseconds by which the wall clock may differ from the expected time. */
   readonly toleranceMs: number
+  /** True in a command. It stores no time and trusts no pause, because an instance may run at the same time. */
+  readonly isCommand: boolean
 }
 
-/** Milliseconds by which the wall clock may be ahead, because the product may have been stopped for so long. */
+/** Milliseconds by which the wall clock may be ahead at a start, because the product may have been stopped for so long. */
 const maxPauseMs = 24 * 60 * 60 * 1000
 
 /**
- * SQLite has no clock, so the highest trusted time is stored. A wall clock is not trusted if it is behind the stored
- * time, or more than 24 hours ahead without the monotonic clock confirming this. An operator must then correct or
- * confirm it.
+ * Milliseconds by which the wall clock may be ahead of a time that an operator has confirmed in another process. Each
+ * process loads the stored time every minute.
+ */
+const maxConfirmationAgeMs = 2 * 60 * 1000
+
+/**
+ * SQLite has no clock, so the highest time that was used is stored. A start trusts the wall clock if it is not behind
+ * the stored time, and at most 24 hours ahead of it. From then on, the expected time is this trusted time plus the
+ * elapsed monotonic time. A wall clock that differs from the expected time by more than the tolerance is not trusted
+ * until it agrees again or an operator confirms it. An accepted difference never changes the expected time, so small
+ * steps cannot add up.
  */
 export class FileClock implements DatabaseClock {
   readonly #options: FileClockOptions
-  /** The last trusted time and the monotonic time at that moment. Undefined until the stored time is loaded. */
+  /** The trusted time and the monotonic time at that moment. Undefined until the stored time is loaded. */
   #trusted: { readonly at: number; readonly monotonic: number } | undefined
   #confirmations = 0
+  #reported: ClockProblem['kind'] | undefined
+  #report: (problem: ClockProblem | undefined) => void = () => {}
 
   constructor(options: FileClockOptions) {
     this.#options = options
@@ -44,12 +56,11 @@ export class FileClock implements DatabaseClock {
 
   now(): number {
     const { expected, wall, problem } = this.#compare()
-    return problem?.kind === 'behind' ? expected : wall
+    return problem === undefined ? wall : expected
   }
 
   expiryNow(): number {
-    const { expected, wall, problem } = this.#compare()
-    return problem === undefined ? wall : expected
+    return this.now()
   }
 
   monotonic(): number {
@@ -62,14 +73,23 @@ export class FileClock implements DatabaseClock {
     return this.#compare().problem
   }
 
-  /** Loads the stored time, which another process may have changed. Stores the current time if it is trusted. */
+  /** Calls the listener when the problem begins, ends or changes its kind. Replaces the previous listener. */
+  onChange(listener: (problem: ClockProblem | undefined) => void): void {
+    this.#report = listener
+  }
+
+  /** Loads the stored time, and stores the expected time. */
   async check(): Promise<ClockProblem | undefined> {
-    const { clock, store } = this.#options
+    const { store, isCommand, toleranceMs } = this.#options
     const stored = await store.load()
-    if (stored !== undefined) this.#adopt(stored)
-    this.#trusted ??= { at: Math.floor(clock.now()), monotonic: clock.monotonic() }
-    const { wall, problem } = this.#compare()
-    if (problem === undefined) await store.raise({ decidedAt: wall, confirmations: this.#confirmations })
+    if (this.#trusted === undefined) {
+      this.#trust(stored?.decidedAt ?? this.#wall(), isCommand ? toleranceMs : maxPauseMs)
+    } else if (stored !== undefined && stored.confirmations !== this.#confirmations) {
+      this.#trust(stored.decidedAt, toleranceMs + maxConfirmationAgeMs)
+    }
+    this.#confirmations = stored?.confirmations ?? this.#confirmations
+    const { expected, problem } = this.#compare()
+    if (!isCommand) await store.raise({ decidedAt: expected, confirmations: this.#confirmations })
     return problem
   }
 
@@ -79,34 +99,44 @@ export class FileClock implements DatabaseClock {
   }
 
   async confirm(): Promise<number> {
-    const { clock, store } = this.#options
-    const confirmed = Math.floor(clock.now())
-    await store.confirm(confirmed)
+    const confirmed = this.#wall()
+    await this.#options.store.confirm(confirmed)
     await this.check()
     return confirmed
   }
 
-  #adopt({ decidedAt, confirmations }: StoredTime): void {
-    const isConfirmed = this.#confirmations !== confirmations
-    if (this.#trusted === undefined || isConfirmed || decidedAt > this.#compare().expected) {
-      this.#trusted = { at: decidedAt, monotonic: this.#options.clock.monotonic() }
-    }
-    this.#confirmations = confirmations
+  #wall(): number {
+    return Math.floor(this.#options.clock.now())
+  }
+
+  /** Trusts the wall clock if it agrees with the stored time. Otherwise trusts the stored time. */
+  #trust(storedAt: number, maxAheadMs: number): void {
+    const { clock, toleranceMs } = this.#options
+    const wall = this.#wall()
+    const difference = wall - storedAt
+    const isTrusted = difference >= -toleranceMs && difference <= maxAheadMs
+    this.#trusted = { at: isTrusted ? wall : storedAt, monotonic: clock.monotonic() }
   }
 
   #compare() {
     const { clock, toleranceMs } = this.#options
-    const wall = Math.floor(clock.now())
-    const monotonic = clock.monotonic()
+    const wall = this.#wall()
     if (this.#trusted === undefined) return { wall, expected: wall, problem: undefined }
-    const expected = Math.floor(this.#trusted.at + (monotonic - this.#trusted.monotonic))
-    const difference = wall - expected
-    if (difference <= maxPauseMs && difference >= -toleranceMs) {
-      this.#trusted = { at: wall, monotonic }
-      return { wall, expected, problem: undefined }
+    const expected = Math.floor(this.#trusted.at + (clock.monotonic() - this.#trusted.monotonic))
+    const problem = problemOf(wall - expected, toleranceMs)
+    if (problem?.kind !== this.#reported) {
+      this.#reported = problem?.kind
+      this.#report(problem)
     }
-    const kind = difference > 0 ? ('ahead' as const) : ('behind' as const)
-    const problem: ClockProblem = { kind, differenceMs: Math.abs(difference), remedy: 'confirm' }
     return { wall, expected, problem }
   }
 }
+
+function problemOf(differenceMs: number, toleranceMs: number): ClockProblem | undefined {
+  if (Math.abs(differenceMs) <= toleranceMs) return undefined
+  return { kind: differenceMs > 0 ? 'ahead' : 'behind', differenceMs: Math.abs(differenceMs), remedy: 'confirm' }
+}
+
+/** True if a start would trust the clock in spite of this problem, which a command has measured. */
+export const isPause = ({ kind, remedy, differenceMs }: ClockProblem): boolean =>
+  kind === 'ahead' && remedy === 'confirm' && differenceMs <= maxPauseMs

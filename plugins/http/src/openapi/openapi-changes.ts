@@ -4,10 +4,12 @@ type Json = Readonly<Record<string, unknown>>
 type Use = 'request' | 'answer'
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
-/** Keywords that make a request schema stricter if their value rises. */
+/** Keywords that make a schema stricter if their value rises. */
 const lowerLimits = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'] as const
-/** Keywords that make a request schema stricter if their value falls. */
+/** Keywords that make a schema stricter if their value falls. */
 const upperLimits = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'] as const
+/** Defaults of `style` and `explode` by the place of a parameter (OpenAPI 3.1, section 4.8.12.2). */
+const styles: Readonly<Record<string, string>> = { query: 'form', cookie: 'form', path: 'simple', header: 'simple' }
 
 /** Returns a number that increases with the minor version; `undefined` for an invalid version. */
 function minorOf(version: unknown): number | undefined {
@@ -30,21 +32,39 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
  */
 export function breakingChanges(previous: object, current: object): string[] {
   const comparison = new Comparison(jsonOf(previous), jsonOf(current))
-  const pathsOf = (document: object) => jsonOf(jsonOf(document)['paths'])
-  for (const [path, item] of Object.entries(pathsOf(previous))) {
+  const pathsOf = (document: object) => Object.entries(jsonOf(jsonOf(document)['paths']))
+  const now = new Map(pathsOf(current).map(([path, item]) => [withoutNames(path), { path, item }]))
+  for (const [path, item] of pathsOf(previous)) {
+    const found = now.get(withoutNames(path))
     for (const method of methods) {
       const before = jsonOf(item)[method]
-      const after = jsonOf(pathsOf(current)[path])[method]
+      const after = jsonOf(found?.item)[method]
       const name = `${method.toUpperCase()} ${path}`
       if (isJson(before)) {
-        if (isJson(after)) comparison.operations(before, after, name)
+        if (isJson(after)) comparison.operations(before, withNamesOf(path, after, found?.path ?? path), name)
         else comparison.end(before, name)
       }
     }
   }
   comparison.reasons()
   comparison.securitySchemes()
+  comparison.servers()
   return comparison.changes
+}
+
+/** Returns a path without the names of its parameters, which callers do not send. */
+const withoutNames = (path: string) => path.replace(/\{[^}]*\}/g, '{}')
+
+const namesIn = (path: string) => [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name)
+
+/** Returns an operation whose path parameters have the names of an earlier path, because a new name changes no request. */
+function withNamesOf(earlier: string, operation: Json, path: string): Json {
+  const [names, current] = [namesIn(earlier), namesIn(path)]
+  const renamed = (parameter: Json) => {
+    const name = parameter['in'] === 'path' ? names[current.indexOf(String(parameter['name']))] : undefined
+    return name === undefined ? parameter : { ...parameter, name }
+  }
+  return { ...operation, parameters: listOf(operation['parameters']).map(jsonOf).map(renamed) }
 }
 
 class Comparison {
@@ -99,6 +119,14 @@ class Comparison {
     }
   }
 
+  /** Reports removed servers. Callers of the previous description send their requests to them. */
+  servers(): void {
+    const urlsOf = (document: Json) => listOf(document['servers']).map((server) => String(jsonOf(server)['url']))
+    // Without servers, a description is about the server that it comes from.
+    const left = 'servers' in this.#current ? urlsOf(this.#current) : ['/']
+    for (const url of urlsOf(this.#previous)) if (!left.includes(url)) this.changes.push(`server ${url} is gone`)
+  }
+
   operations(before: Json, after: Json, name: string): void {
     const [id, newId] = [before['operationId'], after['operationId']]
     if (id !== newId) this.changes.push(`${name}: operation id was ${id}, is ${newId}`)
@@ -106,15 +134,30 @@ class Comparison {
     this.#parameters(before, after, name)
     const bodyOf = (operation: Json) => jsonOf(operation['requestBody'])
     const [bodyBefore, bodyAfter] = [contentOf(bodyOf(before)), contentOf(bodyOf(after))]
-    if (bodyBefore !== undefined && bodyAfter !== undefined) {
+    if (bodyBefore !== undefined && bodyAfter !== undefined)
       this.#schemas(bodyBefore, bodyAfter, 'request', `${name}: body`)
-    } else if (bodyOf(after)['required'] === true) this.changes.push(`${name}: body is now required`)
+    if (bodyOf(after)['required'] === true && bodyOf(before)['required'] !== true)
+      this.changes.push(`${name}: body is now required`)
+    this.#reasonsOf(before, after, name)
     const responseOf = (operation: Json) => jsonOf(jsonOf(operation['responses'])['200'])
     this.#mediaTypes(bodyOf(before), bodyOf(after), `${name}: body`)
     this.#mediaTypes(responseOf(before), responseOf(after), `${name}: answer`)
     const [answerBefore, answerAfter] = [contentOf(responseOf(before)), contentOf(responseOf(after))]
     if (answerBefore !== undefined && answerAfter !== undefined)
       this.#schemas(answerBefore, answerAfter, 'answer', `${name}: answer`)
+  }
+
+  /** Reports the reasons of one operation that are gone or have another code. `reasons` reports those of all operations. */
+  #reasonsOf(before: Json, after: Json, name: string): void {
+    const left = jsonOf(after['x-reasons'])
+    const ofAll = [this.#previous, this.#current].map((document) => jsonOf(document['x-reasons']))
+    for (const [reason, code] of Object.entries(jsonOf(before['x-reasons']))) {
+      const [was, is] = ofAll.map((reasons) => reasons[reason])
+      if (was !== is) continue
+      if (left[reason] === undefined) this.changes.push(`${name}: reason ${reason} is gone`)
+      else if (left[reason] !== code)
+        this.changes.push(`${name}: reason ${reason} has the code ${left[reason]}, not ${code}`)
+    }
   }
 
   #mediaTypes(before: Json, after: Json, place: string): void {
@@ -149,6 +192,9 @@ class Comparison {
       else {
         const [was, is] = [jsonOf(declared['schema']), jsonOf(now['schema'])]
         this.#schemas(was, is, 'request', place)
+        const formOf = ({ in: where, style = styles[String(where)], explode = style === 'form' }: Json) =>
+          `style ${style}, explode ${explode}`
+        if (formOf(declared) !== formOf(now)) this.changes.push(`${place} has ${formOf(now)}, not ${formOf(declared)}`)
         // If the number of the first page changes, callers get other pages for the same numbers.
         if (parameter === 'query page' && was['minimum'] !== is['minimum'])
           this.changes.push(`${place} starts at ${is['minimum']}, not at ${was['minimum']}`)
@@ -174,7 +220,8 @@ class Comparison {
     if (isNamed && this.#open.has(pair)) return
     if (isNamed) this.#open.add(pair)
     this.#types(before, after, use, place)
-    if (use === 'request') this.#limits(before, after, place)
+    if (use === 'request') this.#limits(before, after, `${place} is stricter`)
+    else this.#limits(after, before, `${place} is wider`, after)
     if (use === 'request' && 'default' in before && !isDeepStrictEqual(before['default'], after['default']))
       this.changes.push(`${place} has the default ${shown(after['default'])}, not ${shown(before['default'])}`)
     this.#members(before, after, use, place)
@@ -203,25 +250,31 @@ class Comparison {
     const is = typesOf(after).filter((type) => !isNewNull || type !== 'null')
     // Callers send values of the old request type, and understand only values of the old response type.
     const [needed, given] = use === 'request' ? [was, is] : [is, was]
-    if (was.length > 0 && is.length > 0 && needed.some((type) => !given.includes(type))) {
+    const isCovered = (type: string) => given.includes(type) || (type === 'integer' && given.includes('number'))
+    if (was.length > 0 && is.length > 0 && !needed.every(isCovered)) {
       this.changes.push(`${place} was ${was.join(' or ')}, is ${is.join(' or ')}`)
     }
     const values = valuesOf(after)
-    const lost = (valuesOf(before) ?? []).filter((value) => values !== undefined && !values.includes(value))
+    if (use === 'answer' || values === undefined) return
+    const lost = (valuesOf(before) ?? []).filter((value) => !values.includes(value))
     if (lost.length > 0) this.changes.push(`${place} knows ${lost.join(', ')} no more`)
-    else if (use === 'request' && values !== undefined && valuesOf(before) === undefined) {
-      this.changes.push(`${place} takes only ${values.join(', ')}`)
-    }
+    else if (valuesOf(before) === undefined) this.changes.push(`${place} takes only ${values.join(', ')}`)
   }
 
-  #limits(before: Json, after: Json, place: string): void {
+  /**
+   * Reports limits that are stricter in `after`. A wider response is the same with both schemas exchanged: callers of the
+   * previous description do not expect its new values.
+   *
+   * @param shown schema whose values are reported
+   */
+  #limits(before: Json, after: Json, change: string, shown = after): void {
     const number = (node: Json, name: string, none: number) => (typeof node[name] === 'number' ? node[name] : none)
     const tighter = [
       ...lowerLimits.filter((name) => number(after, name, -Infinity) > number(before, name, -Infinity)),
       ...upperLimits.filter((name) => number(after, name, Infinity) < number(before, name, Infinity)),
       ...['pattern', 'format'].filter((name) => after[name] !== undefined && after[name] !== before[name]),
     ]
-    for (const name of tighter) this.changes.push(`${place} is stricter: ${name} ${after[name]}`)
+    for (const name of tighter) this.changes.push(`${change}: ${name} ${shown[name] ?? 'none'}`)
   }
 
   #members(before: Json, after: Json, use: Use, place: string): void {

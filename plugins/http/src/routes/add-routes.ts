@@ -14,26 +14,42 @@ import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, successCode, successEnvelope, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
 import { createReferenceRoutes, type ReferenceContent } from '../reference/routes.ts'
+import { Type } from '../schemas/schema-builders.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runGuardsInOrder } from './guards.ts'
 import { checkedSuccessEnvelope } from './response-check.ts'
 import { describeFastifyRoute, type RegisteredFastifyPlugin, type RouteRegistry } from './route-registry.ts'
 
-export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry, isResponseChecked: boolean): void {
+export interface RouteChecks {
+  readonly isResponseChecked: boolean
+  /** Is called for query parameters that a read ignores, because it declares none. Undefined in production. */
+  readonly onIgnoredQuery: ((route: RouteInfo, names: readonly string[]) => void) | undefined
+}
+
+export function addEnvelopeRoutes(
+  app: FastifyInstance,
+  registry: RouteRegistry,
+  { isResponseChecked, onIgnoredQuery }: RouteChecks,
+): void {
   for (const registered of registry.routes) {
     if (registered.kind !== 'envelope') continue
     const { request, response, maxBodyBytes } = registered.declaration
-    const handler = wrapped(registered.handle, registered.info, registry.wrappers)
+    const reported = ignoresQuery(registered.info, request) ? onIgnoredQuery : undefined
+    const handler = wrapped(
+      reported === undefined ? registered.handle : reportingQuery(registered, reported),
+      registered.info,
+      registry.wrappers,
+    )
     addRoute(app, registered.info, {
       method: registered.info.method,
       url: registered.info.path,
       ...guardsOf(registered.info, registry),
       schema: {
-        ...inputSchemas(request),
+        ...inputSchemas(registered.info, request),
         response: { [successCode]: successSchema(response) },
       },
       ...bodyLimitOf(app, maxBodyBytes),
-      config: { successCode },
+      config: { successCode, plugin: registered.info.plugin },
       handler(request, reply) {
         reply.header(noSniff.name, noSniff.value)
         const result: unknown = handler(request, reply)
@@ -76,6 +92,7 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
 }
 
 function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): void {
+  const innermost = registry.wrappers.filter(({ isInnermost }) => isInnermost)
   for (const registered of registry.routes) {
     if (registered.kind !== 'raw') continue
     const { request, plainSchemaProblems = false, maxBodyBytes } = registered.declaration
@@ -83,10 +100,10 @@ function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): void {
       method: registered.info.method,
       url: registered.info.path,
       ...guardsOf(registered.info, registry),
-      schema: inputSchemas(request),
+      schema: inputSchemas(registered.info, request),
       ...bodyLimitOf(app, maxBodyBytes),
-      config: { plainSchemaProblems },
-      handler: registered.handle,
+      config: { plainSchemaProblems, plugin: registered.info.plugin },
+      handler: wrapped(registered.handle, registered.info, innermost),
     })
   }
 }
@@ -167,6 +184,7 @@ export async function addFastifyPlugin(
       }
       route.config = {
         ...route.config,
+        plugin: registered.plugin,
         guards: guards.get(route.url) ?? guardsOf(describeFastifyRoute(registered, 'HEAD', route.url), registry),
       }
     })
@@ -174,12 +192,32 @@ export async function addFastifyPlugin(
   })
 }
 
-function inputSchemas({ params, query, body }: RequestSchemas = {}): FastifySchema {
+const isRead = ({ method }: RouteInfo) => method === 'GET'
+
+/** True for a read without declared query parameters. It ignores all query parameters. */
+const ignoresQuery = (info: RouteInfo, { query }: RequestSchemas = {}) => isRead(info) && query === undefined
+
+/** Query of a write that declares none: it rejects all parameters (decision G.21). */
+const emptyQuery = Type.Object({})
+
+function inputSchemas(info: RouteInfo, { params, query, body }: RequestSchemas = {}): FastifySchema {
   return omitUndefined({
     params,
-    querystring: query,
+    querystring: query ?? (isRead(info) ? undefined : emptyQuery),
     body,
   })
+}
+
+/** Returns a handler that first reports the query parameters of a request. */
+function reportingQuery(
+  { info, handle }: { readonly info: RouteInfo; readonly handle: Handler },
+  report: (route: RouteInfo, names: readonly string[]) => void,
+): Handler {
+  return (request, reply) => {
+    const names = Object.keys(Object(request.query)).filter((name) => name !== 'version')
+    if (names.length > 0) report(info, names)
+    return handle(request, reply)
+  }
 }
 
 const isThenable = (value: unknown): value is Promise<unknown> =>

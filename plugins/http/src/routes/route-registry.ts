@@ -64,8 +64,9 @@ export class RouteRegistry {
   get guards(): readonly RouteGuard[] {
     return this.#guards
   }
+  /** All wrappers, from the outermost to the innermost. */
   get wrappers(): readonly RouteWrapper[] {
-    return this.#wrappers
+    return this.#wrappers.toSorted((a, b) => Number(a.isInnermost ?? false) - Number(b.isInnermost ?? false))
   }
   get onEveryRequest(): readonly GuardHandler[] {
     return this.#onEveryRequest
@@ -112,9 +113,9 @@ export class RouteRegistry {
 
   addWrapper(plugin: string, wrapper: RouteWrapper): void {
     this.#duringSetup('wrap')
-    const { name, reasons } = wrapper
+    const { name, reasons, isInnermost = false } = wrapper
     const headers: RouteWrapper['headers'] = (route) => wrapper.headers?.(route)
-    const added = { name, headers, ...oncePerRoute(wrapper), ...(reasons && { reasons }) }
+    const added = { name, headers, isInnermost, ...oncePerRoute(wrapper), ...(reasons && { reasons }) }
     this.#wrappers.push(added)
     this.#owners.set(added, plugin)
   }

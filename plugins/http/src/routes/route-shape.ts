@@ -131,10 +131,17 @@ export function routeProblem(kind: 'envelope' | 'raw', declaration: unknown): st
   const problems = findShapeProblems(shapes[kind], declaration)
   const clauses = problems.map(({ path, clause }) => `${path === '' ? 'it' : path} ${clause}`.replace(/\.$/, ''))
   if (clauses.length > 0) return `is wrong: ${clauses.join('; ')}`
-  const { path, request: schemas = {}, response } = declaration as RouteDeclaration
+  const {
+    method,
+    path,
+    request: schemas = {},
+    response,
+  } = declaration as RouteDeclaration & { readonly method: string }
   const plain = Object.entries({ ...schemas, response }).find(([, schema]) => schema !== undefined && !isSchema(schema))
   if (plain !== undefined)
     return `is wrong: the schema of its ${plain[0]} is not a JSON Schema, such as Type.Object({ ... })`
+  if (method === 'GET' && schemas.body !== undefined)
+    return 'is wrong: it declares a body, which requests with GET do not have; declare a query or another method'
   return parameterProblem(path, schemas.params)
 }
 

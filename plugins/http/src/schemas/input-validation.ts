@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { nearestName } from '@plinth/kernel'
-import type { ErrorObject, Options, ValidateFunction } from 'ajv'
+import type { Ajv, ErrorObject, FormatDefinition, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import { ignoredNames, rejectUndeclaredMembers, rejectUnsafeNumbers } from './input-schema.ts'
 import { isNonBlankLine } from './schema-builders.ts'
@@ -115,7 +115,18 @@ function createAjv(options: Options) {
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
   ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isNonBlankLine(text) })
   require('ajv-formats')(ajv)
+  rejectUnreadableTimes(ajv)
   return ajv
+}
+
+/**
+ * Rejects times that handlers cannot read. The format `date-time` of Ajv accepts leap seconds (RFC 3339, section 5.7),
+ * which `Date` does not have.
+ */
+function rejectUnreadableTimes(ajv: Pick<Ajv, 'formats' | 'addFormat'>): void {
+  const { validate } = ajv.formats['date-time'] as FormatDefinition<string>
+  const isTime = validate as (text: string) => boolean
+  ajv.addFormat('date-time', (text: string) => isTime(text) && Number.isFinite(Date.parse(text)))
 }
 
 /** Returns the length of the value as JSON; infinity if the value is nested too deeply. */

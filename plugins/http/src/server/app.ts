@@ -47,6 +47,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Code of successful requests in metrics. Default: the HTTP status. */
     successCode?: string
+    /** Plugin that added the route. */
+    plugin?: string
     /** See the same member of `RawRouteDeclaration`. */
     plainSchemaProblems?: boolean
   }
@@ -71,6 +73,8 @@ export interface AppSettings extends ConnectionLimits {
   readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
   readonly clock: Clock
   readonly log: Logger
+  /** Returns the logger of a plugin. */
+  readonly logOf: (plugin: string) => Logger
 }
 
 /** Maximum interval at which Node.js checks for requests that arrive too slowly. */
@@ -89,10 +93,10 @@ const global = (name: string, plugin: FastifyPluginAsync) =>
  * logger is created at the first line, so that each request only pays for the features that it uses.
  */
 export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
-  const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, log } = settings
+  const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, log, logOf } = settings
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(error, translate, localeOf(request.headers['accept-language']))
-    logFailure(error, failure, request)
+    logFailure(error, failure, request, logOf)
     request.failureCode = failure.code
     const isPlain = failure.kind === 'unexpected' && request.routeOptions.config.plainSchemaProblems === true
     sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
@@ -338,8 +342,14 @@ const accessLine = (
   durationMs: number,
 ) => ({ method, path: url.split('?', 1)[0], status, code, durationMs })
 
-function logFailure(error: unknown, { kind, code, message }: Failure, request: FastifyRequest): void {
-  const { method, url } = request.routeOptions
+/** Logs an unexpected error as an error of the plugin whose handler threw it. */
+function logFailure(
+  error: unknown,
+  { kind, code, message }: Failure,
+  request: FastifyRequest,
+  logOf: AppSettings['logOf'],
+): void {
+  const { method, url, config } = request.routeOptions
   if (kind !== 'unexpected') {
     request.log.debug({ method, route: url, code }, message)
     return
@@ -348,5 +358,10 @@ function logFailure(error: unknown, { kind, code, message }: Failure, request: F
     request.log.debug({ method, route: url }, 'the caller closed the connection')
     return
   }
-  request.log.error({ err: error, method, route: url }, 'request failed')
+  const log = config.plugin === undefined ? request.log : new RequestLog(logOf(config.plugin), request)
+  const err =
+    error instanceof Error
+      ? error
+      : new TypeError(`The handler threw ${error === null ? 'null' : typeof error} instead of an error`)
+  log.error({ err, method, route: url }, 'request failed')
 }

@@ -62,6 +62,19 @@ export function callerRowsSql(
   return 'kind' in reach ? { sql: '1 = 1', parameters: [] } : condition(alias, owner, reach)
 }
 
+/**
+ * Returns the id of the caller as owner of later work, such as a task that writes an export. The work must use the data
+ * scope of its owner when it runs: `identity.principalOf(ownerId)` and `rowsInScope`.
+ *
+ * @throws BusinessError "401" `iam.token-missing` on a public route
+ */
+export function ownerOfLaterWork(request: Pick<GuardedRequest, 'principal'>): number {
+  const principal = requirePrincipal(request)
+  // The work itself reads rows, so asking for the scope is all that the handler can do.
+  reachOf(principal)
+  return principal.userId
+}
+
 type Limited = Exclude<Reach, { readonly kind: 'all' }>
 
 /** @param depth nesting level of the subquery, so that each level has its own table alias */

@@ -1,13 +1,18 @@
+import { existsSync } from 'node:fs'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import {
+  guardsPermission,
   type Kernel,
   type LocalizedText,
+  type ManifestEntries,
   type PermissionDeclaration,
   type PluginDataStore,
   pluginTitle,
+  type UpgradeStep,
 } from '@plinth/kernel'
 import { Permission, RolePermission } from '../entities.ts'
+import { createIdentity } from '../migrations/0001-create-identity.ts'
 import type { PermissionEpoch } from './authority.ts'
 
 interface DeclaredPermission extends PermissionDeclaration {
@@ -64,6 +69,41 @@ export class PermissionCatalogue {
       await write()
     }
   }
+}
+
+/**
+ * Returns the roles that can no longer change some configuration keys after the upgrade, because these keys need a
+ * permission that did not exist before and that the roles do not have (decision G.8).
+ *
+ * @param recorded permissions in `plinth.lock.json`
+ * @param config declared keys
+ */
+export async function rolesThatLoseKeys(
+  db: Database,
+  recorded: ManifestEntries,
+  config: readonly { readonly key: string; readonly permission?: string }[],
+): Promise<readonly UpgradeStep[]> {
+  // Without a lock file, the former version is unknown, so each role without the permission is listed.
+  const isUpgrade = recorded.get('iam')?.includes(guardsPermission) !== true
+  // A command must not create the file of an empty database.
+  if (!isUpgrade || (db.dialect === 'sqlite' && !existsSync(db.place))) return []
+  const { pending } = await db.migrationStatus()
+  if (pending.some(({ plugin, id }) => plugin === 'iam' && id === createIdentity.id)) return []
+  // Change sets may be pending, so only columns of the first one are read.
+  const granted = await db.query<{ role: string; code: string }>(
+    'select r.code as role, p.permission_code as code from iam_role r join iam_role_permission p on p.role_id = r.id order by r.code',
+  )
+  const keysByPermission = Map.groupBy(config, ({ permission }) => permission)
+  return [...Map.groupBy(granted, ({ role }) => role)].flatMap(([role, rows]): readonly UpgradeStep[] => {
+    const codes = new Set(rows.map(({ code }) => code))
+    if (!codes.has('system-config:save')) return []
+    return [...keysByPermission].flatMap(([permission, keys]) => {
+      if (permission === undefined || codes.has(permission)) return []
+      const names = keys.map(({ key }) => key).join(', ')
+      const entry = `The role "${role}" can no longer change these keys, which need ${permission}: ${names}`
+      return [{ change: 'restricted', plugin: 'iam', entry }]
+    })
+  })
 }
 
 /** Returns the English version of a text, for callers without a translator. */

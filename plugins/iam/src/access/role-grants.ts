@@ -40,10 +40,10 @@ export function resolveGrants(roles: readonly RoleGrant[]): Grants {
  * Returns whether `holder` has everything that `other` grants. Actors may neither grant nor change more than they have
  * themselves.
  */
-export function hasAllGrantsOf(holder: Grants, other: Grants): boolean {
-  if (holder.isSuperAdmin) return true
-  if (other.isSuperAdmin || width[other.dataScope] > width[holder.dataScope]) return false
-  return [...other.permissions].every((permission) => holder.permissions.has(permission))
+export function hasAllGrantsOf({ isSuperAdmin, dataScope, permissions }: Grants, other: Grants): boolean {
+  if (isSuperAdmin) return true
+  if (other.isSuperAdmin || width[other.dataScope] > width[dataScope]) return false
+  return [...other.permissions].every((permission) => permissions.has(permission))
 }
 
 /**

@@ -1,14 +1,21 @@
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { type Clock, type ConfigView, isBusinessError } from '@plinth/kernel'
-import type { RateLimiter } from '@plinth/rate-limit'
+import type { ConsumeRequest, RateLimiter } from '@plinth/rate-limit'
 import { foldIdentifier, loginLookupOf } from '../accounts/account-names.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
-import { type LoginAttempt, type LoginGuard, RejectedProofError, type Session } from '../contract.ts'
+import {
+  type GuardedAttempt,
+  type LoginAttempt,
+  type LoginGuard,
+  RejectedProofError,
+  type Session,
+} from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
+import { accountLimit } from './account-limit.ts'
 import type { Sessions } from './sessions.ts'
 
 /** Login methods that check a password. They share one limit, because separate limits would allow more guesses. */
@@ -24,30 +31,33 @@ const accountKey = (userId: number | null, identifier: string) =>
 /**
  * Limits attempts per account and per client address (document 1 of the specification, "Login limiter"). If one limit
  * rejects an attempt, the attempt does not count for the other limit. If the rate limiter fails, the attempt is
- * rejected.
+ * rejected. Each attempt counts before the password is checked, so that parallel guesses do not pass. A successful
+ * attempt is then returned.
  */
 export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
   const root = 'platform.iam.auth.login.rate-limit'
+  const limitsOf = ({ method, identifier, userId, clientIp }: GuardedAttempt): readonly ConsumeRequest[] => {
+    if (!limitedMethods.has(method)) return []
+    if (!config.get(`${root}.enabled`) || !config.get(`${root}.password.enabled`)) return []
+    const prefix = `${config.get(`${root}.key-prefix`)}:password`
+    return [
+      {
+        key: `${prefix}:account:${accountKey(userId, identifier)}`,
+        ...accountLimit(config),
+        failurePolicy: 'closed',
+      },
+      {
+        key: `${prefix}:ip:${limiter.addressKey(clientIp)}`,
+        maxAttempts: config.get(`${root}.password.ip-max-attempts`),
+        windowMs: config.get(`${root}.password.ip-window`),
+        failurePolicy: 'closed',
+      },
+    ]
+  }
   return {
-    async beforeAttempt({ method, identifier, userId, clientIp }) {
-      if (!limitedMethods.has(method)) return
-      if (!config.get(`${root}.enabled`) || !config.get(`${root}.password.enabled`)) return
-      const prefix = `${config.get(`${root}.key-prefix`)}:password`
-      const limits = [
-        {
-          key: `${prefix}:account:${accountKey(userId, identifier)}`,
-          maxAttempts: config.get(`${root}.password.identifier-max-attempts`),
-          windowMs: config.get(`${root}.password.identifier-window`),
-          failurePolicy: 'closed' as const,
-        },
-        {
-          key: `${prefix}:ip:${limiter.addressKey(clientIp)}`,
-          maxAttempts: config.get(`${root}.password.ip-max-attempts`),
-          windowMs: config.get(`${root}.password.ip-window`),
-          failurePolicy: 'closed' as const,
-        },
-      ]
-      await limiter.assertAllAllowed(limits)
+    beforeAttempt: async (attempt) => void (await limiter.assertAllAllowed(limitsOf(attempt))),
+    afterAttempt: async (attempt, { success }) => {
+      if (success) await limiter.refund(limitsOf(attempt))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { key, type LocalizedText } from '@plinth/kernel'
+import { guardsPermission, key, type LocalizedText } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
 import { attemptWindowKey, maxAttemptsKey } from '../config.ts'
 
@@ -16,6 +16,7 @@ const sender = (title: LocalizedText) =>
       'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
     },
     default: '',
+    permission: guardsPermission,
   })
 
 const defaultScene = (title: LocalizedText) =>
@@ -33,6 +34,7 @@ const sms = {
     title: { en: 'SMS codes', 'zh-CN': '短信验证码' },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.default-scene': defaultScene({
     en: 'Default scene of SMS codes',
@@ -55,6 +57,7 @@ const sms = {
     minimum: 4,
     maximum: 10,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.ttl': key.duration({
     title: { en: 'Lifetime of an SMS code', 'zh-CN': '短信验证码有效期' },
@@ -62,6 +65,7 @@ const sms = {
     minimum: '10s',
     maximum: '1d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.mobile-max-attempts': maxAttemptsKey({
     title: { en: 'Codes sent per mobile number', 'zh-CN': '每个手机号的发送次数' },
@@ -100,6 +104,7 @@ const sms = {
         'zh-CN': '攻击者可让系统向全球高资费号码发送短信验证码。请填写用户所在国家（地区）的代码。',
       },
     },
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.country-max-attempts': key.integer({
     title: { en: 'SMS codes sent per calling code and day', 'zh-CN': '每个国家（地区）代码每天的短信验证码发送次数' },
@@ -111,6 +116,7 @@ const sms = {
     minimum: 0,
     maximum: 1_000_000,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.verify-mobile-max-attempts': maxAttemptsKey({
     title: { en: 'SMS code checks per mobile number', 'zh-CN': '每个手机号的校验次数' },
@@ -133,6 +139,7 @@ const sms = {
     default: 'iam:auth:login:verification:sms',
     minLength: 1,
     maxLength: 100,
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.template': text({
     title: { en: 'Template of SMS codes', 'zh-CN': '短信验证码模板' },
@@ -163,6 +170,7 @@ const email = {
     title: { en: 'E-mail codes', 'zh-CN': '邮件验证码' },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.email.default-scene': defaultScene({
     en: 'Default scene of e-mail codes',
@@ -174,6 +182,7 @@ const email = {
     minimum: 4,
     maximum: 10,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.email.ttl': key.duration({
     title: { en: 'Lifetime of an e-mail code', 'zh-CN': '邮件验证码有效期' },
@@ -181,6 +190,7 @@ const email = {
     minimum: '10s',
     maximum: '1d',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.email.email-max-attempts': maxAttemptsKey({
     title: { en: 'Codes sent per e-mail address', 'zh-CN': '每个邮箱地址的发送次数' },
@@ -208,6 +218,7 @@ const email = {
     minimum: 0,
     maximum: 1_000_000,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.email.verify-email-max-attempts': maxAttemptsKey({
     title: { en: 'E-mail code checks per e-mail address', 'zh-CN': '每个邮箱地址的校验次数' },
@@ -230,6 +241,7 @@ const email = {
     default: 'iam:auth:login:verification:email',
     minLength: 1,
     maxLength: 100,
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.email.template': text({
     title: { en: 'Template of e-mail codes', 'zh-CN': '邮件验证码模板' },

@@ -39,6 +39,11 @@ export class SingleInstallationLock {
     this.#parts = parts
   }
 
+  /** True while this process runs the installation. */
+  get isRunning(): boolean {
+    return this.#isRunning
+  }
+
   /**
    * Runs the work unless another run is active.
    *

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
-import { hostAndPort } from '@plinth/kernel'
-import type { DefaultsView, FieldView, SchemaView } from '../contract.ts'
+import { hostAndPort, omitUndefined } from '@plinth/kernel'
+import type { DefaultsView, FieldView, FixedField, SchemaView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { Translate } from '../texts.ts'
 import { allFields, fields, sqliteDatabaseName } from './fields.ts'
@@ -86,7 +86,7 @@ export function connectionUrl(parts: {
 /**
  * Returns the definitions of the form fields, without values (requirements I-099, I-100).
  *
- * @param facts password policies with their rules as text, and names of disks
+ * @param facts password policies with their rules as text, names of disks, and fields that the installer cannot change
  */
 export function formSchema(
   locale: string,
@@ -94,7 +94,12 @@ export function formSchema(
   {
     passwordPolicies,
     disks,
-  }: { readonly passwordPolicies: Readonly<Record<string, string>>; readonly disks: readonly string[] },
+    fixed,
+  }: {
+    readonly passwordPolicies: Readonly<Record<string, string>>
+    readonly disks: readonly string[]
+    readonly fixed: ReadonlyMap<string, FixedField>
+  },
 ): SchemaView {
   const valuesOf = (candidates: (typeof allFields)[number]['candidates'] = []) => {
     if (candidates === 'disks') return disks
@@ -114,6 +119,7 @@ export function formSchema(
     description: translate(locale, `field.${path}.description`),
     type,
     required,
+    ...omitUndefined<Pick<FieldView, 'fixed'>>({ fixed: fixed.get(path) }),
     candidates: valuesOf(candidates).map((value) => ({
       value,
       label: translate(locale, `option.${path}.${value}`, { rules: passwordPolicies[value] ?? '' }) || value,

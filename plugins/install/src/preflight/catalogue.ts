@@ -19,7 +19,7 @@ export const preflightCatalogue = {
   clock: { group: 'runtime', findings: { passed: 'passed', wrong: 'failed' } },
   'time-zone': { group: 'runtime', findings: { passed: 'passed', unknown: 'warning' } },
 
-  'directory-run': directory,
+  'directory-run': { group: 'files', findings: { passed: 'passed', 'read-only': 'passed', unusable: 'failed' } },
   'directory-storage': directory,
   'directory-public': directory,
   'directory-log': directory,

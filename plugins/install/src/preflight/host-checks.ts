@@ -1,7 +1,7 @@
 import { satisfies } from 'semver'
 import { EnvFileError } from '../env-file/env-file.ts'
 import { type CheckCode, type CheckFinding, type PreflightItem, preflightItem } from './catalogue.ts'
-import { type CheckContext, type DirectoryRole, fileErrorCode, utcText } from './context.ts'
+import { type CheckContext, fileErrorCode, utcText } from './context.ts'
 
 const mebibyte = 2 ** 20
 /** Minimum heap size in bytes. With less heap, some plugins cannot start. */
@@ -46,15 +46,34 @@ function sizeFinding(
 const minSpace = 100 * mebibyte
 const usualSpace = 1024 * mebibyte
 
-const roles: readonly DirectoryRole[] = ['run', 'storage', 'public', 'log']
+/** Directories in which the product creates files. */
+const written = ['storage', 'public', 'log'] as const
+/** Error codes of a directory that this user cannot write. */
+const readOnly = ['EACCES', 'EPERM', 'EROFS']
 
 /** Checks the run, storage, public and log directories, the free space, and the settings file. */
 export async function fileChecks(context: CheckContext): Promise<PreflightItem[]> {
-  const directories = roles.map((role) => directoryCheck(context, role))
-  return (await Promise.all([...directories, spaceCheck(context), envFileCheck(context), exampleCheck(context)])).flat()
+  const directories = written.map((role) => directoryCheck(context, role))
+  const others = [spaceCheck(context), envFileCheck(context), exampleCheck(context)]
+  return (await Promise.all([runDirectoryCheck(context), ...directories, ...others])).flat()
 }
 
-async function directoryCheck({ directories, probes, mayWrite, within }: CheckContext, role: DirectoryRole) {
+/** The product does not write to its own directory, so the directory may be read-only (decision G.11). */
+async function runDirectoryCheck({ directories, probes, within }: CheckContext) {
+  const { run } = directories
+  if (run === undefined) return []
+  try {
+    await within(() => probes.directory(run, false))
+    return [preflightItem('directory-run', 'passed')]
+  } catch (error) {
+    const reason = fileErrorCode(error)
+    return [preflightItem('directory-run', readOnly.includes(reason) ? 'read-only' : 'unusable', { reason })]
+  }
+}
+
+type WrittenRole = (typeof written)[number]
+
+async function directoryCheck({ directories, probes, mayWrite, within }: CheckContext, role: WrittenRole) {
   const path = directories[role]
   if (path === undefined) return []
   try {

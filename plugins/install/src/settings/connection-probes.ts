@@ -5,11 +5,12 @@ import { type RevertedTrial, SettingsTrial } from '@plinth/kernel/host'
 import type { RedisTarget } from '@plinth/shared-store'
 import { StepFailure } from '../declarations.ts'
 import type { Caller } from '../entry/caller.ts'
+import type { InstallFiles } from '../files.ts'
 import type { InstallServices } from '../requires.ts'
 import { businessError, publicReason } from '../texts.ts'
 import type { PlannedSetting } from './settings-plan.ts'
 
-type ConnectionTrialDependencies = Pick<InstallServices, 'root' | 'config'>
+type ConnectionTrialDependencies = Pick<InstallServices, 'config'> & { readonly files: InstallFiles }
 
 /**
  * Tries a new connection after it was written to the file (decision E8). If the product does not start with it, the
@@ -19,14 +20,14 @@ export class NewConnectionTrial {
   readonly #trial: SettingsTrial
   readonly #config: ConnectionTrialDependencies['config']
 
-  constructor({ root, config }: ConnectionTrialDependencies) {
-    this.#trial = new SettingsTrial(root)
+  constructor({ files, config }: ConnectionTrialDependencies) {
+    this.#trial = new SettingsTrial(files.configFile)
     this.#config = config
   }
 
   /** Starts the trial. Must be called before the file is written. */
-  begin(configFile: string, settings: readonly PlannedSetting[]): Promise<void> {
-    return this.#trial.begin(configFile, {
+  begin(settings: readonly PlannedSetting[]): Promise<void> {
+    return this.#trial.begin({
       patienceMs: this.#config.get('platform.install.connection-trial'),
       about: fingerprintOf(settings),
     })

@@ -29,16 +29,19 @@ export function planSettings(
     const isChanged = entry !== undefined && inForce(setting.key, running) !== setting.value
     const isWritten = entry !== undefined && (setting.home === 'database' || allowed.has(entry.env))
     const target = isWritten ? (setting.home === 'database' ? 'config' : '.env') : 'runtime'
-    const source = configuredValue(configAdmin, setting.key)
-    const isStronger = source?.source === 'command-line' || (target === '.env' && isStrongerThanFile(source?.source))
-    return {
-      ...setting,
-      entry,
-      isChanged,
-      target,
-      overriddenBy: isChanged && isStronger ? source?.place : undefined,
-    }
+    const overriddenBy = isChanged && target !== 'runtime' ? fixingPlace(setting, configAdmin) : undefined
+    return { ...setting, entry, isChanged, target, overriddenBy }
   })
+}
+
+/** Returns the place of a value that overrides what the installer writes, or `undefined`. */
+export function fixingPlace(
+  { key, home }: Pick<FormSetting, 'key' | 'home'>,
+  configAdmin: Pick<ConfigAdmin, 'explain'>,
+): string | undefined {
+  const source = configuredValue(configAdmin, key)
+  const isStronger = source?.source === 'command-line' || (home === 'file' && isStrongerThanFile(source?.source))
+  return isStronger ? source?.place : undefined
 }
 
 /** Returns the current value of a key. For the database port, the default is the usual port of the database type. */

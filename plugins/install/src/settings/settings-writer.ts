@@ -3,7 +3,7 @@ import type { ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
 import { errorCodeOf, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
-import type { Check, PlanEntry } from '../contract.ts'
+import type { Check, FixedField, PlanEntry } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
 import { type Caller, installerActorName } from '../entry/caller.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
@@ -18,7 +18,7 @@ import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import { publicReason, type Translate } from '../texts.ts'
 import type { ConnectionProbes, NewConnectionTrial } from './connection-probes.ts'
-import { changedConnections, type PlannedSetting, planSettings } from './settings-plan.ts'
+import { changedConnections, fixingPlace, type PlannedSetting, planSettings } from './settings-plan.ts'
 
 type SettingsWriterDependencies = Pick<
   InstallServices,
@@ -60,6 +60,27 @@ export class SettingsWriter {
 
   get proposedPolicy(): Passwords['policy'] {
     return defaultPasswordPolicy(this.#parts.passwords, this.#parts.configAdmin)
+  }
+
+  /**
+   * Returns the fields whose value another source sets, for example an environment variable, so that the installer
+   * cannot change them. Fields of the database may only be fixed for the configured type, which the form can change.
+   */
+  fixedFields(): ReadonlyMap<string, FixedField> {
+    const { configAdmin, running } = this.#parts
+    const none = { fault: '', faultField: '' }
+    const form = formDefaults(running, false, { locale: 'en' }, this.proposedPolicy, none)
+    const fixed = settingsOf(form, running).flatMap((setting) => {
+      const place = fixingPlace(setting, configAdmin)
+      return place === undefined ? [] : [[setting.field, { place }] as const]
+    })
+    const places = new Map<string, FixedField>(fixed)
+    if (places.has('database.type')) return places
+    const condition = { field: 'database.type', values: [form.database.type] }
+    for (const [field, { place }] of places) {
+      if (field.startsWith('database.')) places.set(field, { place, condition })
+    }
+    return places
   }
 
   check(form: InstallForm, locale: string): readonly Check[] {
@@ -176,7 +197,7 @@ export class SettingsWriter {
       })
       if (changes.length === 0) return []
       const connections = changedConnections(settings)
-      if (connections.size > 0) await this.#parts.trial.begin(configFile, settings)
+      if (connections.size > 0) await this.#parts.trial.begin(settings)
       const { changed, added } = await writeEnvFile(configFile, Object.fromEntries(changes), { allowed })
       if (connections.has('database')) await this.#parts.state.leaveDatabase()
       return [...changed, ...added]

@@ -6,6 +6,7 @@ import {
   type RouteRequest,
   rateLimited,
   routesWith,
+  Type,
 } from '@plinth/http'
 import type { Static, TSchema } from 'typebox'
 import type { Caller } from '../entry/caller.ts'
@@ -77,11 +78,18 @@ export const accessHintFor = ({ caller, verdict: { closed } }: EntryAttempt, tra
  * names in the query or body are ignored.
  */
 const tokenNames = ['token', 'x-install-token']
-const withoutToken = <S extends RequestSchemas>(request: S) =>
-  Object.fromEntries(Object.entries(request).map(([part, schema]) => [part, ignoreMembers(schema, tokenNames)])) as S
+const withoutToken = <S extends RequestSchemas>(method: 'GET' | 'POST', request: S | undefined) => {
+  // A write that declares no query parameters would reject these names too.
+  const parts = { ...(method === 'POST' ? { query: Type.Object({}) } : {}), ...request }
+  const ignoring: RequestSchemas = Object.fromEntries(
+    Object.entries(parts).map(([part, schema]) => [part, ignoreMembers(schema, tokenNames)]),
+  )
+  return ignoring as S
+}
 
 /** Declares a route that checks access for each request. */
 export function installerRoute<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
+  method,
   path,
   refused,
   request,
@@ -92,7 +100,8 @@ export function installerRoute<const S extends RequestSchemas = Record<never, ne
   return route<S, R>({
     ...declaration,
     ...commonRouteProperties,
-    ...(request === undefined ? {} : { request: withoutToken(request) }),
+    method,
+    request: withoutToken(method, request),
     path: `${installApiRoot}/${path}`,
     reasons: [...checkReasons, ...(refused === undefined ? rejectionReasons : []), ...reasons],
     async handler(request, parts, reply) {

@@ -76,6 +76,7 @@ export class WizardService {
     return formSchema(locale, translate, {
       passwordPolicies: settings.passwordPolicies(locale),
       disks: diskNames(configAdmin),
+      fixed: settings.fixedFields(),
     })
   }
 

@@ -52,20 +52,19 @@ export class Adjustments {
     const { db, clock, rules, rewards, ledger, lapsing } = this.#parts
     const { userId, points, reason, idempotencyKey = String(db.newId()) } = adjustment
     assertOther(userId, operatorId)
-    return db.transactional(async () => {
-      const now = clock.now()
-      const rule = await rules.at('manual-adjustment', now)
-      if (!rule.enabled)
-        throw businessError('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
-      const ref = accountRefOf(userId, rule.asset)
+    const rule = await rules.at('manual-adjustment', clock.now())
+    if (!rule.enabled) throw businessError('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
+    const ref = accountRefOf(userId, rule.asset)
+    if (points < 0) {
+      // Before the transaction, because a rejected deduction rolls it back.
+      const { accountId } = await ledger.balance(ref)
+      if (accountId !== undefined) await lapsing.prepareDebit(accountId, rule.asset, clock.expiryNow())
+    }
+    return ledger.transactional([ref], async () => {
       if ((await ledger.find(ref))?.status === 'closed') throw accountClosed(userId)
       const sourceKey = `${operatorId}:${idempotencyKey}`
       const notes = { key: `member-points:manual:${sourceKey}`, actor: `user:${operatorId}`, reason }
       const reference = { type: 'manual-adjustment', id: String(userId) }
-      if (points < 0) {
-        const { accountId } = await ledger.balance(ref)
-        if (accountId !== undefined) await lapsing.sweep(accountId, rule.asset, clock.expiryNow())
-      }
       const posted =
         points > 0
           ? await rewards.grant({

@@ -1,6 +1,7 @@
 import { exactInteger, insertMissingRows } from '@plinth/database'
 import { businessError } from '../declarations.ts'
 import { CheckInRow } from '../entities.ts'
+import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { defaultCycleDays, type RuleSettings } from '../rules/rule-types.ts'
 import type { EffectiveRule } from '../rules/rules.ts'
@@ -50,7 +51,7 @@ export interface ProgrammeCalendar {
   dayOf(moment: Date): string
 }
 
-type CheckInDependencies = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
+type CheckInDependencies = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'calendar'>
 
 interface CheckedIn {
   /** True if the member had already checked in. This call then granted no points. */
@@ -80,10 +81,10 @@ export class CheckIns {
 
   /** @throws BusinessError `409` `member-points.rule-disabled` */
   async checkIn(userId: number): Promise<CheckedIn> {
-    const { db, clock, rules, calendar } = this.#parts
-    return db.transactional(async () => {
+    const { db, clock, rules, calendar, ledger } = this.#parts
+    const rule = await rules.at('check-in', clock.now())
+    return ledger.transactional([accountRefOf(userId, rule.asset)], async () => {
       const now = clock.now()
-      const rule = await rules.at('check-in', now)
       if (!rule.enabled) throw businessError('rule-disabled', { data: { code: rule.code } })
       const date = calendar.dayOf(new Date(now))
       const last = await this.#lockLast(userId)

@@ -59,6 +59,18 @@ export class PointsExpiry {
   }
 
   /**
+   * Releases the expired holds of an account, and then debits its expired points, before points are taken. This remains
+   * if the taking is rejected, unless the caller has a transaction.
+   */
+  async prepareDebit(accountId: number, asset: string, at: number): Promise<void> {
+    const prepare = async () => {
+      await this.#ledger.releaseExpiredHolds(accountId)
+      await this.sweep(accountId, asset, at)
+    }
+    await (this.#db.inTransaction ? prepare() : this.#db.withFirstStatement(undefined, prepare))
+  }
+
+  /**
    * Debits all expired points of an account, so that its balance contains only points that can be spent. @returns the
    * number of sources
    */

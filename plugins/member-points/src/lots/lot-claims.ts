@@ -46,8 +46,11 @@ const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
  * refund reduce its shortfall when they are returned. If the refund took other points instead, the returned points go
  * to the sources of those other points.
  *
- * This class locks the account before the row of the order. Refunds lock them in the opposite order, so a deadlock is
- * possible. After a deadlock, the database repeats one of the transactions.
+ * The account is locked while this class reads and changes the row of an order, and this row is not locked. It need not
+ * be: each other writer of these columns (refunds, payments of debts and first rewards in `OrderRewards` and
+ * `PointsDebts`) also locks the account before it commits, and the isolation level is `read committed` on every server, so
+ * the statements here see what the previous owner of the lock has committed. A writer that does not lock the account
+ * would need a lock of the order here. `test/isolation.proof.ts` proves this.
  */
 export class LotClaims {
   readonly #db: Database
@@ -107,7 +110,7 @@ export class LotClaims {
     for (const { sourceId, units } of parts) {
       const source = sources.get(sourceId)
       if (source === undefined) continue
-      const order = source.orderNo === null ? undefined : await this.#lock(source.orderNo)
+      const order = source.orderNo === null ? undefined : await this.#sumsOf(source.orderNo)
       const taken = Math.min(units, source.claimed + (order?.short ?? 0))
       const claimed = Math.min(taken, source.claimed)
       const ofOrder = order === undefined ? 0 : Math.min(claimed, order.claimed) + (taken - claimed)
@@ -115,7 +118,7 @@ export class LotClaims {
       if (source.orderNo !== null && order !== undefined && ofOrder > 0) {
         await this.#book(source.orderNo, order, { claimed: ofOrder - (taken - claimed), short: taken - claimed })
         claims.push(
-          refundClaim(source.orderNo, `${journalId}:${sourceId}:${claims.length}`, journalId, {
+          refundClaim(await this.#refundOf(source.orderNo), `${journalId}:${sourceId}:${claims.length}`, journalId, {
             sourceId,
             units: ofOrder,
           }),
@@ -127,14 +130,22 @@ export class LotClaims {
     return left
   }
 
-  /** Replaces borrowed points. @returns the points that each lender gets back */
+  /**
+   * Replaces borrowed points. Lenders whose points expire last get theirs back first, like sources of returned points.
+   *
+   * @returns the points that each lender gets back
+   */
   async #replace({ sourceId, units }: ReturnedUnits): Promise<readonly { lenderId: number; units: number }[]> {
-    const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
+    const rows = await this.#db.query(
+      `select ${substitutes.listOf('s')} from points_substitute s join points_source lender on lender.id = s.lender_id
+       where s.source_id = ? order by lender.expires_at desc, lender.id desc, s.id desc`,
+      [sourceId],
+    )
     const back: { lenderId: number; units: number }[] = []
     let left = units
     for (const row of rows) {
       if (left === 0) break
-      const { id, lenderId, units: lent } = row
+      const { id, lenderId, units: lent } = substitutes.read(row)
       const replaced = Math.min(left, lent)
       left -= replaced
       await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
@@ -158,7 +169,8 @@ export class LotClaims {
   /** Records points that a journal took from other sources instead of this one. */
   async lend(sourceId: number, journalId: number): Promise<void> {
     const rows = await this.#db.query<Record<string, unknown>>(
-      `select source_id, amount from points_source_use where journal_id = ? and kind = 'reverse' and source_id <> ?`,
+      `select used.source_id, used.amount from points_source_use used join points_source lot on lot.id = used.source_id
+       where used.journal_id = ? and used.kind = 'reverse' and used.source_id <> ? order by lot.expires_at, lot.id`,
       [journalId, sourceId],
     )
     await this.#substitute(
@@ -195,7 +207,7 @@ export class LotClaims {
       await this.#reduce(id, excess)
       if (row['source_type'] !== 'order') continue
       const orderNo = String(row['source_id'])
-      const order = await this.#lock(orderNo)
+      const order = await this.#sumsOf(orderNo)
       const units = Math.min(excess, order?.claimed ?? 0)
       if (units === 0) continue
       await this.#db.execute(
@@ -228,8 +240,7 @@ export class LotClaims {
     return found
   }
 
-  async #lock(orderNo: string): Promise<OrderSums | undefined> {
-    await this.#db.execute(`update ${orderTable} set version = version + 1 where order_no = ?`, [orderNo])
+  async #sumsOf(orderNo: string): Promise<OrderSums | undefined> {
     const [row] = await this.#db.query<{ readonly expired: unknown }>(
       `select ${orderSums.listOf('o')}, s.expired
        from ${orderTable} o left join points_source s on s.id = o.source_id where o.order_no = ?`,
@@ -241,6 +252,16 @@ export class LotClaims {
     const untaken = recoverable - deducted - claimed - recovered
     const short = Math.max(0, Math.min(shortfall - recovered, untaken))
     return { claimed, short, owed, recovery: rule?.recovery }
+  }
+
+  /** Returns the last refund that could not take all points of the order immediately. */
+  async #refundOf(orderNo: string): Promise<LotClaim['reference']> {
+    const [row] = await this.#db.query<Record<string, unknown>>(
+      `select refund_no from points_reversal
+       where order_no = ? and status = 'booked' and claimed + shortfall > 0 order by id desc limit 1`,
+      [orderNo],
+    )
+    return row === undefined ? undefined : { type: 'refund', id: String(row['refund_no']) }
   }
 
   async #reduce(sourceId: number, units: number): Promise<void> {
@@ -263,7 +284,7 @@ function merged(parts: readonly ReturnedUnits[]): readonly ReturnedUnits[] {
 }
 
 /** Creates the debit that takes claimed points for a refund. @param key unique within the plugin */
-function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedUnits): LotClaim {
+function refundClaim(reference: LotClaim['reference'], key: string, journalId: number, part: ReturnedUnits): LotClaim {
   const lots: ClaimDetails = { claimed: [part] }
   return {
     amount: part.units,
@@ -272,7 +293,7 @@ function refundClaim(orderNo: string, key: string, journalId: number, part: Retu
     lots,
     parentJournalId: journalId,
     key: `member-points:claim:${key}`,
-    reference: { type: 'order', id: orderNo },
+    ...(reference === undefined ? {} : { reference }),
   }
 }
 

@@ -123,7 +123,7 @@ export class LotMoves {
     const range = [accountId, at, end.expiresAt, end.expiresAt, end.id]
     await this.#db.execute(
       `insert into points_source_use (journal_id, source_id, kind, amount, hold_id)
-       select ?, id, '${taking}', remaining, ? from ${table} where ${where}`,
+       select ?, id, '${taking}', remaining, ? from ${table} where ${where} order by expires_at, id`,
       [journalId, holdId ?? null, ...range],
     )
     await this.#db.execute(

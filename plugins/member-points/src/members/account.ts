@@ -21,7 +21,7 @@ export async function spendPoints(
   const { userId, points, key, reference, reason } = payment
   const ref = accountRefOf(userId, defaultAsset)
   const { accountId } = await ledger.balance(ref)
-  if (accountId !== undefined) await lapsing.sweep(accountId, defaultAsset, clock.expiryNow())
+  if (accountId !== undefined) await lapsing.prepareDebit(accountId, defaultAsset, clock.expiryNow())
   const { journalId, available, replayed } = await ledger.debit({
     ...ref,
     amount: points,
@@ -44,7 +44,6 @@ export async function eraseMemberPoints(
   userId: number,
   { db, clock, ledger, lapsing }: ForgetDependencies,
 ): Promise<void> {
-  await db.execute('delete from points_check_in where user_id = ?', [userId])
   for (const [asset, { lots }] of ledger.assets) {
     if (lots === undefined || !asset.startsWith('points:')) continue
     const ref = accountRefOf(userId, asset)
@@ -70,4 +69,6 @@ export async function eraseMemberPoints(
     })
     await ledger.setStatus(accountId, 'closed')
   }
+  // After the accounts are locked, in the order of a check-in.
+  await db.execute('delete from points_check_in where user_id = ?', [userId])
 }

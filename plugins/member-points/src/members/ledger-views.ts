@@ -174,7 +174,9 @@ export function adminViewOfEntry(
 }
 
 export function viewOfAccount(account: AccountView, displayName: string): Static<typeof accountView> {
-  const { id, asset, available, frozen, status, createdAt, updatedAt } = account
+  const { id, asset, status, createdAt, updatedAt } = account
+  const { available, frozen } = account
+  if (available === null || frozen === null) throw new TypeError(`Account ${id} belongs to no user.`)
   return {
     id,
     asset,

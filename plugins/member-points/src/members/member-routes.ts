@@ -57,7 +57,7 @@ export const memberRoutes = [
     summary: 'Get the points overview of the current user',
     access: 'user',
     response: overviewView,
-    reasons: [],
+    reasons: ['money.busy'],
     handler: (request, parts) => readOverview(requirePrincipal(request).userId, parts),
   }),
   route({

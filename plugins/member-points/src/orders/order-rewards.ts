@@ -117,7 +117,7 @@ const awaited = {
 
 /**
  * Grants points for paid orders and takes them back for refunds (document 1 of the specification, "Order reward" and
- * "Refund reversal"). Events may arrive in any order. Each one locks the row of the order before the account.
+ * "Refund reversal"). Events may arrive in any order. Each one locks the account before the row of the order.
  */
 export class OrderRewards {
   readonly #parts: OrderRewardDependencies
@@ -132,12 +132,12 @@ export class OrderRewards {
    * @throws BusinessError `409` `member-points.order-mismatch` if the order was paid with other values
    */
   async paid(order: PaidOrder): Promise<{ readonly points: number; readonly replayed: boolean }> {
-    const { db, clock, rules, rewards } = this.#parts
+    const { db, clock, ledger, rules, rewards } = this.#parts
     const { orderNo, userId, cashAmount, currency } = order
-    return db.transactional(async () => {
-      // Applies the rule that was valid at the time of the payment, even if the event is late. A time in the future
-      // counts as now.
-      const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
+    // Applies the rule that was valid at the time of the payment, even if the event is late. A time in the future counts
+    // as now.
+    const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
+    return ledger.transactional([accountRefOf(userId, rule.asset)], async () => {
       const row = await this.#lock(orderNo, userId, rule.asset)
       if (row.userId !== userId) throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
       if (row.status === 'paid') {
@@ -178,11 +178,11 @@ export class OrderRewards {
    * the order belongs to another user; `409` `member-points.refund-exceeds-paid`
    */
   async refunded(refund: OrderRefund): Promise<Reversed> {
-    const { db, clock, rules } = this.#parts
+    const { db, clock, ledger, rules } = this.#parts
     const { refundNo, orderNo, userId, refundAmount } = refund
-    return db.transactional(async () => {
+    const { asset } = await rules.at('order-reward', clock.now())
+    return ledger.transactional([accountRefOf(userId, asset)], async () => {
       const now = clock.now()
-      const { asset } = await rules.at('order-reward', now)
       const order = await this.#lock(orderNo, userId, asset)
       const id = db.newId()
       const unbooked = { status: 'deferred', wanted: 0, deducted: 0, shortfall: 0 } as const

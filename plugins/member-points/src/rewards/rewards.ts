@@ -47,10 +47,10 @@ export class Rewards {
    */
   async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted | undefined> {
     const { db, clock, ledger, debts } = this.#parts
-    return db.transactional(async () => {
+    const { code, version, asset } = rule
+    const ref = accountRefOf(userId, asset)
+    return ledger.transactional([ref], async () => {
       const now = clock.now()
-      const { code, version, asset } = rule
-      const ref = accountRefOf(userId, asset)
       if ((await ledger.find(ref))?.status === 'closed') return undefined
       const sourceId = db.newId()
       const isRepeated = (await this.#find(source.type, source.key)) !== undefined

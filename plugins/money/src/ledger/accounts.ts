@@ -16,11 +16,12 @@ import { systemOwner } from './checks.ts'
 
 const stored = selectionOf(AccountRow).omit('role', 'updatedAt')
 
-export interface LockedAccount extends Omit<Selected<typeof stored>, 'available' | 'frozen' | 'version'> {
+export interface LockedAccount extends Omit<Selected<typeof stored>, 'available' | 'frozen' | 'owed' | 'version'> {
   /** Version in the database; `version` is the new one. */
   readonly storedVersion: number
   available: number
   frozen: number
+  owed: number
   version: number
 }
 
@@ -30,7 +31,14 @@ const maxCachedIds = 20_000
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
 const largest = 500
 
-const nameOf = ({ owner, asset }: AccountRef) => `${asset}\n${owner.type}\n${owner.id}`
+/** Returns owner and asset of a row that contains these columns. */
+export const refOf = (row: Readonly<Record<string, unknown>>): AccountRef => ({
+  owner: { type: String(row['owner_type']), id: String(row['owner_id']) },
+  asset: String(row['asset']),
+})
+
+/** Unique name of an account. */
+export const nameOf = ({ owner, asset }: AccountRef) => `${asset}\n${owner.type}\n${owner.id}`
 
 /** Finds, creates, locks and writes account rows inside the transaction of a posting. */
 export class Accounts {
@@ -63,6 +71,15 @@ export class Accounts {
     return id
   }
 
+  /** Returns owner and asset of an account; undefined if it does not exist. */
+  async refOf(id: number): Promise<AccountRef | undefined> {
+    const [row] = await this.#db.query<Record<string, unknown>>(
+      'select owner_type, owner_id, asset from money_account where id = ?',
+      [id],
+    )
+    return row && refOf(row)
+  }
+
   async findOrMake(ref: AccountRef): Promise<number> {
     const found = await this.find(ref)
     if (found !== undefined) return found
@@ -79,7 +96,7 @@ export class Accounts {
       createdAt: now,
       updatedAt: now,
     } as const
-    const empty = { available: 0, frozen: 0, version: 0, status: 'open' } as const
+    const empty = { available: 0, frozen: 0, owed: 0, version: 0, status: 'open' } as const
     const unique = ['ownerType', 'ownerId', 'asset'] as const
     const made = await insertRowsIfAbsent(this.#db, AccountRow, unique, [{ ...account, ...empty }])
     if (made === 0) return this.findOrMake(ref)
@@ -121,8 +138,8 @@ export class Accounts {
     const now = this.#clock.now()
     const [account] = accounts
     if (accounts.length === 1 && account !== undefined) {
-      const { id, available, frozen, version, storedVersion } = account
-      const changes = { available, frozen, version, updatedAt: now }
+      const { id, available, frozen, owed, version, storedVersion } = account
+      const changes = { available, frozen, owed, version, updatedAt: now }
       const changed = await updateRows(this.#db, AccountRow, { id, version: storedVersion }, changes)
       if (changed !== 1) throw new Error(`Account ${id} changed under its lock.`)
       return
@@ -130,7 +147,7 @@ export class Accounts {
     const rows = accounts
       .toSorted((a, b) => a.id - b.id)
       .map(({ storedVersion: _, ...account }) => ({ ...account, role: 'owner' as const, updatedAt: now }))
-    const sets = ['available', 'frozen', 'version', 'updatedAt'] as const
+    const sets = ['available', 'frozen', 'owed', 'version', 'updatedAt'] as const
     await insertOrReplaceRows(this.#db, AccountRow, { key: 'id', sets }, rows)
   }
 

@@ -2,6 +2,7 @@ import { type Database, exactInteger, insertRowsIfAbsent, type NewRow, type Para
 import type { AccountRef, LotMovement } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { JournalRow } from '../entities.ts'
+import { refOf } from './accounts.ts'
 import type { JournalDraft } from './checks.ts'
 
 export interface AccountChange {
@@ -93,6 +94,11 @@ export class Journals {
     return earlier
   }
 
+  /** Returns true if an earlier call used the key. */
+  async has(idemHash: string): Promise<boolean> {
+    return (await this.#db.query('select id from money_journal where idem_hash = ?', [idemHash])).length > 0
+  }
+
   /** Deletes journals of rejected movements. */
   async forget(ids: readonly number[]): Promise<void> {
     for (const id of ids) await this.#db.execute(`delete from money_journal where id = ?`, [id])
@@ -133,7 +139,7 @@ export class Journals {
    */
   async taken(journalId: number): Promise<DebitedUnits> {
     const rows = await this.#db.query<Record<string, unknown>>(
-      `select j.action, e.account_id, e.d_available + e.d_frozen as units, a.role, a.owner_id, a.asset
+      `select j.action, e.account_id, e.d_available + e.d_frozen as units, a.role, a.owner_type, a.owner_id, a.asset
        from money_journal j join money_entry e on e.journal_id = j.id join money_account a on a.id = e.account_id
        where j.id = ?`,
       [journalId],
@@ -145,7 +151,7 @@ export class Journals {
     if (owner === undefined || system === undefined || !isTaking) throw businessError('journal-not-reversible')
     return {
       accountId: exactInteger(owner['account_id']),
-      asset: String(owner['asset']),
+      account: refOf(owner),
       taken: -exactInteger(owner['units']),
       counter: String(system['owner_id']),
     }
@@ -177,7 +183,7 @@ export class Journals {
 /** `counter` is the system account that received the units. */
 export interface DebitedUnits {
   readonly accountId: number
-  readonly asset: string
+  readonly account: AccountRef
   readonly taken: number
   readonly counter: string
 }

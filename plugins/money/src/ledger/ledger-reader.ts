@@ -5,6 +5,8 @@ import type {
   AccountRef,
   AccountView,
   BalanceExplanation,
+  DebtFilter,
+  DebtView,
   EntryFilter,
   EntryView,
   HoldFilter,
@@ -16,7 +18,7 @@ import type {
   UnitChange,
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { AccountRow, EntryRow, HoldRow, JournalRow, noExpiryTime } from '../entities.ts'
+import { AccountRow, DebtRow, EntryRow, HoldRow, JournalRow, noExpiryTime } from '../entities.ts'
 import type { Assets } from './assets.ts'
 
 const explainedHolds = 100
@@ -43,8 +45,9 @@ export class LedgerReader {
     return accountView(row)
   }
 
-  async accounts({ asset, ownerType, ownerId, rows = {} }: AccountFilter, window: PageWindow) {
+  async accounts({ asset, role, ownerType, ownerId, rows = {} }: AccountFilter, window: PageWindow) {
     const where = {
+      ...(role === undefined ? {} : { role }),
       ...(asset === undefined ? {} : { asset }),
       ...(ownerType === undefined ? {} : { ownerType }),
       ...(ownerId === undefined ? {} : { ownerId }),
@@ -53,8 +56,9 @@ export class LedgerReader {
     return { ...found, items: found.items.map(accountView) }
   }
 
-  async entries({ accountId, asset, monthKey, kind, rows = {} }: EntryFilter, window: PageWindow) {
+  async entries({ accountId, asset, monthKey, kind, role, rows = {} }: EntryFilter, window: PageWindow) {
     const where = {
+      ...(role === undefined ? {} : { seq: role === 'owner' ? { $ne: null } : null }),
       ...(accountId === undefined ? {} : { accountId }),
       ...(asset === undefined ? {} : { asset }),
       ...(monthKey === undefined ? {} : { monthKey }),
@@ -92,6 +96,13 @@ export class LedgerReader {
     const found = await findPage<HoldRow>(this.#db.fork(), HoldRow, { $and: [where, rows] }, window)
     const accountOf = await this.#accountsOf(found.items)
     return { ...found, items: found.items.map((row) => holdView(row, accountOf(row.accountId).asset)) }
+  }
+
+  async debts({ accountId, rows = {} }: DebtFilter, window: PageWindow) {
+    const where = accountId === undefined ? {} : { accountId }
+    const found = await findPage<DebtRow>(this.#db.fork(), DebtRow, { $and: [where, rows] }, window)
+    const accountOf = await this.#accountsOf(found.items)
+    return { ...found, items: found.items.map((row) => debtView(row, accountOf(row.accountId))) }
   }
 
   async journal(id: number, rows?: object): Promise<JournalView> {
@@ -194,9 +205,9 @@ const accountView = (row: AccountRow): AccountView => ({
   owner: { type: row.ownerType, id: row.ownerId },
   asset: row.asset,
   role: row.role,
-  available: row.available,
-  frozen: row.frozen,
-  version: row.version,
+  ...(row.role === 'owner'
+    ? { available: row.available, frozen: row.frozen, owed: row.owed, version: row.version }
+    : { available: null, frozen: null, owed: null, version: null }),
   status: row.status,
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
@@ -221,6 +232,22 @@ const entryView = (row: EntryRow, asset: string): JournalEntryView => ({
   frozenAfter: row.frozenAfter ?? null,
   kind: row.kind,
   monthKey: row.monthKey,
+  createdAt: row.createdAt,
+})
+
+const debtView = (row: DebtRow, account: AccountRef): DebtView => ({
+  ...account,
+  id: row.id,
+  accountId: row.accountId,
+  kind: row.kind,
+  reference: row.refType == null || row.refId == null ? null : { type: row.refType, id: row.refId },
+  journalId: row.journalId ?? null,
+  deducted: row.deducted,
+  shortfall: row.shortfall,
+  owed: row.owed,
+  recovery: row.recovery,
+  actor: row.actor ?? null,
+  reason: row.reason ?? null,
   createdAt: row.createdAt,
 })
 

@@ -1,5 +1,6 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type {
+  AccountRef,
   Batch,
   BatchPosting,
   Capture,
@@ -12,7 +13,9 @@ import type {
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { noExpiryTime } from '../entities.ts'
+import { refOf } from './accounts.ts'
 import { assertAmount, assertCounterAccount, assertOwner, journalDraft, throwPostingInvalid } from './checks.ts'
+import type { DebtPayment } from './debts.ts'
 import type { DebitedUnits, PendingJournal } from './journals.ts'
 
 interface StoredHold {
@@ -22,15 +25,21 @@ interface StoredHold {
   readonly amount: number
 }
 
+interface OwnedHold extends StoredHold {
+  readonly account: AccountRef
+}
+
 /** @throws BusinessError `404` `money.hold-unknown` */
-export async function readHold(db: Database, id: number): Promise<StoredHold> {
+export async function readHold(db: Database, id: number): Promise<OwnedHold> {
   const [row] = await db.query<Record<string, unknown>>(
-    `select h.account_id, h.amount, a.asset from money_hold h join money_account a on a.id = h.account_id where h.id = ?`,
+    `select h.account_id, h.amount, a.owner_type, a.owner_id, a.asset
+     from money_hold h join money_account a on a.id = h.account_id where h.id = ?`,
     [id],
   )
   if (row === undefined) throw businessError('hold-unknown')
-  const { account_id, amount, asset } = row
-  return { id, accountId: exactInteger(account_id), amount: exactInteger(amount), asset: String(asset) }
+  const { account_id, amount } = row
+  const account = refOf(row)
+  return { id, accountId: exactInteger(account_id), amount: exactInteger(amount), asset: account.asset, account }
 }
 
 const maxHolds = 100
@@ -142,7 +151,7 @@ const reversalKind = 'money.reverse'
 
 export function reversalJournalOf(
   reversal: Reversal,
-  { accountId, asset, taken, counter }: DebitedUnits,
+  { accountId, account: { asset }, taken, counter }: DebitedUnits,
 ): PendingJournal {
   const { journalId, amount = taken } = reversal
   assertAmount(amount)
@@ -159,6 +168,25 @@ export function claimJournalOf(claim: LotClaim, accountId: number, asset: string
   const draft = journalDraft('debit', claim, [asset, accountId, amount, counter])
   const leg = { account: accountId, available: -amount, frozen: 0, lots: { kind: 'debit', amount, detail } as const }
   return { asset, draft, counter, isClaim: true, legs: [leg] }
+}
+
+/** Journal whose units pay a debt. */
+export interface RecoveryCause {
+  readonly asset: string
+  readonly journalId: number
+}
+
+export function recoveryJournalOf({ debt, units }: DebtPayment, { asset, journalId }: RecoveryCause): PendingJournal {
+  const { id, accountId, counter, refType, refId } = debt
+  const notes = {
+    key: `money:recover:${journalId}:${id}`,
+    kind: 'money.recover',
+    parentJournalId: journalId,
+    ...(refType === null || refId === null ? {} : { reference: { type: refType, id: refId } }),
+  }
+  const draft = journalDraft('debit', notes, [asset, accountId, units, counter])
+  const lots = { kind: 'debit', amount: units } as const
+  return { asset, draft, counter, isClaim: true, legs: [{ account: accountId, available: -units, frozen: 0, lots }] }
 }
 
 export function batchJournalOf(batch: Batch, posting: BatchPosting): PendingJournal {

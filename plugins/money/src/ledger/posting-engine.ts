@@ -3,8 +3,9 @@ import { type BusinessError, isBusinessError } from '@plinth/kernel'
 import type { LotMovement, LotRepository } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { EntryRow, HoldRow } from '../entities.ts'
-import type { Accounts, LockedAccount } from './accounts.ts'
+import { type Accounts, type LockedAccount, nameOf } from './accounts.ts'
 import type { Assets } from './assets.ts'
+import type { Debts } from './debts.ts'
 import type {
   AccountChange,
   HoldClosing,
@@ -14,7 +15,14 @@ import type {
   NumberedJournal,
   PendingJournal,
 } from './journals.ts'
-import { claimJournalOf, expiredHoldRelease, findExpiredHolds, releaseJournalOf } from './movements.ts'
+import {
+  claimJournalOf,
+  expiredHoldRelease,
+  findExpiredHolds,
+  type RecoveryCause,
+  recoveryJournalOf,
+  releaseJournalOf,
+} from './movements.ts'
 
 interface EngineDependencies {
   readonly db: Database
@@ -22,6 +30,7 @@ interface EngineDependencies {
   readonly assets: Assets
   readonly accounts: Accounts
   readonly journals: Journals
+  readonly debts: Debts
 }
 
 export type PostingDecision = { readonly outcome: JournalOutcome } | { readonly refused: BusinessError }
@@ -36,6 +45,8 @@ interface Work {
   readonly holds: NewRow<typeof HoldRow>[]
   readonly lots: { readonly book: LotRepository; readonly movement: LotMovement }[]
   readonly changed: Set<LockedAccount>
+  /** Units that the reversals of this work return, by reversed journal. */
+  readonly reversed: Map<number, number>
 }
 
 /**
@@ -60,13 +71,13 @@ export class PostingEngine {
     movements: readonly PendingJournal[],
     held?: ReadonlyMap<number, LockedAccount>,
   ): Promise<readonly PostingDecision[]> {
-    const { db, clock, journals } = this.#parts
-    const work: Work = { now: clock.now(), entries: [], holds: [], lots: [], changed: new Set() }
+    const { db, journals } = this.#parts
+    const work = this.#newWork()
     const numbered = movements.map((movement) => ({ movement, journalId: db.newId() }))
     const earlier = await journals.write(numbered, work.now)
     const fresh = numbered.filter(({ movement }) => !earlier.has(movement.draft.idemHash))
     const ids = await this.#idsOf(fresh)
-    const locked = held ?? (await this.#parts.accounts.lock([...ids.values()].flat().filter((id) => id !== undefined)))
+    const locked = held ?? (await this.#parts.accounts.lock([...ids.values()].filter((id) => id !== undefined)))
     const results: PostingDecision[] = []
     const refused: number[] = []
     for (const one of numbered) {
@@ -74,7 +85,12 @@ export class PostingEngine {
       try {
         const outcome =
           journal === undefined
-            ? await this.#carryOut(one, ids.get(one) ?? [], locked, work)
+            ? await this.#carryOut(
+                one,
+                one.movement.legs.map((leg) => ids.get(leg)),
+                locked,
+                work,
+              )
             : await journals.replay(one.movement, journal)
         results.push({ outcome })
       } catch (error) {
@@ -88,17 +104,33 @@ export class PostingEngine {
     return results
   }
 
-  /** Returns the account id of each leg; undefined if the account does not exist and the leg adds no units. */
-  async #idsOf(fresh: readonly NumberedJournal[]): Promise<Map<NumberedJournal, readonly (number | undefined)[]>> {
+  /** Releases the expired holds of an account. @returns number of released holds */
+  async releaseExpiredHolds(accountId: number): Promise<number> {
+    const account = (await this.#parts.accounts.lock([accountId])).get(accountId)
+    if (account === undefined) return 0
+    const work = this.#newWork()
+    const released = await this.#giveBackDue(account, account.asset, work)
+    await this.#write(work, false)
+    return released
+  }
+
+  #newWork(): Work {
+    const now = this.#parts.clock.now()
+    return { now, entries: [], holds: [], lots: [], changed: new Set(), reversed: new Map() }
+  }
+
+  /**
+   * Returns the account id of each leg; undefined if the account does not exist and the leg adds no units. Creates missing
+   * accounts in one order to prevent deadlocks.
+   */
+  async #idsOf(fresh: readonly NumberedJournal[]): Promise<ReadonlyMap<AccountChange, number | undefined>> {
     const { accounts } = this.#parts
-    const ids = new Map<NumberedJournal, readonly (number | undefined)[]>()
-    for (const one of fresh) {
-      const found: (number | undefined)[] = []
-      for (const { account, available, frozen } of one.movement.legs) {
-        if (typeof account === 'number') found.push(account)
-        else found.push(await (available + frozen > 0 ? accounts.findOrMake(account) : accounts.find(account)))
-      }
-      ids.set(one, found)
+    const named = fresh.flatMap(({ movement: { legs } }) => legs.map((leg) => ({ leg, name: nameOfLeg(leg) })))
+    const ids = new Map<AccountChange, number | undefined>()
+    for (const { leg } of named.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))) {
+      const { account, available, frozen } = leg
+      if (typeof account === 'number') ids.set(leg, account)
+      else ids.set(leg, await (available + frozen > 0 ? accounts.findOrMake(account) : accounts.find(account)))
     }
     return ids
   }
@@ -118,7 +150,7 @@ export class PostingEngine {
       if (account !== undefined && account.available + leg.available < 0) await this.#giveBackDue(account, asset, work)
       touched.push({ leg, account: allowed(leg, account, movement.isClaim) })
     }
-    const reversed = movement.reverses && (await this.#reversing(movement.reverses, legs[0]?.available ?? 0))
+    const reversed = movement.reverses && (await this.#reversing(movement.reverses, legs[0]?.available ?? 0, work))
     const left = legs.reduce((sum, { available, frozen }) => sum - available - frozen, 0)
     const system = left === 0 || counter === undefined ? undefined : await accounts.system(asset, counter)
     const monthKey = assets.monthKeyOf(asset, draft.at ?? work.now)
@@ -153,6 +185,8 @@ export class PostingEngine {
     }
     const book = assets.get(asset).lots
     if (book !== undefined) {
+      // Claims depend on the lots, so the lots of earlier movements are moved before them.
+      if (givesBack(movement) && book.claims !== undefined) await this.#moveLots(work)
       for (const { leg, account } of touched) {
         if (leg.lots === undefined) continue
         const { id, ownerType, ownerId } = account
@@ -164,6 +198,7 @@ export class PostingEngine {
       const given = work.lots.at(-1)
       if (first !== undefined && given !== undefined && givesBack(movement)) await this.#payClaims(given, first, work)
     }
+    for (const { leg, account } of touched) await this.#payDebts(account, leg.available, { asset, journalId }, work)
     return { journalId, accounts: after, holdId, replayed: false }
   }
 
@@ -177,24 +212,30 @@ export class PostingEngine {
   }
 
   /** Releases expired holds, so that a posting can spend their units before the scheduled task has run. */
-  async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<void> {
-    if (account.frozen === 0) return
+  async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<number> {
+    if (account.frozen === 0) return 0
+    let released = 0
     const { db, clock, journals } = this.#parts
     for (const { id, amount } of await findExpiredHolds(db, account.id, clock.expiryNow())) {
       const movement = releaseJournalOf(expiredHoldRelease(id), { id, accountId: account.id, asset, amount })
       const numbered = { movement, journalId: db.newId() }
       const earlier = await journals.write([numbered], work.now)
-      if (earlier.size === 0) await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
+      if (earlier.size > 0) continue
+      await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
+      released++
     }
+    return released
   }
 
   /** @throws BusinessError `409` `money.exceeds-journal` with the returnable units in `data.amount` */
-  async #reversing({ journalId, taken }: JournalToReverse, amount: number) {
-    const before = await this.#parts.journals.reversed(journalId)
+  async #reversing({ journalId, taken }: JournalToReverse, amount: number, { reversed }: Work) {
+    const unwritten = reversed.get(journalId) ?? 0
+    const before = (await this.#parts.journals.reversed(journalId)) + unwritten
     const amountLeft = taken - before
     if (amount > amountLeft) {
       throw businessError('exceeds-journal', { params: { amount: amountLeft }, data: { amount: amountLeft } })
     }
+    reversed.set(journalId, unwritten + amount)
     return { journalId, before }
   }
 
@@ -208,19 +249,37 @@ export class PostingEngine {
     }
   }
 
-  async #write({ changed, lots, holds, entries }: Work, isBatch: boolean): Promise<void> {
+  /** Debits what the owner owes from units that became available, before another posting can spend them. */
+  async #payDebts(account: LockedAccount, units: number, cause: RecoveryCause, work: Work): Promise<void> {
+    if (account.owed === 0 || units <= 0) return
+    const { db, journals, debts } = this.#parts
+    for (const payment of await debts.pay(account, Math.min(units, account.available))) {
+      const numbered = { movement: recoveryJournalOf(payment, cause), journalId: db.newId() }
+      await journals.write([numbered], work.now)
+      await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
+    }
+  }
+
+  async #moveLots({ lots }: Work): Promise<void> {
+    for (const { book, movement } of lots.splice(0)) await book.move(movement)
+  }
+
+  async #write(work: Work, isBatch: boolean): Promise<void> {
     const { db, accounts } = this.#parts
+    const { changed, lots, holds, entries } = work
     if (changed.size > 0) await accounts.write([...changed])
     const [book] = lots.map(({ book }) => book)
     if (isBatch && book?.moveMany !== undefined) {
       await book.moveMany(lots.map(({ movement }) => movement).sort((a, b) => a.accountId - b.accountId))
     } else {
-      for (const { book, movement } of lots) await book.move(movement)
+      await this.#moveLots(work)
     }
     if (holds.length > 0) await insertRows(db, HoldRow, holds)
     if (entries.length > 0) await insertRows(db, EntryRow, entries)
   }
 }
+
+const nameOfLeg = ({ account }: AccountChange) => (typeof account === 'number' ? String(account) : nameOf(account))
 
 /** True if held or spent units become available again. */
 const givesBack = ({ closes, reverses }: PendingJournal) => reverses !== undefined || (closes?.released ?? 0) > 0

@@ -1,8 +1,8 @@
-import type { Database } from '@plinth/database'
+import { type Database, rehearse } from '@plinth/database'
 import { id, line, nullable, reason, routesWith, Type, text } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
+import { auditFieldsOfCaller, isBusinessError, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import {
   orderOwnerColumn,
   type PaymentOrder,
@@ -12,6 +12,7 @@ import {
 } from './contract.ts'
 import { businessError, permissionCodes } from './declarations.ts'
 import { orderView } from './payment-routes.ts'
+import { chainProvider } from './refunds.ts'
 
 interface ActionRouteDependencies {
   readonly payments: Payments
@@ -23,9 +24,6 @@ interface ActionRouteDependencies {
 const path = '/api/v1/admin/money/payment-orders/:outTradeNo'
 const params = Type.Object({ outTradeNo: line(64, { minLength: 1 }) })
 const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })
-/** Provider whose payments the product cannot send back. */
-const chainProvider = 'web3'
-const chainHash = /^0x[0-9a-f]{64}$/
 
 const refundAmount = Type.Optional(
   Type.Integer({
@@ -41,13 +39,31 @@ const refundBody = Type.Object({
     line(128, {
       minLength: 1,
       description:
-        'Number or hash of the transaction that returned the money. A refund with the same value is recorded only once. Required for payments on a chain.',
+        'Number or hash of the transaction that returned the money. Required for payments on a chain. Each number, and each transfer on a chain, is recorded for one order only.',
+    }),
+  ),
+  receiver: Type.Optional(
+    line(128, {
+      minLength: 1,
+      description: 'Address that received the money, for payments on a chain. Default: the address that paid.',
+    }),
+  ),
+  recoverLater: Type.Optional(
+    Type.Boolean({
+      description:
+        'For a recharge: if the user has already spent the amount, later credits of the account pay what is missing. Default: it is only recorded as owed.',
     }),
   ),
   reason: reason('Reason for the refund.'),
 })
 
-const blocks = ['order-not-paid', 'refund-exceeds-paid', 'refund-elsewhere', 'order-not-pending'] as const
+const blocks = [
+  'order-not-paid',
+  'refund-exceeds-paid',
+  'refund-elsewhere',
+  'refund-rejected',
+  'order-not-pending',
+] as const
 
 const previewView = Type.Object({
   outTradeNo: text,
@@ -61,7 +77,14 @@ const previewView = Type.Object({
   statusAfter: Type.Enum(paymentStatuses),
   possible: Type.Boolean(),
   blockedBy: nullable(Type.Enum(blocks), { description: 'Reason why the change is not possible.' }),
+  rejection: nullable(text, {
+    description: 'For `refund-rejected`: reason of the handler of the order, such as `money.balance-insufficient`.',
+  }),
   transactionRequired: Type.Boolean({ description: 'True if the hash of the refund transaction is required.' }),
+  owed: Type.Integer({
+    minimum: 0,
+    description: 'Part of the amount that the user has already spent, and will owe. In minor units.',
+  }),
 })
 
 const { route } = routesWith<ActionRouteDependencies>()
@@ -76,20 +99,24 @@ export const actionRoutes = [
     request: { params, body: previewBody },
     response: previewView,
     reasons: ['payment.order-unknown'],
-    async handler(request, { payments, handlers }) {
+    async handler(request, { payments, db, handlers }) {
       const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwnerColumn))
       const { status, amount: paid, refundedAmount } = order
       const amount = request.body.amount ?? paid - refundedAmount
-      const blockedBy = blockOf(order, amount, handlers)
-      const refundedAfter = blockedBy === null ? refundedAmount + amount : refundedAmount
-      const statusAfter = blockedBy === null && refundedAfter === paid ? 'refunded' : status
+      const block = blockOf(order, amount, handlers)
+      const sum = block === null ? refundedAmount + amount : refundedAmount
+      const after = { ...order, refundedAmount: sum, status: sum === paid ? ('refunded' as const) : status }
+      const rejection = block === null ? await rejectionOf(db, handlers, after, amount) : null
+      const blockedBy = rejection === null ? block : 'refund-rejected'
+      const { refundedAmount: refundedAfter, status: statusAfter } = blockedBy === null ? after : order
       return {
-        ...previewOf(order, blockedBy),
+        ...previewOf(order, blockedBy, rejection),
         amount,
         refundedBefore: refundedAmount,
         refundedAfter,
         statusBefore: status,
         statusAfter,
+        owed: blockedBy === null ? ((await handlers.get(order.scene)?.owedAfter?.(order, amount)) ?? 0) : 0,
       }
     },
   }),
@@ -105,25 +132,43 @@ export const actionRoutes = [
       '*',
       'payment.order-not-paid',
       'payment.order-unknown',
+      'payment.refund-already-used',
       'payment.refund-differs',
       'payment.refund-elsewhere',
       'payment.refund-exceeds-paid',
       'payment.refund-hash-needed',
+      'payment.refund-is-payment',
+      'payment.refund-not-verifiable',
+      'payment.refund-receiver-needed',
+      'payment.refund-transfer-missing',
+      'payment.refund-unconfirmed',
       'payment.terms-invalid',
     ],
     async handler(request, parts) {
       const { payments, db, handlers } = parts
       const { outTradeNo } = request.params
-      const { transactionHash, reason } = request.body
+      const { amount: requested, transactionHash, receiver, recoverLater, reason } = request.body
       const before = await payments.get(outTradeNo, callerRows(request, orderOwnerColumn))
       if (handlers.get(before.scene)?.refundsItself) throw businessError('refund-elsewhere', { data: { outTradeNo } })
-      const refundNo = refundNoOf(before, transactionHash) ?? `O${db.newId()}`
+      const reference = transactionHash ?? `O${db.newId()}`
+      const refund = await payments.checkRefund({
+        outTradeNo,
+        refundNo: reference,
+        amount: requested,
+        receiver,
+        reason,
+        recovery: recoverLater === true ? 'future-credits' : 'none',
+      })
       return db.transactional(async () => {
-        const amount = request.body.amount ?? before.amount - before.refundedAmount
-        if (amount === 0)
-          throw businessError('order-not-paid', { params: { status: before.status }, data: { status: before.status } })
-        const { order, replayed } = await payments.refund({ outTradeNo, refundNo, amount, reason })
-        const summary = { amount, asset: order.asset, refundNo }
+        const { order, owed, replayed } = await payments.refund(refund)
+        const { amount, refundNo, recovery = 'none' } = refund
+        const summary = {
+          amount,
+          asset: order.asset,
+          refundNo,
+          ...(receiver === undefined ? {} : { receiver }),
+          ...(owed === 0 ? {} : { owed, recovery }),
+        }
         if (!replayed) await record(parts, request, 'payment-order.refund', outTradeNo, summary)
         return orderView.of(order)
       })
@@ -147,6 +192,7 @@ export const actionRoutes = [
         refundedBefore: refundedAmount,
         refundedAfter: refundedAmount,
         transactionRequired: false,
+        owed: 0,
         statusBefore: status,
         statusAfter: blockedBy === null ? ('closed' as const) : status,
       }
@@ -178,12 +224,14 @@ export const actionRoutes = [
 const previewOf = (
   { outTradeNo, provider, userId, asset }: PaymentOrder,
   blockedBy: (typeof blocks)[number] | null,
+  rejection: string | null = null,
 ) => ({
   outTradeNo,
   provider,
   userId,
   asset,
   blockedBy,
+  rejection,
   possible: blockedBy === null,
   transactionRequired: provider === chainProvider,
 })
@@ -198,17 +246,23 @@ function blockOf(
   return refundedAmount + amount > paid ? 'refund-exceeds-paid' : null
 }
 
-/** @throws BusinessError `400` `payment.refund-hash-needed` */
-function refundNoOf(
-  { provider, transactionHash: paidBy }: PaymentOrder,
-  named: string | undefined,
-): string | undefined {
-  if (provider !== chainProvider) return named
-  const hash = named?.toLowerCase() ?? ''
-  // The transaction that paid the order cannot also be its refund.
-  if (!chainHash.test(hash) || hash === paidBy?.toLowerCase())
-    throw businessError('refund-hash-needed', { data: { field: 'transactionHash' } })
-  return hash
+/** Calls the handler of the order in a transaction that is rolled back. @returns the reason why it rejects the refund */
+async function rejectionOf(
+  db: Database,
+  handlers: ActionRouteDependencies['handlers'],
+  order: PaymentOrder,
+  amount: number,
+): Promise<string | null> {
+  const { outTradeNo, scene } = order
+  const handler = handlers.get(scene)
+  if (handler?.refunded === undefined) return null
+  try {
+    await rehearse(db, async () => handler.refunded?.(order, { outTradeNo, refundNo: 'preview', amount }))
+    return null
+  } catch (error) {
+    if (isBusinessError(error)) return error.reason ?? null
+    throw error
+  }
 }
 
 const record = (

@@ -1,12 +1,24 @@
 import type { FoundPage, PageWindow, Selected } from '@plinth/database'
 import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
-import { extensionPoint, service, shape } from '@plinth/kernel'
+import { extensionPoint, type LocalizedText, service, shape, bilingual as text } from '@plinth/kernel'
+import type { Recovery } from '../contract.ts'
 import type { orders, transactions } from './entities.ts'
 
 /** `success` means paid. `pending` becomes `success` or `closed`; `success` can become `refunded`. */
 export const paymentStatuses = ['pending', 'success', 'refunded', 'closed'] as const
 export type PaymentStatus = (typeof paymentStatuses)[number]
+
+/** Names of the states of payment orders, for pages. */
+export const paymentStatusNames: Readonly<Record<PaymentStatus, LocalizedText>> = {
+  pending: text('Awaiting payment', '待支付'),
+  success: text('Paid', '已支付'),
+  refunded: text('Refunded', '已退款'),
+  closed: text('Closed', '已关闭'),
+}
+
+/** Tones of the states of payment orders, for pages. */
+export const paymentStatusTones = { pending: 'info', success: 'good', refunded: 'warn', closed: 'quiet' } as const
 
 /**
  * Terms of a payment order. They never change: a second call with the same order number and other terms is rejected.
@@ -61,9 +73,19 @@ export interface PaymentSuccessHandler {
    */
   paid(order: PaymentOrder): Promise<void>
   /** Called like `paid`, but for a full or partial refund. Default: the refund is only recorded in the order. */
-  refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<void>
+  refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<RefundEffect> | Promise<void>
+  /**
+   * Returns the minor units that the user would owe after a refund of this amount, because they are already spent. For a
+   * preview; changes nothing. Default: 0.
+   */
+  owedAfter?(order: PaymentOrder, amount: number): Promise<number>
   /** True if the plugin of the handler records refunds itself. Operators then cannot record them. */
   readonly refundsItself?: boolean
+}
+
+export interface RefundEffect {
+  /** Minor units that the user owes, because they were already spent. */
+  readonly owed: number
 }
 
 /**
@@ -76,7 +98,7 @@ export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payme
   names: shape.coded,
   shape: shape.object<PaymentSuccessHandler>(
     { paid: shape.function },
-    { refunded: shape.function, refundsItself: shape.flag },
+    { refunded: shape.function, owedAfter: shape.function, refundsItself: shape.flag },
   ),
 })
 
@@ -123,15 +145,115 @@ export type SettlementOutcome =
 
 export interface PaymentRefund {
   readonly outTradeNo: string
-  /** 1 to 128 visible ASCII characters. Each number is recorded once. */
+  /** 1 to 128 visible ASCII characters. Each number of a provider is recorded once, for one order. */
   readonly refundNo: string
   /** Minor units of the order's asset, 1 or more. */
   readonly amount: number
   /** Reason shown to operators; at most 200 characters. */
   readonly reason?: string
+  /** Whether later credits pay what the user owes, see `Ledger.takeBack`. Default: `none`. */
+  readonly recovery?: Recovery
+  /**
+   * Transfers on a chain that may be this refund, the best match first. The first one that is unused is recorded. They
+   * are required if the provider of the order is a chain and `refundNo` is a hash; `Payments.checkRefund` finds them.
+   */
+  readonly transfers?: readonly RefundTransfer[]
 }
 
-export interface RefundResult {
+/** A transfer that returned money on a chain. */
+export interface RefundTransfer {
+  readonly chainName: string
+  /** Position of the transfer in its transaction, from 0. */
+  readonly logOrdinal: number
+  /** Facts for a later review, as in `Settlement`. */
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+/** A refund that was made outside of the product and is not recorded yet. */
+export interface RefundRequest extends Omit<PaymentRefund, 'amount' | 'transfers'> {
+  /** Default: the amount that is not refunded yet. */
+  readonly amount?: number | undefined
+  /** Address that received the money on a chain. Default: the address that paid. */
+  readonly receiver?: string | undefined
+}
+
+/** A transfer on a chain that settles no order. */
+export interface UnmatchedPayment {
+  /** Order that the payer or an operator named. */
+  readonly outTradeNo: string
+  readonly chainName: string
+  /** In lower case. */
+  readonly transactionHash: string
+  /** `chainName:transactionHash:logIndex`, as in `Settlement`. */
+  readonly eventKey: string
+  /** Position of the transfer in its transaction, from 0. */
+  readonly logOrdinal: number
+  /** Minor units of the order's asset; 0 if the token has no price in this asset. */
+  readonly amount: number
+  /** Facts for a later review, as in `Settlement`. */
+  readonly facts: TransferFacts & Readonly<Record<string, unknown>>
+}
+
+/** Sender, token and amount of a transfer. Addresses are in lower case, the amount is decimal text. */
+export interface TransferFacts {
+  readonly from: string
+  readonly token: string
+  readonly value: string
+}
+
+/** A repayment of an unmatched payment that was found on the chain. */
+export interface UnmatchedRepayment {
+  readonly payment: UnmatchedPayment
+  /** Hash of the transaction that returned the money, in lower case. */
+  readonly repaymentHash: string
+  /** Transfers that may be this repayment. The first one that is unused is recorded. */
+  readonly transfers: readonly RefundTransfer[]
+}
+
+/** Transfer to find on a chain. */
+export interface RefundQuery {
+  readonly order: PaymentOrder
+  /** Payments and refunds of the order. */
+  readonly transactions: readonly PaymentTransaction[]
+  /** In lower case. */
+  readonly transactionHash: string
+  /** Minor units of the order's asset. */
+  readonly amount: number
+  readonly receiver?: string | undefined
+  /** Payment that settles no order and was returned as a whole. Default: the payment of the order. */
+  readonly unmatched?: TransferFacts | undefined
+}
+
+/**
+ * Why a refund was not found. `receiver-needed`: the receiver is invalid, unknown or the shop itself. `unconfirmed`: the
+ * transaction is not final yet. `not-verifiable`: the chain could not be queried, or the order lacks terms.
+ */
+export const refundProblems = ['receiver-needed', 'transfer-missing', 'unconfirmed', 'not-verifiable'] as const
+
+export type RefundSearch =
+  /** Transfers of this amount to this receiver, the best match first; at least one. */
+  | { readonly outcome: 'found'; readonly transfers: readonly RefundTransfer[] }
+  /** `data` is added to the error. */
+  | {
+      readonly outcome: (typeof refundProblems)[number]
+      readonly data: Readonly<Record<string, string | number | null>>
+    }
+
+/** Finds refunds on a chain. A plugin contributes it under the provider of the orders, such as `web3`. */
+export interface RefundVerifier {
+  /** Queries the chain. Must not be called inside a database transaction. */
+  find(query: RefundQuery): Promise<RefundSearch>
+}
+
+/** Verifiers by the `provider` of orders. */
+export const refundVerifier = extensionPoint<RefundVerifier>('money.refund-verifier', {
+  from: '@plinth/money/payments',
+  live: true,
+  names: shape.coded,
+  shape: shape.object<RefundVerifier>({ find: shape.function }),
+})
+
+export interface RefundResult extends RefundEffect {
   readonly order: PaymentOrder
   /** True if an earlier call recorded this refund. */
   readonly replayed: boolean
@@ -148,6 +270,8 @@ export interface PaymentFilter {
 export interface TransactionFilter {
   readonly outTradeNo?: string
   readonly type?: string
+  /** True for refunds of earlier versions that share their transaction with another refund or a payment. */
+  readonly shared?: boolean
   /** Condition from `callerRows(request, ownerThroughOrder('out_trade_no'))`. Default: all rows. */
   readonly rows?: object
 }
@@ -179,6 +303,18 @@ export interface ClaimQuery {
   readonly transactionHashes: readonly string[]
   /** Addresses in lower case. */
   readonly payers: readonly string[]
+  /** Users whose orders claim transfers from their own wallets. Default: none. */
+  readonly userIds?: readonly number[]
+  /**
+   * Returns only orders with one of these values for each term: at most 200 values each, addresses in lower case.
+   * Default: all orders.
+   */
+  readonly terms?: {
+    readonly tokenContracts: readonly string[]
+    readonly receivers: readonly string[]
+    /** Default: all amounts. */
+    readonly amountsRaw?: readonly string[] | undefined
+  }
 }
 
 export const maxClaimOrders = 1_000
@@ -186,17 +322,22 @@ export const maxClaimOrders = 1_000
 export interface ClaimOrder {
   readonly id: number
   readonly outTradeNo: string
+  readonly userId: number | null
+  /** Proven payer of the order; null if any address may pay. */
+  readonly payer: string | null
 }
 
 /**
- * A group of pending orders that claim the same transfer: they specify the same transaction, or expect it from the same
- * proven payer.
+ * A group of pending orders with equal terms that claim the same transfer: they specify the same transaction, expect it
+ * from the same proven payer, or belong to the same user.
  */
 export interface PaymentClaim {
-  /** Null if the group was found by payer. */
+  /** Null if the orders specify no transaction. */
   readonly transactionHash: string | null
-  /** Null if the group was found by transaction. Its orders may then have any payer or none. */
+  /** Null unless the group was found by payer. Other groups may contain orders with any payer or none. */
   readonly payer: string | null
+  /** Null unless the group was found by user. */
+  readonly userId: number | null
   readonly tokenContract: string | null
   readonly receiver: string | null
   readonly amountRaw: string | null
@@ -260,9 +401,9 @@ export interface Payments {
   paidWalks(provider: string, walks: readonly PaidOrdersQuery[]): Promise<readonly (readonly PaymentOrder[])[]>
   /**
    * Returns claims of pending orders on transfers. An order claims a transfer if it specifies the transaction, or if
-   * its proven payer sent the transfer.
+   * its proven payer or its user sent the transfer.
    *
-   * @throws RangeError for more than 200 hashes or payers
+   * @throws RangeError for more than 200 values
    */
   pendingClaims(requested: ClaimQuery): Promise<readonly PaymentClaim[]>
   /**
@@ -312,13 +453,53 @@ export interface Payments {
    */
   settle(settlement: Settlement): Promise<SettlementOutcome>
   /**
-   * Records a full or partial refund. The caller returns the money.
+   * Completes and checks a refund before `refund` records it. On a chain, finds the transfers that may be the refund.
+   * A refund that is already recorded is not searched again. Must not be called inside a database transaction.
+   *
+   * @throws BusinessError `404` `payment.order-unknown`; `409` `payment.order-not-paid` if nothing is left to refund. On
+   *   a chain also: `400` `payment.refund-hash-needed`, `400` `payment.refund-receiver-needed`, `409`
+   *   `payment.refund-is-payment`, `409` `payment.refund-transfer-missing`, `409` `payment.refund-unconfirmed` and `503`
+   *   `payment.refund-not-verifiable`
+   */
+  checkRefund(request: RefundRequest): Promise<PaymentRefund>
+  /**
+   * Records a full or partial refund. The caller returns the money. Each refund number of a provider, and on a chain
+   * each transfer, is recorded once in the product, and a payment is never recorded as a refund. The same refund of the
+   * same order is not recorded again.
    *
    * @throws BusinessError `400` `payment.terms-invalid`; `404` `payment.order-unknown`; `409` `payment.order-not-paid`
    *   with `data.status`; `409` `payment.refund-exceeds-paid` with `data.refundable`; `409` `payment.refund-differs` if
-   *   the number has another amount; and the errors of the handler
+   *   the number has another amount; `409` `payment.refund-already-used`; `409` `payment.refund-is-payment`; `503`
+   *   `payment.refund-not-verifiable` if a hash has no transfers; and the errors of the handler
    */
   refund(refund: PaymentRefund): Promise<RefundResult>
+  /**
+   * Credits a payment that settles no order to the account of the order's user. The order does not change, and its
+   * handler is not called. The transfer is used then: it cannot settle an order, and no other call can use it. The key
+   * of the posting is `unmatched:{eventKey}`.
+   *
+   * @returns the minor units that the user can spend afterwards
+   * @throws BusinessError `404` `payment.order-unknown`; `409` `payment.unmatched-without-account` if the order has no
+   *   user or its asset no accounts; `409` `payment.unmatched-already-used`; and the errors of `Ledger.credit`
+   */
+  creditUnmatched(payment: UnmatchedPayment, reason: string): Promise<{ readonly available: number }>
+  /**
+   * Finds the transfer that returned a payment that settles no order. Must not be called inside a database transaction.
+   *
+   * @throws BusinessError the errors of `checkRefund` on a chain
+   */
+  checkUnmatchedRepayment(
+    payment: UnmatchedPayment,
+    request: { readonly transactionHash: string; readonly receiver?: string | undefined },
+  ): Promise<UnmatchedRepayment>
+  /**
+   * Records that a payment that settles no order was returned. Both transfers are used then, as by `creditUnmatched` and
+   * `refund`. The order does not change.
+   *
+   * @throws BusinessError `404` `payment.order-unknown`; `409` `payment.unmatched-already-used`; `409`
+   *   `payment.refund-already-used`; `409` `payment.refund-is-payment`
+   */
+  repayUnmatched(repayment: UnmatchedRepayment): Promise<void>
 }
 
 export const payments = service<Payments>('money.payments', { from: '@plinth/money/payments' })
@@ -332,6 +513,15 @@ const about = {
   userId: Type.Optional(Type.Integer({ minimum: 1 })),
   asset: number,
 }
+
+/**
+ * Event: an order specifies a transaction that may pay it, or another one than before. This proves nothing. Published in
+ * the same transaction, with the key `payment-named:{outTradeNo}`.
+ */
+export const paymentNamed = event(
+  'money.payment.transaction-named',
+  Type.Object({ ...about, transactionHash: Type.String({ minLength: 1, maxLength: 128 }) }),
+)
 
 /** Event: an order was settled. Published in the same transaction, with the key `payment:{outTradeNo}`. */
 export const paymentSucceeded = event(

@@ -15,8 +15,16 @@ export const businessError = defineBusinessErrors('payment', en.payment, {
   'refund-exceeds-paid': '409',
   'refund-differs': '409',
   'refund-hash-needed': '400',
+  'refund-receiver-needed': '400',
+  'refund-is-payment': '409',
+  'refund-already-used': '409',
+  'refund-transfer-missing': '409',
+  'refund-unconfirmed': '409',
+  'refund-not-verifiable': '503',
   'refund-elsewhere': '409',
   'recharge-without-user': '400',
+  'unmatched-already-used': '409',
+  'unmatched-without-account': '409',
 })
 
 export const permissionCodes = {

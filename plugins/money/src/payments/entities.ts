@@ -66,7 +66,7 @@ export const PaymentTransactionRow = defineEntity({
     { properties: ['eventKey'] },
     { properties: ['chainName', 'transactionHash', 'logOrdinal'] },
   ],
-  indexes: [{ properties: ['outTradeNo', 'id'] }, { properties: ['type', 'id'] }],
+  indexes: [{ properties: ['outTradeNo', 'id'] }, { properties: ['type', 'id'] }, { properties: ['shared', 'id'] }],
   properties: {
     id: column.primaryKey(),
     outTradeNo: column.text(64),
@@ -78,6 +78,8 @@ export const PaymentTransactionRow = defineEntity({
     chainName: column.text(64).nullable(),
     logOrdinal: column.integer().nullable(),
     facts: column.json<Readonly<Record<string, unknown>>>().nullable(),
+    /** True for a refund of an earlier version whose transaction repaid another order as well, or paid one. */
+    shared: column.boolean().nullable(),
     createdAt: column.bigint(),
   },
 })
@@ -85,7 +87,26 @@ export type PaymentTransactionRow = InferEntity<typeof PaymentTransactionRow>
 
 export const transactions = selectionOf(PaymentTransactionRow)
 
-export const entities = [PaymentOrderRow, PaymentTransactionRow]
+/** A refund that was used. Its unique key prevents that a transfer, or the reference of a provider, is used again. */
+export const UsedRefundRow = defineEntity({
+  name: 'MoneyUsedRefund',
+  tableName: 'money_used_refund',
+  uniques: [{ properties: ['provider', 'chainName', 'reference', 'logOrdinal'] }],
+  properties: {
+    /** Id of the payment transaction that records the refund. */
+    id: column.primaryKey(),
+    provider: column.text(32),
+    /** Empty if the refund was not made on a chain, or if the chain is unknown. */
+    chainName: column.text(64),
+    /** Hash of the transaction, or number of the refund at the provider. */
+    reference: column.text(128),
+    /** Position of the transfer in its transaction; -1 for the whole transaction. */
+    logOrdinal: column.integer(),
+  },
+})
+export type UsedRefundRow = InferEntity<typeof UsedRefundRow>
+
+export const entities = [PaymentOrderRow, PaymentTransactionRow, UsedRefundRow]
 
 const reason = bilingual(
   'Payment records must be kept. The user id no longer identifies a person.',

@@ -11,13 +11,13 @@ import { orders } from './entities.ts'
 const maxValues = 200
 
 /** @returns the distinct values @throws RangeError for more than 200 */
-export function distinctQueryValues(values: readonly string[]): string[] {
+export function distinctQueryValues<T extends string | number>(values: readonly T[]): T[] {
   const distinct = [...new Set(values)]
   if (distinct.length > maxValues) throw new RangeError(`${distinct.length} are more than ${maxValues} at once`)
   return distinct
 }
 
-export const placeholdersFor = (values: readonly string[]) => values.map(() => '?').join(', ')
+export const placeholdersFor = (values: readonly unknown[]) => values.map(() => '?').join(', ')
 
 /** Implements `Payments.paidWalks`. */
 export async function readPaidOrders(
@@ -59,39 +59,61 @@ function partOf(walk: PaidOrdersQuery) {
 const comparisonOf = (walk: PaidOrdersQuery) => (one: PaymentOrder, other: PaymentOrder) =>
   'afterId' in walk ? one.id - other.id : (other.paidAt ?? 0) - (one.paidAt ?? 0) || other.id - one.id
 
-const terms = orders.pick('transactionHash', 'payer', 'tokenContract', 'receiver', 'amountRaw')
-const claimed = orders.pick('id', 'outTradeNo')
-const hashRead = 'transaction_hash, null as payer, null as token_contract, null as receiver, null as amount_raw'
+const terms = orders.pick('transactionHash', 'tokenContract', 'receiver', 'amountRaw')
+const claimed = orders.pick('id', 'outTradeNo', 'userId', 'payer')
 
 /** Implements `Payments.pendingClaims`. */
 export async function readPendingClaims(
   db: Pick<Database, 'query'>,
-  { chainName, transactionHashes, payers }: ClaimQuery,
+  { chainName, transactionHashes, payers, userIds = [], terms: accepted }: ClaimQuery,
 ): Promise<readonly PaymentClaim[]> {
-  const read = async (column: 'transaction_hash' | 'payer', values: readonly string[], by: string, selected: string) =>
-    values.length === 0
-      ? []
-      : db.query<{ readonly total: unknown }>(
-          `select * from (select ${selected}, ${claimed.list}, count(*) over (partition by ${by}) as total,
-             row_number() over (partition by ${by} order by id desc) as place
-           from money_payment_order
-           where ${column} in (${placeholdersFor(values)}) and status = 'pending' and chain_name = ?) as claim
-           where place <= ${maxClaimOrders} order by id desc`,
-          [...values, chainName],
-        )
-  const hashes = distinctQueryValues(transactionHashes)
-  const senders = distinctQueryValues(payers)
+  const matching = [
+    conditionFor('lower(token_contract)', accepted?.tokenContracts),
+    conditionFor('lower(receiver)', accepted?.receivers),
+    conditionFor('amount_raw', accepted?.amountsRaw),
+  ]
+  const conditions = matching.map(({ sql }) => sql).join(' and ')
+  const bound = matching.flatMap(({ values }) => values)
+  const read = async (by: 'transaction_hash' | 'payer' | 'user_id', values: readonly (string | number)[]) => {
+    if (values.length === 0) return []
+    const group = `${by}, ${terms.list}`
+    const rows = await db.query<ClaimRead>(
+      `select * from (select ${terms.list}, ${claimed.list}, count(*) over (partition by ${group}) as total,
+         row_number() over (partition by ${group} order by id desc) as place
+       from money_payment_order
+       where ${by} in (${placeholdersFor(values)}) and status = 'pending' and chain_name = ? and ${conditions}) as claim
+       where place <= ${maxClaimOrders} order by id desc`,
+      [...values, chainName, ...bound],
+    )
+    return claimsIn(rows, by)
+  }
   return [
-    ...claimsIn(await read('transaction_hash', hashes, 'transaction_hash', hashRead)),
-    ...claimsIn(await read('payer', senders, terms.list, terms.list)),
+    ...(await read('transaction_hash', distinctQueryValues(transactionHashes))),
+    ...(await read('payer', distinctQueryValues(payers))),
+    ...(await read('user_id', distinctQueryValues(userIds))),
   ]
 }
 
-function claimsIn(rows: readonly { readonly total: unknown }[]): readonly PaymentClaim[] {
-  const claims = Map.groupBy(rows, (row) => JSON.stringify(terms.read(row)))
+type ClaimRead = Readonly<Record<'total' | 'payer' | 'user_id', unknown>>
+
+function conditionFor(expression: string, accepted: readonly string[] | undefined) {
+  if (accepted === undefined) return { sql: '1 = 1', values: [] }
+  const values = distinctQueryValues(accepted)
+  return values.length === 0
+    ? { sql: '1 = 0', values }
+    : { sql: `${expression} in (${placeholdersFor(values)})`, values }
+}
+
+function claimsIn(rows: readonly ClaimRead[], by: 'transaction_hash' | 'payer' | 'user_id'): readonly PaymentClaim[] {
+  const groupOf = (row: ClaimRead) => ({
+    ...terms.read(row),
+    payer: by === 'payer' ? claimed.read(row).payer : null,
+    userId: by === 'user_id' ? claimed.read(row).userId : null,
+  })
+  const claims = Map.groupBy(rows, (row) => JSON.stringify(groupOf(row)))
   return [...claims.values()].flatMap((same) => {
     const [first] = same
     if (first === undefined) return []
-    return [{ ...terms.read(first), newest: same.map((row) => claimed.read(row)), total: Number(first.total) }]
+    return [{ ...groupOf(first), newest: same.map((row) => claimed.read(row)), total: Number(first.total) }]
   })
 }

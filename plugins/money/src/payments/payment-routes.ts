@@ -58,7 +58,13 @@ export const orderView = viewOf(exposedOrder, {
   paidAt: nullable(instant),
 })
 
-const transaction = viewOf(transactions.omit('facts'), { amount, logOrdinal: nullable(count), createdAt: instant })
+const shared = 'True for a refund of an earlier version whose transaction repaid another order as well, or paid one.'
+const transaction = viewOf(transactions.omit('facts'), {
+  amount,
+  logOrdinal: nullable(count),
+  shared: nullable(Type.Boolean(), { description: shared }),
+  createdAt: instant,
+})
 const asset = nullable(text, { description: 'Asset of the order. Null if the order no longer exists.' })
 const transactionView = Type.Object({ ...transaction.schema.properties, asset })
 
@@ -122,6 +128,7 @@ export const paymentRoutes = [
         ...range.properties,
         outTradeNo: Type.Optional(outTradeNo),
         type: name(32),
+        shared: Type.Optional(Type.Boolean({ description: shared })),
       }),
     },
     response: listPage(transactionView),
@@ -131,9 +138,9 @@ export const paymentRoutes = [
         request.query,
         newestFirst,
         async (window) => {
-          const { outTradeNo, type } = request.query
+          const { outTradeNo, type, shared } = request.query
           const rows = callerRows(request, ownerThroughOrder('out_trade_no'))
-          const found = await payments.transactions(withoutAbsent({ outTradeNo, type, rows }), window)
+          const found = await payments.transactions(withoutAbsent({ outTradeNo, type, shared, rows }), window)
           const ordersOf = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
           return {
             ...found,

@@ -1,14 +1,7 @@
-import {
-  type Database,
-  findPage,
-  incrementBy,
-  insertMissingRows,
-  type NewRow,
-  type PageWindow,
-  updateRows,
-} from '@plinth/database'
+import { type Database, findPage, incrementBy, insertMissingRows, type PageWindow, updateRows } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
+import type { Ledger } from '../contract.ts'
 import {
   type ClaimQuery,
   type PaidOrdersQuery,
@@ -20,18 +13,25 @@ import {
   type Payments,
   type PaymentTerms,
   type PaymentTransaction,
+  paymentNamed,
   paymentRefunded,
   paymentSucceeded,
+  type RefundEffect,
+  type RefundRequest,
   type RefundResult,
+  type RefundVerifier,
   type Settlement,
   type SettlementOutcome,
   type SettlementSkip,
   type TransactionFilter,
   type TransactionQuery,
+  type UnmatchedPayment,
+  type UnmatchedRepayment,
 } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { orders, PaymentOrderRow, PaymentTransactionRow, transactions } from './entities.ts'
 import { distinctQueryValues, placeholdersFor, readPaidOrders, readPendingClaims } from './order-walks.ts'
+import { Refunds } from './refunds.ts'
 import {
   assertPayer,
   assertRefund,
@@ -39,60 +39,28 @@ import {
   assertTerms,
   assertTransactionHash,
   fingerprintOfTerms,
-  refundType,
+  unmatchedTypeOf,
 } from './terms.ts'
-
-type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
-
-/** A transaction is not added if one of its three unique keys is in use. */
-class TransactionRepository {
-  readonly #db: Database
-  readonly #clock: Pick<Clock, 'now'>
-
-  constructor({ db, clock }: { readonly db: Database; readonly clock: Pick<Clock, 'now'> }) {
-    this.#db = db
-    this.#clock = clock
-  }
-
-  /**
-   * Waits if a concurrent transaction adds an equal key.
-   *
-   * @returns the new id; undefined if a key is in use
-   */
-  async add(transaction: NewTransaction): Promise<number | undefined> {
-    const id = this.#db.newId()
-    const row = { ...transaction, id, createdAt: this.#clock.now() }
-    // `insertMissingRows` checks all three unique keys. `insertRowsIfAbsent` would not do, because it truncates long values.
-    await insertMissingRows(this.#db, PaymentTransactionRow, 'any', [row])
-    const found = await this.#db.query<{ id: unknown }>('select id from money_payment_transaction where id = ?', [id])
-    return found.length === 1 ? id : undefined
-  }
-
-  /** Removes a row of the current transaction, because the order has changed. */
-  async takeBack(id: number): Promise<void> {
-    await this.#db.execute('delete from money_payment_transaction where id = ?', [id])
-  }
-
-  async find(outTradeNo: string, type: string, transactionHash: string): Promise<PaymentTransaction | undefined> {
-    const row = await this.#db.fork().findOne(PaymentTransactionRow, { outTradeNo, type, transactionHash })
-    return row === null ? undefined : transactions.of(row)
-  }
-}
+import { type NewTransaction, TransactionRepository } from './transaction-repository.ts'
 
 interface PaymentDependencies {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
+  readonly ledger: Pick<Ledger, 'credit' | 'assets'>
   readonly handlers: ReadonlyMap<string, PaymentSuccessHandler>
+  readonly refundVerifiers: ReadonlyMap<string, RefundVerifier>
 }
 
 export class PaymentsService implements Payments {
   readonly #parts: PaymentDependencies
   readonly #transactions: TransactionRepository
+  readonly #refunds: Refunds
 
   constructor(parts: PaymentDependencies) {
     this.#parts = parts
     this.#transactions = new TransactionRepository(parts)
+    this.#refunds = new Refunds({ ...parts, transactions: this.#transactions })
   }
 
   async create(terms: PaymentTerms): Promise<PaymentOrder> {
@@ -177,7 +145,11 @@ export class PaymentsService implements Payments {
     assertTransactionHash(named)
     // Stored in lower case, because two orders that specify the same transaction must have equal texts.
     const transactionHash = hashPattern.test(named) ? named.toLowerCase() : named
-    const { db } = this.#parts
+    return this.#parts.db.transactional(() => this.#attach(outTradeNo, transactionHash))
+  }
+
+  async #attach(outTradeNo: string, transactionHash: string): Promise<PaymentOrder> {
+    const { db, events } = this.#parts
     const attached = await db.execute(
       `update money_payment_order set transaction_hash = ?, version = version + 1
        where out_trade_no = ? and status = 'pending' and (transaction_hash is null or transaction_hash <> ?)`,
@@ -186,6 +158,10 @@ export class PaymentsService implements Payments {
     const order = await this.get(outTradeNo)
     if (attached === 0 && (order.status !== 'pending' || order.transactionHash !== transactionHash)) {
       throw notPending(order)
+    }
+    if (attached > 0) {
+      const key = `payment-named:${outTradeNo}`
+      await events.publish(paymentNamed, { ...aboutOf(order), transactionHash }, { key })
     }
     return order
   }
@@ -240,6 +216,10 @@ export class PaymentsService implements Payments {
     return { outcome: 'settled', order: paid, transactionId }
   }
 
+  async checkRefund(request: RefundRequest): Promise<PaymentRefund> {
+    return this.#refunds.check(await this.get(request.outTradeNo), request)
+  }
+
   async refund(refund: PaymentRefund): Promise<RefundResult> {
     assertRefund(refund)
     return this.#parts.db.transactional(() => this.#refund(refund))
@@ -247,20 +227,10 @@ export class PaymentsService implements Payments {
 
   async #refund(refund: PaymentRefund): Promise<RefundResult> {
     const { db, events, handlers } = this.#parts
-    const { outTradeNo, refundNo, amount, reason } = refund
+    const { outTradeNo, refundNo, amount } = refund
     const before = await this.get(outTradeNo)
-    const transactionId = await this.#transactions.add({
-      outTradeNo,
-      type: refundType,
-      transactionHash: refundNo,
-      amount,
-      facts: reason === undefined ? null : { reason },
-    })
-    if (transactionId === undefined) {
-      const booked = await this.#transactions.find(outTradeNo, refundType, refundNo)
-      if (booked?.amount !== amount) throw businessError('refund-differs', { params: { refundNo }, data: { refundNo } })
-      return { order: await this.get(outTradeNo), replayed: true }
-    }
+    if (!(await this.#refunds.record(before, refund)))
+      return { order: await this.get(outTradeNo), owed: 0, replayed: true }
     const refunded = await db.execute(
       // In MariaDB and MySQL an assignment sees the values of earlier assignments, so `status` is assigned before the
       // column that it reads.
@@ -271,10 +241,55 @@ export class PaymentsService implements Payments {
     )
     const order = await this.get(outTradeNo)
     if (refunded === 0) throw rejectedRefund(order)
-    await handlers.get(order.scene)?.refunded?.(order, refund)
+    const effect = await handlers.get(order.scene)?.refunded?.(order, refund)
     const { refundedAmount } = order
     await events.publish(paymentRefunded, { ...aboutOf(order), refundNo, amount, refundedAmount }, keyOf(order))
-    return { order, replayed: false }
+    return { order, owed: (effect as RefundEffect | undefined)?.owed ?? 0, replayed: false }
+  }
+
+  async creditUnmatched(payment: UnmatchedPayment, reason: string) {
+    const { db, ledger } = this.#parts
+    const { outTradeNo, eventKey, amount } = payment
+    return db.transactional(async () => {
+      const { userId, asset } = await this.get(outTradeNo)
+      if (userId === null || !ledger.assets.has(asset))
+        throw businessError('unmatched-without-account', { params: { asset }, data: { outTradeNo, asset } })
+      await this.#useUnmatched(payment)
+      const { available } = await ledger.credit({
+        owner: { type: 'user', id: String(userId) },
+        asset,
+        amount,
+        key: `unmatched:${eventKey}`,
+        kind: 'payment.unmatched',
+        reference: { type: 'payment-order', id: outTradeNo },
+        reason,
+      })
+      return { available }
+    })
+  }
+
+  async checkUnmatchedRepayment(
+    payment: UnmatchedPayment,
+    request: { readonly transactionHash: string; readonly receiver?: string | undefined },
+  ): Promise<UnmatchedRepayment> {
+    return this.#refunds.checkRepayment(await this.get(payment.outTradeNo), payment, request)
+  }
+
+  async repayUnmatched(repayment: UnmatchedRepayment): Promise<void> {
+    await this.#parts.db.transactional(async () => {
+      const order = await this.get(repayment.payment.outTradeNo)
+      await this.#useUnmatched(repayment.payment)
+      await this.#refunds.recordRepayment(order, repayment)
+    })
+  }
+
+  /** Waits if a concurrent transaction uses the same transfer. */
+  async #useUnmatched(payment: UnmatchedPayment): Promise<void> {
+    const { outTradeNo, chainName, transactionHash, eventKey, logOrdinal, amount, facts } = payment
+    const type = unmatchedTypeOf(payment)
+    const row = { outTradeNo, type, transactionHash, eventKey, chainName, logOrdinal, amount, facts }
+    if ((await this.#transactions.add(row)) === undefined)
+      throw businessError('unmatched-already-used', { data: { eventKey } })
   }
 }
 

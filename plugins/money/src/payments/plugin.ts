@@ -1,20 +1,21 @@
-import { adminPages, charts, labelSources, tiles } from '@plinth/admin'
+import { adminPages, attention, charts, labelSources, tiles } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { createDayFormatter, site } from '@plinth/site'
-import { paymentPages } from '../admin-pages.ts'
+import { paymentPages, sharedRefunds } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
 import { actionRoutes } from './action-routes.ts'
 import { keys } from './config.ts'
-import { paymentSuccess, payments } from './contract.ts'
+import { paymentSuccess, payments, refundVerifier } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { entities, paymentTables } from './entities.ts'
 import { figureRoutes } from './figure-routes.ts'
 import { createPayments } from './migrations/0001-create-payments.ts'
 import { namePayers } from './migrations/0002-name-payers.ts'
 import { indexPaid } from './migrations/0003-index-paid.ts'
+import { useRefundsOnce } from './migrations/0004-use-refunds-once.ts'
 import { paymentCharts, paymentTiles } from './overview.ts'
 import { orderLabels, paymentRoutes } from './payment-routes.ts'
 import { PaymentsService } from './payments-service.ts'
@@ -23,6 +24,7 @@ import { rechargeHandler } from './recharge.ts'
 const kindNames = {
   'payment.recharge': bilingual('Recharge', '充值'),
   'payment.recharge-refund': bilingual('Recharge refunded', '充值退款'),
+  'payment.unmatched': bilingual('Unmatched payment', '未匹配付款'),
 }
 
 export default definePlugin({
@@ -32,26 +34,28 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, events, ledger, http: optional(http), site: optional(site) },
   provides: [payments],
-  extensionPoints: [paymentSuccess],
+  extensionPoints: [paymentSuccess, refundVerifier],
   contributes: [
     personalData,
     paymentSuccess,
     ledgerAssets,
     ledgerKinds,
     optional(adminPages),
+    optional(attention),
     optional(charts),
     optional(tiles),
     optional(labelSources),
   ],
   config: keys,
   permissions,
-  migrations: [createPayments, namePayers, indexPaid],
+  migrations: [createPayments, namePayers, indexPaid, useRefundsOnce],
   entities,
   messages,
   setup({ services, config, provide, contribute, contributions }) {
     const { kernel, database: db, events, ledger, http, site } = services
     const handlers = contributions(paymentSuccess)
-    const service = new PaymentsService({ db, events, clock: db.clock, handlers })
+    const refundVerifiers = contributions(refundVerifier)
+    const service = new PaymentsService({ db, events, clock: db.clock, ledger, handlers, refundVerifiers })
     provide(payments, service)
     contribute(paymentSuccess, 'recharge', rechargeHandler(ledger))
     for (const [kind, name] of Object.entries(kindNames)) contribute(ledgerKinds, kind, name)
@@ -66,6 +70,7 @@ export default definePlugin({
     }
     contribute(personalData, 'money.payments', paymentTables(db))
     for (const page of paymentPages) contribute(adminPages, page.id, page)
+    contribute(attention, sharedRefunds.id, sharedRefunds)
     for (const chart of paymentCharts) contribute(charts, chart.id, chart)
     for (const tile of paymentTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'money.payment-order', orderLabels(db))

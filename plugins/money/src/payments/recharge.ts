@@ -9,10 +9,10 @@ const ownerOf = ({ userId }: PaymentOrder) => {
 }
 
 /**
- * Credits a paid order to the account of its user and debits refunds. A refund fails if the units are already spent.
- * The keys contain the order number, so nothing is posted twice.
+ * Credits a paid order to the account of its user and debits refunds. Units that are already spent are owed. The keys
+ * contain the order number, so nothing is posted twice.
  */
-export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): PaymentSuccessHandler => ({
+export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'find' | 'takeBack'>): PaymentSuccessHandler => ({
   async paid(order) {
     const { outTradeNo, asset, amount } = order
     await ledger.credit({
@@ -24,9 +24,9 @@ export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): Payme
       reference: { type: 'payment-order', id: outTradeNo },
     })
   },
-  async refunded(order, { refundNo, amount, reason }) {
+  async refunded(order, { refundNo, amount, reason, recovery }) {
     const { outTradeNo, asset } = order
-    await ledger.debit(
+    const { owed } = await ledger.takeBack(
       omitUndefined({
         owner: ownerOf(order),
         asset,
@@ -35,7 +35,14 @@ export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): Payme
         key: `payment:${outTradeNo}:refund:${refundNo}`,
         reference: { type: 'payment-order', id: outTradeNo },
         reason,
+        recovery,
       }),
     )
+    return { owed }
+  },
+  async owedAfter(order, amount) {
+    const account = await ledger.find({ owner: ownerOf(order), asset: order.asset })
+    const available = account?.status === 'open' ? (account.available ?? 0) : 0
+    return Math.max(0, amount - available)
   },
 })

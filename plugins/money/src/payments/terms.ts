@@ -26,6 +26,12 @@ const forms = {
 } as const satisfies Readonly<Record<string, Rule>>
 
 export const refundType = 'refund'
+/**
+ * Types of an unmatched payment and of its repayment. They contain the position of the transfer, because one transaction
+ * may contain several of them for one order.
+ */
+export const unmatchedTypeOf = ({ logOrdinal }: { readonly logOrdinal: number }) => `unmatched-${logOrdinal}`
+export const repaymentTypeOf = ({ logOrdinal }: { readonly logOrdinal: number }) => `unmatched-repayment-${logOrdinal}`
 
 const largestRaw = 2n ** 256n - 1n
 /** Maximum of an integer column. */

@@ -19,6 +19,8 @@ import { accountOwner, entryOwner } from '../entities.ts'
 import {
   accountSchema,
   accountView,
+  debtSchema,
+  debtView,
   entrySchema,
   entryView,
   explanationSchema,
@@ -36,6 +38,7 @@ interface LedgerRouteDependencies {
 
 const root = '/api/v1/admin/money'
 const asset = Type.Optional(line(64, { minLength: 1 }))
+const role = (description: string) => Type.Enum(['owner', 'system'], { default: 'owner', description })
 
 const range = rangeQuery('createdAt', 'id')
 
@@ -52,6 +55,7 @@ export const ledgerRoutes = [
         ...listQuery.properties,
         ...range.properties,
         asset,
+        role: role('System accounts are the other side of movements. They store no balance.'),
         ownerType: Type.Optional(line(32, { minLength: 1, description: 'Used only together with `ownerId`.' })),
         ownerId: Type.Optional(line(64, { minLength: 1 })),
       }),
@@ -60,11 +64,12 @@ export const ledgerRoutes = [
     reasons: ['money.owner-incomplete'],
     async handler(request, { ledger }) {
       const { query } = request
-      const { asset, ownerType, ownerId } = query
+      const { asset, role, ownerType, ownerId } = query
       if ((ownerType === undefined) !== (ownerId === undefined)) {
         throw businessError('owner-incomplete', { data: { field: ownerType === undefined ? 'ownerType' : 'ownerId' } })
       }
       const filter = {
+        role,
         rows: callerRows(request, accountOwner),
         ...(asset === undefined ? {} : { asset }),
         ...(ownerType === undefined || ownerId === undefined ? {} : { ownerType, ownerId }),
@@ -120,17 +125,23 @@ export const ledgerRoutes = [
     summary: 'List entries, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, ...range.properties, accountId: Type.Optional(id), asset }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...range.properties,
+        accountId: Type.Optional(id),
+        asset,
+        role: role('Role of the accounts. Has no effect together with `accountId`.'),
+      }),
     },
     response: listPage(entrySchema),
     reasons: [],
     async handler(request, { ledger }) {
       const { query } = request
-      const { accountId, asset } = query
+      const { accountId, asset, role } = query
       const rows = callerRows(request, entryOwner)
       const filter = {
         rows,
-        ...(accountId === undefined ? {} : { accountId }),
+        ...(accountId === undefined ? { role } : { accountId }),
         ...(asset === undefined ? {} : { asset }),
       }
       return listResponse(
@@ -181,6 +192,27 @@ export const ledgerRoutes = [
         query,
         newestFirst,
         async (window) => mapListRows(await ledger.holds(filter, window), holdView),
+        range,
+      )
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/debts`,
+    summary: 'List amounts that owners had spent before they were taken back, newest first',
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
+    request: { query: Type.Object({ ...listQuery.properties, ...range.properties, accountId: Type.Optional(id) }) },
+    response: listPage(debtSchema),
+    reasons: [],
+    async handler(request, { ledger }) {
+      const { query } = request
+      const { accountId } = query
+      const filter = { rows: callerRows(request, entryOwner), ...(accountId === undefined ? {} : { accountId }) }
+      const nameOf = namesIn(ledger, request.locale)
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => mapListRows(await ledger.debts(filter, window), (debt) => debtView(debt, nameOf)),
         range,
       )
     },

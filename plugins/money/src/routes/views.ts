@@ -1,8 +1,8 @@
 import { selectionOf } from '@plinth/database'
 import { count, id, instant, nullable, Type, text, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
-import type { AccountView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
-import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } from '../entities.ts'
+import type { AccountView, DebtView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
+import { FindingRow, findingRules, ReconciliationRow, reconciliationStates, recoveries } from '../entities.ts'
 
 const minorUnits = Type.Integer({ description: 'Amount in minor units of the asset.' })
 const owner = Type.Object({ type: text, id: text })
@@ -13,9 +13,16 @@ export const accountSchema = Type.Object({
   owner,
   asset: text,
   role: Type.Enum(['owner', 'system']),
-  available: minorUnits,
-  frozen: minorUnits,
-  version: Type.Integer({ minimum: 0, description: 'Number of entries of the account.' }),
+  available: nullable(minorUnits, {
+    description: 'Available balance. Null for system accounts, which store no balance.',
+  }),
+  frozen: nullable(minorUnits, { description: 'Balance on hold. Null for system accounts.' }),
+  owed: nullable(minorUnits, {
+    description: 'Amount that the owner must return and had already spent. Null for system accounts.',
+  }),
+  version: nullable(Type.Integer({ minimum: 0 }), {
+    description: 'Number of entries of the account. Null for system accounts.',
+  }),
   status: Type.Enum(['open', 'closed']),
   createdAt: instant,
   updatedAt: instant,
@@ -112,6 +119,34 @@ export const holdSchema = Type.Object({
 export const holdView = (view: HoldView): Static<typeof holdSchema> => ({
   ...view,
   expiresAt: view.expiresAt === null ? null : when(view.expiresAt),
+  createdAt: when(view.createdAt),
+})
+
+export const debtSchema = Type.Object({
+  id,
+  accountId: id,
+  owner,
+  asset: text,
+  kind: text,
+  displayName,
+  reference,
+  journalId: nullable(id, { description: 'Journal of the deducted part. Null if nothing was available.' }),
+  deducted: minorUnits,
+  shortfall: Type.Integer({ description: 'Missing part of the amount, in minor units.' }),
+  owed: Type.Integer({ description: 'Part of the shortfall that is not paid yet, in minor units.' }),
+  recovery: Type.Enum(recoveries, {
+    description: '`none`: the amount is only recorded. `future-credits`: units that the account receives pay it.',
+  }),
+  actor: nullable(text),
+  reason: nullable(text),
+  createdAt: instant,
+})
+
+export const debtView = (view: DebtView, nameOf: NameOfKind): Static<typeof debtSchema> => ({
+  ...view,
+  owner: { ...view.owner },
+  displayName: nameOf(view.kind),
+  reference: view.reference === null ? null : { ...view.reference },
   createdAt: when(view.createdAt),
 })
 

@@ -18,6 +18,7 @@ import { type MailDelivery, mail } from '@plinth/mail'
 import { site } from '@plinth/site'
 import { configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
 import { DriverChoice, driverKeyNames, driverKeys, usersWith } from '../driver-choice.ts'
+import { lineControls } from '../message-text.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
 const keyName = 'platform.notification.channels.mail.unsubscribe-key'
@@ -141,7 +142,7 @@ export default definePlugin({
         const { subject, content: text, html, locale } = message
         const letter = {
           to: [target.address],
-          subject,
+          subject: subject.replace(lineControls, ' '),
           text,
           html,
           locale: tagOf(locale),

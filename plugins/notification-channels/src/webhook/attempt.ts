@@ -17,7 +17,14 @@ import type { WebhookHint, WebhookProvider, WebhookRequest, WebhookResponse, Web
 import { clampWaitMs, hintKey, hintOfFailure, isRejected, responseOf } from './judgement.ts'
 import { maskPatterns, secretPartsOfUrl } from './masking.ts'
 import { buildRequest, requestBodyText } from './requests.ts'
-import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
+import {
+  limitedAddressOf,
+  type ProviderDirectory,
+  type Route,
+  type RoutingSettings,
+  routeOf,
+  WebhookRouteError,
+} from './routing.ts'
 
 /**
  * Applies rate limits of providers across all instances. Without a working limiter, messages are still sent, and the
@@ -144,12 +151,12 @@ export class Attempt {
     const { clock, limits } = this.#parts
     const { provider } = route
     const { request, truncated } = buildRequest(route, this.#message, this.#asked.payload, clock.now())
-    const receiver = () => JSON.stringify([request.url.href, route.attributes[provider.rateLimitBy ?? ''] ?? null])
+    const receiver = () => limitedAddressOf(route)
     const isLimited = this.#settings.limited && provider.rateLimits !== undefined
     const waitMs = isLimited ? await limits.take(provider, receiver) : undefined
     if (waitMs !== undefined) {
       const text = `${localize(provider.displayName, 'en')} takes no more messages to this address now`
-      return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs })
+      return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs, isAttempted: false })
     }
     let [answer, result] = await this.#exchange(route, request, signal)
     let hint: WebhookHint | 'truncated' | undefined = truncated ? 'truncated' : undefined
@@ -219,6 +226,7 @@ export class Attempt {
       readonly errorCode?: string
       readonly hint?: WebhookHint | undefined
       readonly retryAfterMs?: number | undefined
+      readonly isAttempted?: false
       readonly providerCode?: string | undefined
       readonly providerMessage?: string | undefined
     },
@@ -233,7 +241,9 @@ export class Attempt {
       ...(hint === undefined ? {} : { hint: hintKey(hint) }),
     }
     if (outcome !== 'deferred' || retryAfterMs === undefined) return { outcome, ...failure }
-    return { outcome, ...failure, retryAfterMs: clampWaitMs(retryAfterMs) }
+    const { isAttempted } = more
+    const unattempted = isAttempted === undefined ? {} : { isAttempted }
+    return { outcome, ...failure, retryAfterMs: clampWaitMs(retryAfterMs), ...unattempted }
   }
 
   #rejection(name: string, error: unknown): Failure {

@@ -2,6 +2,7 @@ import {
   type ChannelCheck,
   type ChannelProvider,
   type ChannelReadiness,
+  type ChannelTarget,
   channelChecks,
   type DeliveryOutcome,
   type NotificationChannel,
@@ -14,6 +15,7 @@ import { Attempt, type AttemptDependencies, type AttemptSettings } from './attem
 import { type CommonAttributes, commonAttributes } from './attributes.ts'
 import { keys } from './config.ts'
 import type { WebhookProvider } from './contract.ts'
+import { limitedAddressOf, routeOf } from './routing.ts'
 import { needsOf, Verification } from './verification.ts'
 
 /** Settings that are read at every send, so that a change takes effect immediately. */
@@ -92,6 +94,27 @@ export class WebhookChannel implements NotificationChannel {
       isOff: configured.settings(name).enabled === false,
       restsForMs: isChosen ? choice.restsFor(name) : 0,
       limitedForMs: limits.limitedFor(configured.provider.code),
+    }
+  }
+
+  /**
+   * The servers and addresses of all providers that the message may use. The address is what the rate limits of the
+   * provider apply to.
+   */
+  target({ attributes }: NotificationMessage): ChannelTarget {
+    const settings = this.#parts.settings()
+    const requested = commonAttributes(attributes)
+    const routes = candidates(settings, requested).names.flatMap((name) => {
+      try {
+        return [routeOf(name, this.#parts.directory.require(name), requested, attributes, settings)]
+      } catch {
+        // The send reports a provider that cannot be used.
+        return []
+      }
+    })
+    return {
+      server: routes.map(({ name, endpoint }) => `${name} ${endpoint.host}`).join(' '),
+      address: routes.map(limitedAddressOf).join(' '),
     }
   }
 

@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { providerStrategies } from '../provider-choice.ts'
 
 const name = '^[a-z0-9]+(?:-[a-z0-9]+)*$'
@@ -49,6 +49,7 @@ export const keys = {
     },
     default: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.notification.channels.webhook.strategy': key.enum({
     title: { en: 'Provider strategy', 'zh-CN': '服务商选择策略' },
@@ -97,6 +98,7 @@ export const keys = {
     values: ['any', 'known-hosts', 'off'],
     default: 'any',
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.notification.channels.webhook.rate-limit-enabled': key.boolean({
     title: { en: 'Respect the rate limits of providers', 'zh-CN': '遵守服务商的频率限制' },

@@ -64,6 +64,11 @@ export interface WebhookPlainText {
    * @param before text before the token
    */
   readonly show: (token: string, before: string) => string
+  /**
+   * Returns the text for a token inside a web address, in a service that recognises addresses before it undoes escapes:
+   * `percentEncodedMark` keeps the address the same. Default: as `show`, for a service that undoes escapes first.
+   */
+  readonly inAddress?: (token: string) => string
 }
 
 export interface WebhookMessage {
@@ -98,6 +103,8 @@ export interface WebhookMessageType {
   readonly limit?: WebhookTextLimit
   /** Limit of the field with the subject. */
   readonly subjectLimit?: WebhookTextLimit
+  /** Maximum size of the whole payload as JSON in UTF-8 bytes, in addition to `limit`. */
+  readonly payloadLimit?: number
 }
 
 export interface WebhookRequest {
@@ -283,7 +290,7 @@ function providerShape(): Shape {
     { max: integer(1), unit: among(['bytes', 'utf16', 'characters']) },
     { member: text },
   )
-  const plain = shape.object<WebhookPlainText>({ tokens: shape.anyObject, show: run })
+  const plain = shape.object<WebhookPlainText>({ tokens: shape.anyObject, show: run }, { inAddress: run })
   const rules = { pattern: text, rule: localized }
   const place: Shape = {
     type: ['string', 'object'],
@@ -304,7 +311,12 @@ function providerShape(): Shape {
       knownHosts: list(text),
       secret,
       judge: run,
-      messageTypes: map(shape.object<WebhookMessageType>({ body: run }, { plain, limit, subjectLimit: limit })),
+      messageTypes: map(
+        shape.object<WebhookMessageType>(
+          { body: run },
+          { plain, limit, subjectLimit: limit, payloadLimit: integer(1) },
+        ),
+      ),
     },
     {
       aliases: list(kebab),

@@ -4,4 +4,4 @@ export { type CodeMeaning, createMemberCheck, createResponseJudge, type Judgemen
 export { default } from './plugin.ts'
 export { webhookProviderPlugin } from './provider-plugin.ts'
 export { bodyText, withQuery } from './requests.ts'
-export { asPlainText, graphemeStarts, measureText, truncateToFit } from './texts.ts'
+export { asPlainText, graphemeStarts, measureText, percentEncodedMark, truncateToFit } from './texts.ts'

@@ -25,6 +25,14 @@ export interface RoutingSettings {
   readonly endpointAttribute: 'any' | 'known-hosts' | 'off'
 }
 
+/** Returns the endpoint or the chat to which the rate limits of the provider apply. It contains secrets. */
+export const limitedAddressOf = ({ endpoint, provider, secret, attributes }: Route): string =>
+  JSON.stringify([
+    endpoint.href,
+    provider.secret.use === 'token' ? (secret ?? null) : null,
+    attributes[provider.rateLimitBy ?? ''] ?? null,
+  ])
+
 /** Error for a message that the configuration does not allow. */
 export class WebhookRouteError extends Error {
   override readonly name = 'WebhookRouteError'

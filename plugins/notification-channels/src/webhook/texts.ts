@@ -1,5 +1,6 @@
 import type { TextRange } from '@plinth/kernel'
 import { valueAtPath } from '@plinth/outgoing-http'
+import { lineControls } from '../message-text.ts'
 import type { WebhookMessageType, WebhookPlainText, WebhookTextLimit } from './contract.ts'
 
 /** A text with ranges that must be shown literally. */
@@ -10,7 +11,6 @@ interface SourceText {
 }
 
 const controls = /[^\P{Cc}\t\n\r]/gu
-const lineControls = /[\p{Cc}\u2028\u2029]+/gu
 
 /** Removes control characters, because no service shows them and some reject them. Tabs and line ends remain. */
 export const cleanText = (source: SourceText): SourceText => replaced(source, controls, '')
@@ -24,18 +24,58 @@ export const asPlainText = (text: string, plain: WebhookPlainText): string =>
   escapeRanges({ text, ranges: wholeTextRange }, plain)
 
 /**
+ * Matches a web address and what follows it without a space: ASCII except `"`, `<`, `>`, `|` and the backtick, and
+ * other characters except punctuation.
+ */
+const addressStart = /(?<![a-z\d+.\-])https?:\/\/[[!-~\p{L}\p{M}\p{N}\p{S}]--["<>\|`]]+/giv
+
+/**
+ * Returns the length of the address at the start of a text. Brackets are part of it only in pairs, and never `](`,
+ * because this would give a link another text. A backslash at the end is not part of it.
+ */
+function addressLength(text: string): number {
+  const open = { ')': 0, ']': 0 }
+  let end = 0
+  for (; end < text.length; end++) {
+    const character = text[end]
+    if (character === '(') open[')']++
+    else if (character === '[') open[']']++
+    else if (character === ')' || character === ']') {
+      if (--open[character] < 0 || text.startsWith('](', end)) break
+    }
+  }
+  while (text[end - 1] === '\\') end--
+  return end
+}
+
+/** Returns the ranges of the web addresses in a text. */
+const addressRanges = (text: string): readonly TextRange[] =>
+  Array.from(text.matchAll(addressStart), ({ 0: found, index }) => [index, index + addressLength(found)])
+
+/**
+ * Returns a mark as it is written inside a web address. The address stays the same: unreserved characters are
+ * percent-encoded (RFC 3986, 6.2.2.2), and `@`, which would mention a user. Other characters are returned unchanged.
+ */
+export const percentEncodedMark = (mark: string): string =>
+  /^[-._~@]$/.test(mark) ? `%${mark.charCodeAt(0).toString(16).toUpperCase()}` : mark
+
+/**
  * Returns a text in which tokens that touch a range are shown literally; other tokens remain markup. The last range may
  * end after the text.
  */
-export function escapeRanges({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
+export function escapeRanges({ text, ranges }: SourceText, { tokens, show, inAddress }: WebhookPlainText): string {
   if (ranges.length === 0) return text
-  let [shown, end, next] = ['', 0, 0]
+  const addresses = inAddress === undefined ? [] : addressRanges(text)
+  let [shown, end, next, address] = ['', 0, 0, 0]
   for (const { 0: token, index } of text.matchAll(tokens)) {
     while ((ranges[next]?.[1] ?? Number.POSITIVE_INFINITY) <= index) next++
+    while ((addresses[address]?.[1] ?? Number.POSITIVE_INFINITY) <= index) address++
     const start = ranges[next]?.[0]
     if (start === undefined) break
     if (start >= index + Math.max(1, token.length)) continue
-    shown += text.slice(end, index) + show(token, text.slice(0, index))
+    const isInAddress = index > (addresses[address]?.[0] ?? Number.POSITIVE_INFINITY)
+    const literal = isInAddress ? inAddress?.(token) : undefined
+    shown += text.slice(end, index) + (literal ?? show(token, text.slice(0, index)))
     end = index + token.length
   }
   return shown + text.slice(end)
@@ -135,16 +175,18 @@ const takes =
 export function buildFittingBody<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },
-  { limit, subjectLimit }: Pick<WebhookMessageType, 'limit' | 'subjectLimit'>,
+  { limit, subjectLimit, payloadLimit }: Pick<WebhookMessageType, 'limit' | 'subjectLimit' | 'payloadLimit'>,
 ): Fitted<Body> {
   const title =
     subjectLimit === undefined
       ? subject
       : truncateToFit(subject, maxInputLength(subjectLimit), (text) => takes(subjectLimit)(build(text, '')))
   const whole = () => build(title, content)
-  if (limit === undefined) return { body: whole(), truncated: title !== subject }
-  const fits = takes(limit)
-  const most = maxInputLength(limit)
+  const ofPayload = payloadLimit === undefined ? [] : [{ max: payloadLimit, unit: 'bytes' } as const]
+  const limits: readonly WebhookTextLimit[] = limit === undefined ? ofPayload : [limit, ...ofPayload]
+  if (limits.length === 0) return { body: whole(), truncated: title !== subject }
+  const fits = (body: Body) => limits.every((one) => takes(one)(body))
+  const most = Math.min(...limits.map(maxInputLength))
   if (content.length <= most) {
     const body = whole()
     if (fits(body)) return { body, truncated: title !== subject }

@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 const count = (declared: { title: { en: string; 'zh-CN': string }; default: number }, en: string, zhCN: string) =>
   key.integer({
@@ -27,6 +27,7 @@ export const keys = {
     },
     default: false,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.notification.channels.websocket.public-groups': key.stringList({
     title: { en: 'Public groups', 'zh-CN': '公开分组' },
@@ -43,6 +44,7 @@ export const keys = {
     maxItems: 1000,
     uniqueItems: true,
     reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.notification.channels.websocket.max-sockets': count(
     { title: { en: 'Maximum connections per instance', 'zh-CN': '单实例最大连接数' }, default: 8000 },
@@ -112,5 +114,6 @@ export const keys = {
     minimum: '1s',
     maximum: '10m',
     reload: 'live',
+    permission: guardsPermission,
   }),
 } as const

@@ -53,6 +53,7 @@ function actionsOf(row: Row<Channel>) {
         it.text('providerMessage'),
         it.reference('logId', send, { title: text('Send log entry', '发送记录') }),
       ],
+      outcome: { field: 'outcome', good: ['accepted'] },
     })
   return [
     row.action('postAdminNotificationChannelsByCodeVerify', {
@@ -69,6 +70,7 @@ function actionsOf(row: Row<Channel>) {
         it.text('reason'),
         it.text('detail'),
       ],
+      outcome: { field: 'verified', good: [true] },
     }),
     test('nothing'),
     test('email', ['email']),
@@ -104,6 +106,7 @@ const channels = adminList('getAdminNotificationChannels', (row) => ({
     row.time('until', { hidden: true }),
     row.text('plugin', { mono: true, hidden: true }),
   ],
+  filters: [{ name: 'state', labels: states }],
   actions: actionsOf(row),
 }))
 
@@ -164,6 +167,6 @@ export const channelsNeedAttention = [
     title: text('Notification channels with failed recent sends', '最近发送失败的通知渠道'),
     tone: 'bad',
     where: { state: 'failing' },
-    page: { id: 'notification.channels' },
+    page: { id: 'notification.channels', filter: { state: 'failing' } },
   }),
 ]

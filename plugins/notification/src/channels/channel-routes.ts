@@ -118,11 +118,15 @@ export const channelRoutes = [
     path,
     summary: 'List channels and their providers with their state',
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
+    request: { query: Type.Object({ state: Type.Optional(channelView.properties.state) }) },
     response: Type.Array(channelView, { maxItems: maxEntries }),
     reasons: ['notification.channel-not-found'],
     handler: async (request, { overview }) => {
+      const { state: wanted } = request.query
       const channels = await overview.list(request.locale)
-      return channels.map((channel) => ({ ...channel, ...lastSends(request) }))
+      return channels
+        .filter(({ state }) => wanted === undefined || state === wanted)
+        .map((channel) => ({ ...channel, ...lastSends(request) }))
     },
   }),
   route({
@@ -171,7 +175,8 @@ export const channelRoutes = [
     async handler(request, { tests, identity }) {
       const { params, body, locale, principal } = request
       const { userId } = body
-      if (userId !== undefined) await identity?.assertInScope(requirePrincipal(request), [userId], 'userId')
+      const userIds = userId === undefined ? [] : [userId]
+      await identity?.assertInScope(requirePrincipal(request), userIds, 'userId')
       const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }
       const tested = await tests.send(params.code, body, { locale, sender, caller: auditFieldsOfCaller(request) })
       return testViewOf(tested)

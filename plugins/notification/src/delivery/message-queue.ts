@@ -5,16 +5,17 @@ import {
   type Clock,
   fitTextToColumn,
   isBusinessError,
+  type Logger,
   type NotificationChannel,
   type NotificationMessage,
   type Recipient,
   type RecipientKind,
   secretsOf,
 } from '@plinth/kernel'
-import type { EnqueuedMessage, EnqueueOptions } from '../contract.ts'
+import type { EnqueuedMessage, EnqueueOptions, MessageProgress } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { NotificationRow, priorities } from '../entities.ts'
-import type { OutgoingMessages } from '../facade/outgoing.ts'
+import { NotificationRow, priorities, SendLogRow } from '../entities.ts'
+import { type OutgoingMessages, targetOf } from '../facade/outgoing.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
 import type { MessageRenderer } from '../rendering.ts'
@@ -30,6 +31,8 @@ import {
 export interface Sender {
   readonly userId: number | null
   readonly name: string | null
+  /** Claim of the idempotency key with which the sender called. */
+  readonly claimId?: number | undefined
 }
 
 interface QueueDependencies {
@@ -41,9 +44,12 @@ interface QueueDependencies {
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
   readonly ownerOf: OwnerOf
+  readonly log: Pick<Logger, 'warn'>
 }
 
 const dayMs = 86_400_000
+/** States of rows that still get an outcome. */
+const openStates = ['waiting', 'sending'] as const
 const maxAheadMs = 366 * dayMs
 const maxKeyLength = 200
 
@@ -69,7 +75,7 @@ export class MessageQueue {
     options: EnqueueOptions,
     sender?: Sender,
   ): Promise<EnqueuedMessage> {
-    const { db, events, clock, outgoing, redact, ownerOf } = this.#parts
+    const { db, events, clock, outgoing, redact, ownerOf, log } = this.#parts
     if (events === undefined) throw new Error('The product has no events')
     checkOptions(options, clock.now())
     checkRecipients(message.recipients)
@@ -96,15 +102,36 @@ export class MessageQueue {
     return db.transactional(async (em) => {
       const id = await insert(db, values)
       if (hash !== null) {
-        const kept = await em.findOne(NotificationRow, { idempotencyHash: hash }, { fields: ['id', 'messageId'] })
-        if (kept !== null && kept.id !== id) return { messageId: kept.messageId }
+        const fields = ['id', 'messageId', 'payload', 'channels', 'recipientCount'] as const
+        const kept = await em.findOne(NotificationRow, { idempotencyHash: hash }, { fields })
+        if (kept !== null && kept.id !== id) {
+          if (!isSameMessage(kept, values)) {
+            const about = { messageId: kept.messageId, subject }
+            log.warn(about, 'an idempotency key was used for two different messages; only the first one is sent')
+          }
+          return { messageId: kept.messageId, id: kept.id }
+        }
       }
       for (const [number, { channel, recipients }] of plans.entries()) {
         const part = { notificationId: id, channel, part: `${channel}:${number}`, ...toStoredRecipients(recipients) }
-        await events.publish(messagePart, part, moment)
+        // An event with a time cannot have a key. Scheduled messages therefore have no order.
+        const key = notBefore === undefined ? queueOf(channel, outgoing.requireChannel(channel), message) : undefined
+        const order = key === undefined ? moment : { key, order: 'publication' as const }
+        await events.publish(messagePart, part, order)
       }
-      return { messageId: message.id }
+      return { messageId: message.id, id }
     })
+  }
+
+  async progressOf(id: number): Promise<MessageProgress> {
+    const em = this.#parts.db.fork()
+    const message = await em.findOne(NotificationRow, { id }, { fields: ['state', 'accepted', 'unknown'] })
+    if (message === null || message.accepted + message.unknown > 0) return 'sent'
+    if (message.state === 'queued' || message.state === 'sending') return 'pending'
+    const claimed = { status: 'retried', claimedUntil: { $ne: null } } as const
+    const unfinished = { notificationId: id, $or: [{ status: { $in: [...openStates] } }, claimed] }
+    const open = await em.findOne(SendLogRow, unfinished, { fields: ['id'] })
+    return open === null ? 'failed' : 'pending'
   }
 
   /** Adds a message that is sent immediately to the list of messages. */
@@ -176,11 +203,30 @@ function rowOf(
     template: message.template === undefined ? null : text(message.template, 128),
     channels: [...channels],
     recipientCount: message.recipients.length,
+    claimId: sender?.claimId ?? null,
     senderId: sender?.userId ?? null,
     senderName: sender?.name == null ? null : fitTextToColumn(sender.name, 64),
     traceId: typeof traceId === 'string' ? text(traceId, 128) : null,
     createdAt,
   }
+}
+
+type EnqueuedContent = Pick<NotificationRow, 'messageId' | 'payload' | 'channels' | 'recipientCount'>
+
+/** False if the messages differ. A message that has ended is no longer stored, so only its facts are compared. */
+function isSameMessage(one: EnqueuedContent, other: EnqueuedContent): boolean {
+  const facts = ({ channels, recipientCount }: EnqueuedContent) => JSON.stringify([channels, recipientCount])
+  const texts = ({ payload, messageId }: EnqueuedContent) => payload?.replaceAll(messageId, '')
+  if (facts(one) !== facts(other)) return false
+  return one.payload == null || texts(one) === texts(other)
+}
+
+/** Returns the key of the queue of an address. Undefined if messages to it have no order. */
+function queueOf(code: string, channel: NotificationChannel, message: NotificationMessage): string | undefined {
+  const target = targetOf(channel, message)
+  if (target?.address === undefined) return undefined
+  const address = JSON.stringify([code, target.server, target.address])
+  return `notification.${createHash('sha256').update(address).digest('hex').slice(0, 32)}`
 }
 
 /** Divides the recipients of a message on one channel into parts. A channel that needs no recipients gets one part. */

@@ -1,5 +1,5 @@
 import { type Database, insertRows } from '@plinth/database'
-import type { Events } from '@plinth/events'
+import { type Events, PostponedDelivery } from '@plinth/events'
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationPartRow, SendLogRow } from '../entities.ts'
@@ -52,9 +52,11 @@ interface Sent {
   /** The last sends, whose outcomes are not stored yet. */
   readonly finished: readonly SendEntry[]
   readonly isBegun: boolean
+  /** Milliseconds to wait for a rate limit of the product. Undefined if everything was attempted. */
+  readonly limitMs?: number | undefined
 }
 
-type KnownRow = Pick<SendLogRow, 'id' | 'status'>
+type KnownRow = Pick<SendLogRow, 'id' | 'status' | 'outcome' | 'createdAt'>
 
 interface Delivery {
   readonly key: string
@@ -64,7 +66,8 @@ interface Delivery {
 /**
  * Sends one part of a message, which is a number of recipients on one channel. If the process dies, the event of the
  * part is delivered again, so each send is recorded under a key before it starts. A send with an outcome is not
- * repeated. An interrupted one is repeated on an idempotent channel and becomes `unknown` on others.
+ * repeated. An interrupted one is repeated on an idempotent channel and becomes `unknown` on others. If a rate limit of the
+ * product does not allow a send yet, the event of the part is postponed, so that later messages to the address wait too.
  */
 export class PartDelivery {
   readonly #parts: PartDeliveryDependencies
@@ -74,8 +77,8 @@ export class PartDelivery {
   }
 
   /**
-   * Sends the part. @throws errors of the database, and the reason of the signal. The event is delivered again after an
-   * error.
+   * Sends the part. @throws errors of the database, the reason of the signal, and PostponedDelivery. The event is delivered
+   * again after an error.
    */
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
@@ -91,6 +94,10 @@ export class PartDelivery {
       const message = { ...whole, recipients }
       const prepared = first?.prepared ?? (await outgoing.prepare(part.channel, { message }))
       sent = await this.#sendAll(prepared, deliveriesOf(prepared, part, message), signal, first?.begin)
+    }
+    if (sent.limitMs !== undefined) {
+      await this.#write(sent.finished, sent.finished)
+      throw new PostponedDelivery(sent.limitMs)
     }
     await this.#end(part, sent.finished, signal, sent.isBegun ? undefined : first?.begin)
   }
@@ -168,19 +175,44 @@ export class PartDelivery {
     const isIdempotent = 'channel' in prepared && prepared.channel.traits.idempotent
     const open = deliveries.filter(({ key }) => {
       const row = known.get(key)
-      return row === undefined || (row.status === 'sending' && isIdempotent)
+      return row === undefined || isUnattempted(row) || (row.status === 'sending' && isIdempotent)
     })
     let sent: Sent = { finished: [], isBegun: false }
     for (let from = 0; from < open.length && !signal.aborted; from += maxParallelParts) {
-      const together = open.slice(from, from + maxParallelParts)
-      const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
+      const group = open.slice(from, from + maxParallelParts)
+      const resumed = await this.#resume(prepared, group, known)
+      const together = group.filter(({ key }) => resumed.get(key) !== null)
+      const begun = together.map(
+        ({ key, sending }) => resumed.get(key) ?? this.#entry(prepared, sending, known.get(key)),
+      )
       // One write stores the outcomes of the last sends and the rows of the next ones.
       const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
       await this.#write(sent.finished, entries, sent.isBegun ? undefined : begin)
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
-      sent = { finished: begun, isBegun: true }
+      const limits = begun.flatMap(({ row, retryInMs }) => (isUnattempted(row) ? [retryInMs ?? 0] : []))
+      sent = { finished: begun, isBegun: true, limitMs: limits.length === 0 ? undefined : Math.min(...limits) }
+      if (sent.limitMs !== undefined) return sent
     }
     return sent
+  }
+
+  /**
+   * Begins the sends whose rows wait for a rate limit. Returns their entries by key; null if the row does not wait any
+   * more.
+   */
+  async #resume(
+    prepared: PrepareResult,
+    deliveries: readonly Delivery[],
+    known: ReadonlyMap<string, KnownRow>,
+  ): Promise<ReadonlyMap<string, SendEntry | null>> {
+    const resumed = new Map<string, SendEntry | null>()
+    for (const { key, sending } of deliveries) {
+      const row = known.get(key)
+      if (row === undefined || !isUnattempted(row)) continue
+      const entry = this.#entry(prepared, sending, row)
+      resumed.set(key, (await this.#parts.writer.resume(entry)) ? entry : null)
+    }
+    return resumed
   }
 
   /**
@@ -193,11 +225,15 @@ export class PartDelivery {
     if (keys.length === 0) return new Map()
     const rows = await db
       .fork()
-      .find(SendLogRow, { deliveryKey: { $in: keys } }, { fields: ['id', 'status', 'deliveryKey'] })
+      .find(
+        SendLogRow,
+        { deliveryKey: { $in: keys } },
+        { fields: ['id', 'status', 'outcome', 'createdAt', 'deliveryKey'] },
+      )
     const isIdempotent = 'channel' in prepared && prepared.channel.traits.idempotent
     const lost = rows.filter(({ status }) => status === 'sending' && !isIdempotent)
     if (lost.length > 0) await writer.markUnknown(lost.map(({ id }) => id))
-    return new Map(rows.map(({ id, status, deliveryKey }) => [deliveryKey ?? '', { id, status }]))
+    return new Map(rows.map(({ deliveryKey, ...row }) => [deliveryKey ?? '', row]))
   }
 
   /** Writes entries to the send log. @param finished entries that are written later if this write fails */
@@ -218,11 +254,13 @@ export class PartDelivery {
     }
   }
 
-  /** Creates the entry of a send. @param id id of an existing row in state `sending` */
-  #entry(prepared: PrepareResult, sending: RecordedSend, id: number | undefined): SendEntry {
+  /** Creates the entry of a send. @param known existing row in state `sending` or `waiting` */
+  #entry(prepared: PrepareResult, sending: RecordedSend, known: KnownRow | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
     const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
-    return id === undefined ? entry : Object.assign(entry, { id, tried: true })
+    if (known === undefined) return entry
+    const { id, createdAt } = known
+    return Object.assign(entry, { id, tried: true, row: { ...entry.row, createdAt } })
   }
 
   async #sendTogether(
@@ -272,6 +310,10 @@ export class PartDelivery {
   }
 }
 
+/** True for a row that waits for a rate limit of the product. */
+const isUnattempted = ({ status, outcome }: Pick<SendLogRow, 'status' | 'outcome'>) =>
+  status === 'waiting' && outcome == null
+
 const send = (
   outgoing: OutgoingMessages,
   prepared: PrepareResult,
@@ -302,6 +344,7 @@ function deliveriesOf(
     message: 'source' in prepared ? prepared.source : message,
     idempotencyKey: `${message.id}/${part}`,
     attempt: 1,
+    isRetried: true,
   }
   const withKey = ({ idempotencyKey, ...sending }: typeof base): Delivery => {
     const key = `${notificationId}/${idempotencyKey.slice(message.id.length + 1)}`

@@ -1,18 +1,25 @@
+import type { Database } from '@plinth/database'
+import type { Idempotency } from '@plinth/idempotency'
 import type { NotificationMessage } from '@plinth/kernel'
 import type { MessageDraft, SendResult } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import type { Sender } from '../delivery/message-queue.ts'
 import type { Priority } from '../entities.ts'
 import type { QuietUsers } from '../recipients.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
+import { queuedResult, readSentResults } from './sent-results.ts'
 
 /** A message with more recipients than this is enqueued, if the product has a queue. */
-export const maxConcurrent = 1_000
+export const maxConcurrent = 50
 
 interface AdministratorsSendDependencies {
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
+  readonly idempotency: Pick<Idempotency, 'current'> | undefined
+  readonly db: Database | undefined
+  readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 
 interface AdministratorsOptions {
@@ -22,7 +29,7 @@ interface AdministratorsOptions {
   readonly priority: Priority
 }
 
-type AdministratorsResult = SendResult & { readonly queued?: true }
+export type AdministratorsResult = SendResult
 
 /**
  * Sends messages of administrators (document 2 of the specification, "Admin send"). Enqueues a message with many
@@ -36,7 +43,11 @@ export class AdministratorsSend {
   }
 
   /**
-   * @throws BusinessError "503" with the codes of `Notification.sendTo` if the only channel failed or nothing was sent;
+   * If the response of an earlier call with the same idempotency key was lost, returns the stored results of that call,
+   * and sends nothing.
+   *
+   * @throws BusinessError "503" with the codes of `Notification.sendTo` if the only channel failed and the message is not
+   * sent later, or if nothing was attempted;
    * the errors of `Notification.enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient;
    * "400" `notification.no-queue` for a start time without a queue
    */
@@ -45,27 +56,30 @@ export class AdministratorsSend {
     { channels: requested, notBefore, priority }: AdministratorsOptions,
     sender: Sender,
   ): Promise<readonly AdministratorsResult[]> {
-    const { notification } = this.#parts
+    const { notification, idempotency, db, recorder } = this.#parts
     const channels = notification.codesOf(requested.length === 0 ? [notification.administratorsChannel] : requested)
     if (notBefore !== undefined && !notification.hasQueue)
       throw businessError('no-queue', { data: { field: 'notBefore' } })
+    const call = idempotency?.current
+    if (call?.isRepeated && db !== undefined) {
+      await recorder?.written()
+      const results = await readSentResults(db, call.id, channels)
+      requireAnything(results)
+      return results
+    }
     const waits = notBefore !== undefined || (await this.#isBetterKept(draft, channels, priority))
     if (!waits) {
-      const results = await notification.sendAs(draft, { channels }, sender)
+      const results = await notification.sendAs(draft, { channels, isRetried: true }, { ...sender, claimId: call?.id })
       requireAnything(results)
       return results
     }
     const at = notBefore === undefined ? {} : { notBefore }
-    const { messageId } = await notification.enqueueAs(draft, { channels, ...at, priority }, sender)
-    return channels.map((channel) => ({
-      channel,
-      success: true,
-      outcome: 'accepted',
-      messageId,
-      errorCode: null,
-      errorMessage: null,
-      queued: true,
-    }))
+    const { messageId } = await notification.enqueueAs(
+      draft,
+      { channels, ...at, priority },
+      { ...sender, claimId: call?.id },
+    )
+    return channels.map((channel) => queuedResult(channel, messageId))
   }
 
   async #isBetterKept(
@@ -91,5 +105,6 @@ function requireAnything(results: readonly SendResult[]): void {
   if (errorCode === 'notification.recipient-missing') {
     throw businessError('recipient-missing', { params: { channel }, data: { field: 'recipientUserIds', channel } })
   }
-  requireSuccess(first)
+  // A message that is sent later is no failure.
+  if (first.queued !== true) requireSuccess(first)
 }

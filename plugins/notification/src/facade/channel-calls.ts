@@ -13,25 +13,32 @@ export class ChannelCalls {
   }
 
   /**
-   * Returns the result, or `timedOut` after the deadline. The signal of the work aborts at the deadline, when the caller
-   * aborts, and when the product stops. In the last two cases, the result is still awaited.
+   * Returns the result. The signal of the work aborts at the deadline, when the caller aborts, and when the product stops.
+   * After the deadline, the result is awaited for `graceMs`, and then `timedOut` is returned. In the last two cases, the
+   * result is awaited without a limit.
    *
    * @param ms deadline in milliseconds
    * @param outer signal of the caller
+   * @param graceMs milliseconds in which the work can still report what it knows, for example that nothing was sent
    * @throws errors of the work
    */
   run<T>(
     ms: number,
     outer: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<T>,
+    graceMs = 0,
   ): Promise<T | typeof timedOut> {
     const { promise, resolve, reject } = Promise.withResolvers<T | typeof timedOut>()
     const call = new AbortController()
     const giveUp = () => call.abort(outer?.reason)
-    const endWait = this.#deadlines.begin(ms, () => {
+    const giveUpWait = () => {
       end()
-      call.abort(new Error(`No answer within ${ms} ms`))
       resolve(timedOut)
+    }
+    let endWait = this.#deadlines.begin(ms, () => {
+      call.abort(new Error(`No answer within ${ms} ms`))
+      if (graceMs === 0) giveUpWait()
+      else endWait = this.#deadlines.begin(graceMs, giveUpWait)
     })
     const end = () => {
       endWait()

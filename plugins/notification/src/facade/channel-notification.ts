@@ -5,6 +5,7 @@ import type {
   EnqueuedMessage,
   EnqueueOptions,
   MessageDraft,
+  MessageProgress,
   MultiSendOptions,
   Notification,
   SendOptions,
@@ -62,11 +63,12 @@ export class ChannelNotification implements Notification {
    * Sends like `Notification.send`. If a sender is specified and the product has a database, adds the message to the
    * list of messages.
    *
+   * @param options `isRetried`: the product sends a deferred message again; otherwise the caller decides
    * @param logged called with each row of the send log before the send
    */
   async sendAs(
     draft: MessageDraft,
-    options: MultiSendOptions,
+    options: MultiSendOptions & { readonly isRetried?: boolean },
     sender?: Sender,
     logged?: Logged,
   ): Promise<readonly SendResult[]> {
@@ -75,7 +77,8 @@ export class ChannelNotification implements Notification {
     const { queue, outgoing } = this.#parts
     const notificationId = sender && (await queue?.keep(message, codes, sender))
     const delivery = notificationId === undefined ? undefined : { notificationId, isStored: false }
-    const sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1, delivery }
+    const { isRetried = false } = options
+    const sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1, delivery, isRetried }
     const results = await outgoing.tracked(
       Promise.all(codes.map((code) => this.#sendOn(code, sending, { signal: options.signal, logged }))),
     )
@@ -87,13 +90,20 @@ export class ChannelNotification implements Notification {
   }
 
   async enqueueAs(draft: MessageDraft, options: EnqueueOptions, sender?: Sender): Promise<EnqueuedMessage> {
-    const { queue } = this.#parts
-    if (queue === undefined || !queue.isDurable) {
-      const missing = this.#parts.recorder === undefined ? 'no database' : 'no events'
-      throw notificationError('PLINTH_NOTIFICATION_NO_QUEUE', { missing })
-    }
+    const queue = this.#requireQueue()
     const codes = this.codesOf(options.channels)
     return queue.enqueue(compose(draft), codes, options, sender)
+  }
+
+  async progressOf(id: number): Promise<MessageProgress> {
+    return this.#requireQueue().progressOf(id)
+  }
+
+  #requireQueue(): MessageQueue {
+    const { queue, recorder } = this.#parts
+    if (queue?.isDurable === true) return queue
+    const missing = recorder === undefined ? 'no database' : 'no events'
+    throw notificationError('PLINTH_NOTIFICATION_NO_QUEUE', { missing })
   }
 
   get administratorsChannel(): string {
@@ -136,7 +146,7 @@ export class ChannelNotification implements Notification {
       const { result, shown } = prepared
       const entry = result.skipped === true ? undefined : recorder?.record(code, sending, shown, result)
       if (entry !== undefined) around.logged?.(entry)
-      return result
+      return withQueued(result, entry)
     }
     const { source } = prepared
     const sendings = sendsPerChannelCall(
@@ -162,9 +172,12 @@ export class ChannelNotification implements Notification {
     if (entry !== undefined) logged?.(entry)
     const result = await outgoing.call(ready, sending, signal)
     if (entry !== undefined) recorder?.finish(entry, result)
-    return result
+    return withQueued(result, entry)
   }
 }
+
+const withQueued = (result: SendResult, entry: SendEntry | undefined): SendResult =>
+  entry?.row.status === 'waiting' ? { ...result, queued: true } : result
 
 /** Creates a message from a draft. @throws BusinessError "400" `notification.message-empty` */
 export function compose(draft: MessageDraft): NotificationMessage {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { categoryOf, moduleOf, type NotificationPreferences } from '@plinth/inbox'
 import {
+  type ChannelTarget,
   type Clock,
   didYouMean,
   errorReason,
@@ -17,6 +18,7 @@ import { businessError, notificationError } from '../declarations.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import type { RecordedSend, RenderedSubject } from '../send-log/row.ts'
 import { ChannelCalls, timedOut } from './channel-calls.ts'
+import { Circuits } from './circuits.ts'
 import { failedSendResult, sendResultOf, withoutSecrets } from './results.ts'
 
 /** Settings that are read at every send, so that a change takes effect immediately. */
@@ -28,6 +30,8 @@ export interface NotificationSettings {
 }
 
 const inbox = 'database'
+/** Milliseconds after the deadline in which a channel can still report what it knows about the message. */
+const graceMs = 1_000
 
 /** Measures sends. Its functions must not throw. */
 export interface SendMeter {
@@ -69,11 +73,13 @@ export type PrepareResult = PreparedSend | Refused
 export class OutgoingMessages {
   readonly #parts: OutgoingDependencies
   readonly #calls: ChannelCalls
+  readonly #circuits: Circuits
   readonly #inFlight = new Set<Promise<unknown>>()
 
   constructor(parts: OutgoingDependencies) {
     this.#parts = parts
     this.#calls = new ChannelCalls(parts.clock)
+    this.#circuits = new Circuits(parts.clock)
   }
 
   has(code: string): boolean {
@@ -131,8 +137,15 @@ export class OutgoingMessages {
       const kinds = channel.recipientKinds.join(', ')
       return rejected('notification.recipient-missing', `The message has no recipient of the kinds ${kinds}`)
     }
+    let recipients: readonly Recipient[]
     try {
-      const recipients = hasUsers(message) ? await this.#wanting(code, message) : message.recipients
+      recipients = hasUsers(message) ? await this.#wanting(code, message) : message.recipients
+    } catch (error) {
+      this.#logThrown(code, message, error)
+      const text = 'The preferences of the recipients could not be read; the log says why'
+      return rejected('notification.preparation-failed', text, { outcome: 'deferred' })
+    }
+    try {
       if (recipients.length < message.recipients.length && !reaches(channel, recipients, true)) {
         return skipped('notification.unwanted', 'No recipient wants such messages on this channel')
       }
@@ -146,7 +159,7 @@ export class OutgoingMessages {
         return rejected(reason, this.#parts.redact(errorReason(error), secretsOf(message)))
       this.#logThrown(code, message, error)
       const text = 'The message could not be prepared; the log says why'
-      return rejected('notification.preparation-failed', text, { outcome: 'deferred' })
+      return rejected('notification.preparation-failed', text)
     }
   }
 
@@ -159,30 +172,45 @@ export class OutgoingMessages {
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
-  /** Calls a channel. Every error of the channel becomes a result. */
+  /**
+   * Calls a channel. Every error of the channel becomes a result. If the server rests after several timeouts, the channel
+   * is not called.
+   */
   async call(
     { code, channel, message }: PreparedSend,
     { idempotencyKey, attempt }: Omit<RecordedSend, 'message'>,
     signal?: AbortSignal,
   ): Promise<SendResult> {
-    const { settings, meter, hintText, preferences, redact } = this.#parts
+    const { settings, meter, hintText, preferences, redact, clock } = this.#parts
     const { sendDeadlineMs } = settings
     const secrets = secretsOf(message)
+    const server = serverOf(code, channel, message)
+    const restMs = this.#circuits.restMs(server)
     const end = meter?.begin(code)
+    const begunAt = clock.monotonic()
     let result: SendResult
+    if (restMs > 0) {
+      const text = 'The server did not respond several times; it is tried again soon'
+      const more = { outcome: 'deferred', retryAfterMs: Math.ceil(restMs) } as const
+      result = failedSendResult(code, message, 'notification.server-resting', text, more)
+      end?.(result.outcome)
+      this.#logFailure(result, message)
+      return result
+    }
     try {
-      const outcome = await this.#calls.run(sendDeadlineMs, signal, (given) =>
-        channel.send(message, { signal: given, idempotencyKey, attempt, isWanted: preferences !== undefined }),
-      )
+      const send = (given: AbortSignal) =>
+        channel.send(message, { signal: given, idempotencyKey, attempt, isWanted: preferences !== undefined })
+      const outcome = await this.#calls.run(sendDeadlineMs, signal, send, graceMs)
       if (outcome === timedOut) {
         const text = `No answer within ${sendDeadlineMs} ms`
         result = failedSendResult(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
-      } else result = withoutSecrets(sendResultOf(code, message, outcome, hintText), redact, secrets)
+      } else result = sendResultOf(code, message, withoutSecrets(outcome, redact, secrets, message.id), hintText)
     } catch (error) {
       this.#logThrown(code, message, error)
       const text = 'The channel failed; the log says why'
       result = failedSendResult(code, message, 'notification.channel-failed', text, { outcome: 'unknown' })
     }
+    this.#circuits.record(server, result, clock.monotonic() - begunAt)
     end?.(result.outcome)
     this.#logFailure(result, message)
     return result
@@ -218,6 +246,23 @@ export class OutgoingMessages {
     const secrets = secretsOf(message)
     const why = secrets.length === 0 ? { err: error } : { reason: this.#parts.redact(errorReason(error), secrets) }
     this.#parts.log.error({ ...why, channel, messageId: message.id }, 'a notification channel threw an error')
+  }
+}
+
+/** Returns the name of the server of a message, unique among all channels. */
+function serverOf(code: string, channel: NotificationChannel, message: NotificationMessage): string {
+  const provider = message.attributes[`${code}.provider`]
+  const server = targetOf(channel, message)?.server ?? (typeof provider === 'string' ? provider : '')
+  return `${code} ${server}`
+}
+
+/** Returns the target of a message. Undefined if the channel does not know it. */
+export function targetOf(channel: NotificationChannel, message: NotificationMessage): ChannelTarget | undefined {
+  try {
+    return channel.target?.(message)
+  } catch {
+    // The send reports the error.
+    return undefined
   }
 }
 

@@ -20,6 +20,9 @@ export const sendResult = Type.Object({
   providerMessage: Type.Optional(text),
   hint: Type.Optional(text),
   retryAfterMs: Type.Optional(count),
+  isAttempted: Type.Optional(
+    Type.Boolean({ description: 'False if the message waits for a rate limit of the product.' }),
+  ),
   skipped: Type.Optional(Type.Boolean()),
   queued: Type.Optional(Type.Boolean({ description: 'True if the message is stored and will be sent by a worker.' })),
 })
@@ -53,38 +56,59 @@ export function sendResultOf(
   }
   const wait = outcome === 'deferred' ? delivery.retryAfterMs : undefined
   const again = wait === undefined || !Number.isFinite(wait) ? {} : { retryAfterMs: Math.max(0, Math.ceil(wait)) }
-  return failedSendResult(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
+  const unattempted = outcome === 'deferred' && delivery.isAttempted === false ? { isAttempted: false } : {}
+  const more = { outcome, ...again, ...unattempted, ...said }
+  return failedSendResult(channel, message, delivery.errorCode, delivery.errorMessage, more)
 }
 
 /** Maximum length of a text from a provider, in code points. */
 const maxTextLength = 1_000
 
 /**
- * A provider may repeat credentials or message content, so every result passes this function. Secrets of the
- * configuration are masked everywhere. Secrets of the message are masked only in texts, because a short secret could be
- * part of an id by chance.
+ * A provider may repeat credentials or message content, so every outcome of a channel passes this function. Ids that the
+ * product itself creates never do. Secrets of the configuration are masked everywhere. Secrets of the message are masked
+ * only in texts, because a short secret could be part of an id by chance.
  *
  * @param redact function that masks secrets of the configuration and the secrets in its second argument
  * @param secrets secrets of the message
+ * @param ownId id of the message, which the product created
  */
 export function withoutSecrets(
-  result: SendResult,
+  outcome: DeliveryOutcome,
   redact: (text: string, more?: Iterable<unknown>) => string,
   secrets: readonly string[],
-): SendResult {
-  const masked = Object.entries(result).map(([name, value]) => {
-    if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
+  ownId: string,
+): DeliveryOutcome {
+  let masked: Record<string, unknown> | undefined
+  for (const [name, value] of Object.entries(outcome)) {
+    const kind = members[name]
+    if (kind === undefined || typeof value !== 'string' || value === ownId) continue
     // Masks secrets before the text is cut, because a cut secret would not be recognised.
-    return [name, texts.has(name) ? fitTextToColumn(redact(value, secrets), maxTextLength) : redact(value)]
-  })
-  return Object.fromEntries(masked)
+    const shown = kind === 'text' ? fitTextToColumn(redact(value, secrets), maxTextLength) : redact(value)
+    if (shown !== value) masked = { ...(masked ?? outcome), [name]: shown }
+  }
+  return masked === undefined ? outcome : (masked as unknown as DeliveryOutcome)
 }
 
-const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
+/** Members of an outcome that may contain text of a provider. */
+const members: Readonly<Record<string, 'text' | 'id'>> = {
+  messageId: 'id',
+  errorCode: 'id',
+  provider: 'id',
+  providerCode: 'id',
+  errorMessage: 'text',
+  providerMessage: 'text',
+  hint: 'text',
+}
 
-/** Returns one result for all recipients of a channel. If any send failed, the result is the first failure. */
+/**
+ * Returns one result for all recipients of a channel. If any send failed, the result is the first failure; failures that
+ * are not sent again come first.
+ */
 export function combineSendResults(messageId: string, results: readonly SendResult[]): SendResult {
-  const failed = results.filter(({ success }) => !success)
+  const failed = results
+    .filter(({ success }) => !success)
+    .sort((a, b) => Number(a.queued ?? false) - Number(b.queued ?? false))
   const [first] = failed
   if (first === undefined) return { ...(results[0] as SendResult), messageId }
   if (results.length === 1) return first

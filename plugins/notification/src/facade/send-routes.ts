@@ -1,6 +1,6 @@
 import { id, instant, nullable, rateLimited, routesWith, Type, text, withDescription } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
-import { idempotent } from '@plinth/idempotency'
+import { idempotentResumable } from '@plinth/idempotency'
 import { type ChannelProvider, localize } from '@plinth/kernel'
 import { permissionCodes } from '../declarations.ts'
 import { priorities } from '../entities.ts'
@@ -164,7 +164,7 @@ export const sendRoutes = [
       `${maxConcurrent} recipients, with \`notBefore\`, or with a recipient in quiet hours, the message is stored and sent by a ` +
       'worker. Its results are then `queued`, and its outcomes appear in the list of messages.',
     access: { permission: permissionCodes.messageSend, scope: 'caller' },
-    annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
+    annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotentResumable],
     request: { body: sendBody },
     response: Type.Array(sendResult),
     reasons: [

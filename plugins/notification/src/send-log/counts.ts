@@ -66,7 +66,7 @@ export async function countKinds(db: Database, { sql, parameters }: RowsSql): Pr
     `select status, restorable, count(*) as total from notification_send_log where ${sql} group by status, restorable`,
     parameters,
   )
-  const counts = { success: 0, failed: 0, retryable: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+  const counts = { success: 0, failed: 0, retryable: 0, waiting: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
   for (const row of rows) counts[sendLogKindOf(row)] += exactInteger(row.total)
   return counts
 }
@@ -76,6 +76,6 @@ export async function readCounts(db: Database): Promise<Record<SendLogKind, numb
     'select kind, total from notification_send_log_count',
   )
   const counts = rows.map(({ kind, total }) => [kind, exactInteger(total)])
-  const none = { success: 0, failed: 0, retryable: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+  const none = { success: 0, failed: 0, retryable: 0, waiting: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
   return { ...none, ...Object.fromEntries(counts) }
 }

@@ -93,26 +93,49 @@ export class SendLogRetries {
   }
 
   /**
-   * Retries a send automatically. If another process has claimed the row, it is checked again after the end of that
-   * claim.
+   * Makes the next attempt of a row that waits for it. If another process has claimed the row, it is checked again after
+   * the end of that claim. If the message cannot be attempted any more, the row has failed.
    */
   async retryByItself(id: number): Promise<void> {
     const { db, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
-    const status = { $in: ['failed', 'unknown', 'retried'] } as const
+    const status = { $in: ['waiting', 'retried'] } as const
     const row = await db.fork().findOne(SendLogRow, { id, status, restorable: true })
-    if (row === null || !outgoing.has(row.channel)) return
+    if (row === null) return
+    if (!outgoing.has(row.channel)) return writer.giveUp(id, row.status)
+    if (row.status === 'waiting' && row.outcome == null) return this.#resume(row)
     if (row.status === 'retried') {
       await writer.retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - db.clock.expiryNow()) + claimEndMs)
       return
     }
     try {
-      for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
+      for (const claimed of await this.#claim([id], ['waiting'], {})) {
+        const { result } = await this.#sendAgain({ ...claimed, sending: { ...claimed.sending, isRetried: true } })
+        if (result.skipped === true) await writer.giveUp(id, 'waiting')
+      }
     } catch (error) {
       if (!isBusinessError(error)) throw error
       // Another caller has claimed the row and may die before it sends. Therefore the row is checked again later.
       if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
+      else await writer.giveUp(id, 'waiting')
     }
+  }
+
+  /** Sends a message that waited for a rate limit of the product. The row of this attempt already exists. */
+  async #resume(row: SendLogRow): Promise<void> {
+    const { db, outgoing, recorder, writer } = this.#parts
+    const { id, channel, attempt, retryOfId, createdAt } = row
+    const stored = await db.fork().findOne(NotificationRow, { id: row.notificationId ?? 0 }, { fields: ['payload'] })
+    const restored = sendingOf(row, stored?.payload)
+    if (restored === undefined) return writer.giveUp(id, 'waiting')
+    const sending = { ...restored, attempt, retryOfId: retryOfId ?? undefined, isRetried: true }
+    const prepared = await outgoing.prepare(channel, sending)
+    if ('result' in prepared && prepared.result.skipped === true) return writer.giveUp(id, 'waiting')
+    const entry = Object.assign(writer.entryOf(channel, sending, prepared.shown), { id, tried: true })
+    entry.row = { ...entry.row, createdAt }
+    if (!(await writer.resume(entry))) return
+    const call = async () => ('result' in prepared ? prepared.result : outgoing.call(prepared, sending))
+    recorder.finish(entry, await outgoing.tracked(call()))
   }
 
   async #claim(

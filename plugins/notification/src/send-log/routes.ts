@@ -45,10 +45,11 @@ const sendLogView = Type.Object({
   provider: textOrNull,
   status: Type.Enum(sendLogStates, {
     description:
-      '`retried`: failed and was sent again; the `retryOfId` of the new row is this row. `sending`: in progress. `unknown`: ' +
-      'may or may not have been sent. `dead`: failed, and all automatic retries are used up.',
+      '`waiting`: not sent, is sent again automatically. `retried`: failed and was sent again; the `retryOfId` of the new row ' +
+      'is this row. `sending`: in progress. `unknown`: may or may not have been sent. `dead`: in rows of earlier releases, ' +
+      'failed, and all automatic retries are used up.',
   }),
-  outcome: nullable(outcomeName, { description: 'Outcome of the send. Null while it is in progress.' }),
+  outcome: nullable(outcomeName, { description: 'Outcome of the send. Null until the first attempt has ended.' }),
   messageId: text,
   recipients: Type.Array(text, { description: 'The first recipients, masked, such as `mobile:***0001`.' }),
   recipientCount: count,
@@ -61,6 +62,7 @@ const sendLogView = Type.Object({
   hint: textOrNull,
   retryable: Type.Boolean({ description: 'True if the send failed and the message can be sent again.' }),
   attempt: Type.Integer({ minimum: 1, description: 'Number of attempts to send the message on the channel.' }),
+  nextAttemptAt: nullable(instant, { description: 'Time of the next automatic attempt of a send that waits for it.' }),
   retryOfId: nullable(id, { description: 'Id of the row whose message was sent again by this row.' }),
   notificationId: nullable(id, { description: 'Id of the message in the list of messages.' }),
   traceId: textOrNull,
@@ -72,6 +74,7 @@ const summaryView = Type.Object({
   success: count,
   failed: count,
   retryable: Type.Integer({ minimum: 0, description: 'Number of failed sends that can be sent again.' }),
+  waiting: Type.Integer({ minimum: 0, description: 'Number of sends that are sent again automatically.' }),
   retried: count,
   failedLast24h: count,
   counted: Type.Enum(['exact', 'capped'], {
@@ -100,6 +103,7 @@ const viewOf = (log: ListedSendLog) => ({
   hint: log.hint ?? null,
   retryable: log.status === retryable.status && log.restorable,
   attempt: log.attempt,
+  nextAttemptAt: log.status === 'waiting' ? (log.claimedUntil?.toISOString() ?? null) : null,
   retryOfId: log.retryOfId ?? null,
   notificationId: log.notificationId ?? null,
   traceId: log.traceId ?? null,

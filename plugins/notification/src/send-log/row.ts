@@ -8,6 +8,7 @@ import { partSnapshotText, snapshotText } from './snapshot.ts'
 
 export interface SendEntry {
   readonly message: NotificationMessage
+  readonly isRetried: boolean
   row: NewSendLog
   retryInMs: number | undefined
   /** Id of the row; undefined until the first write. */
@@ -22,8 +23,9 @@ export interface SendEntry {
   written: PromiseWithResolvers<void>
 }
 
-export const entryOf = (message: NotificationMessage, row: NewSendLog): SendEntry => ({
+export const entryOf = ({ message, isRetried = false }: RecordedSend, row: NewSendLog): SendEntry => ({
   message,
+  isRetried,
   row,
   retryInMs: undefined,
   id: undefined,
@@ -55,6 +57,8 @@ export interface RecordedSend {
   readonly delivery?: DeliveryOf | undefined
   /** Id of the row that this send repeats. */
   readonly retryOfId?: number | undefined
+  /** True if the product sends the message again automatically. False if the caller receives the result and decides. */
+  readonly isRetried?: boolean | undefined
 }
 
 export type NewSendLog = Omit<RowOf<typeof SendLogRow>, 'id' | 'claimedFrom' | 'userId' | 'orgId'>
@@ -118,7 +122,7 @@ export function createFinishedRow(
   row: NewSendLog,
   message: NotificationMessage,
   result: SendResult,
-  status: SendLogState,
+  { status, nextAttemptAt }: { readonly status: SendLogState; readonly nextAttemptAt: Date | null },
   mask: Mask,
 ): NewSendLog {
   const text = textOf(message, mask)
@@ -128,7 +132,7 @@ export function createFinishedRow(
     ...row,
     provider: textOrNull(result.provider, 64),
     status,
-    outcome: result.outcome,
+    outcome: result.isAttempted === false ? null : result.outcome,
     messageId: result.messageId === message.id ? message.id : text(result.messageId, 200),
     errorCode: textOrNull(result.errorCode, 128),
     errorMessage: textOrNull(result.errorMessage, 500),
@@ -137,7 +141,7 @@ export function createFinishedRow(
     hint: textOrNull(result.hint, 500),
     restorable: payload !== null,
     payload,
-    claimedUntil: null,
+    claimedUntil: nextAttemptAt,
   }
 }
 

@@ -22,6 +22,8 @@ interface SendLogSummary {
   readonly failed: number
   /** Number of sends that can be sent again, a part of `failed`. */
   readonly retryable: number
+  /** Number of sends that wait for their next automatic attempt. */
+  readonly waiting: number
   readonly retried: number
   /** Number of failed sends in the last 24 hours, a part of `failed`. It is counted up to 10,000. */
   readonly failedLast24h: number
@@ -30,7 +32,7 @@ interface SendLogSummary {
   readonly sending: number
   /** Number of sends that may or may not have arrived. */
   readonly unknown: number
-  /** Number of sends whose last automatic retry failed. */
+  /** Number of sends of earlier releases whose last automatic retry failed. */
   readonly dead: number
 }
 
@@ -91,11 +93,11 @@ export class SendLogReader {
       failedLast24h: recent.total,
       counted: recent.isCapped ? ('capped' as const) : ('exact' as const),
     }
-    const none = { success: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+    const none = { success: 0, waiting: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
     if (retryableOnly) return { ...none, total: retryable, failed: retryable, retryable, ...lastDay }
-    const { success, retried, sending, unknown, dead } = counts
+    const { success, waiting, retried, sending, unknown, dead } = counts
     const failed = counts.failed + retryable
-    const total = success + failed + retried + sending + unknown + dead
-    return { total, success, failed, retryable, retried, sending, unknown, dead, ...lastDay }
+    const total = success + failed + waiting + retried + sending + unknown + dead
+    return { total, success, failed, retryable, waiting, retried, sending, unknown, dead, ...lastDay }
   }
 }

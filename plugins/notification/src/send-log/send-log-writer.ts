@@ -33,6 +33,14 @@ interface Verdict {
   readonly retryInMs?: number | undefined
 }
 
+/** Milliseconds for which a message waits for a rate limit of the product. After that, it has failed. */
+const maxLimitWaitMs = 12 * 3_600_000
+/**
+ * Number of attempts whose delay the channel decides. Later delays also grow, so that a server that always asks for a
+ * short delay does not use up the attempts.
+ */
+const requestedDelays = 3
+
 interface RetrySettings {
   readonly enabled: boolean
   /** Maximum number of attempts, including the first send. */
@@ -45,26 +53,33 @@ interface RetrySettings {
 }
 
 /**
- * Decides the state of a row after its send. Retries a message that was not sent, or that an idempotent channel may
- * have sent, but never earlier than the provider asked for.
+ * Decides the state of a row after its send. A message that was not sent, or that an idempotent channel may have sent,
+ * waits for its next attempt, but never less than the provider asked for. After the last attempt, it has failed.
  *
  * @param random from 0 to below 1. Half of the delay is random, so that messages that failed together are retried at
  *   different times.
  */
 function decideRetry(
-  { success, outcome, retryAfterMs = 0 }: SendResult,
-  { restorable, attempt }: Pick<NewSendLog, 'restorable' | 'attempt'>,
+  { success, outcome, retryAfterMs = 0, isAttempted = true }: SendResult,
+  { restorable, attempt, createdAt }: Pick<NewSendLog, 'restorable' | 'attempt' | 'createdAt'>,
   channel: Pick<NotificationChannel, 'traits'> | undefined,
   settings: RetrySettings,
   random: () => number,
+  nowMs: number,
 ): Verdict {
   if (success) return { status: 'success' }
   const status = outcome === 'unknown' ? 'unknown' : 'failed'
   const mayRepeat = outcome === 'deferred' || (outcome === 'unknown' && channel?.traits.idempotent === true)
   if (!settings.enabled || !mayRepeat || !restorable) return { status }
-  if (attempt >= settings.maxAttempts) return { status: 'dead' }
+  if (!isAttempted) {
+    const isOver = nowMs - createdAt.getTime() >= maxLimitWaitMs
+    return isOver ? { status } : { status: 'waiting', retryInMs: retryAfterMs }
+  }
+  if (attempt >= settings.maxAttempts) return { status }
   const full = Math.min(settings.maxDelayMs, settings.firstDelayMs * settings.factor ** (attempt - 1))
-  return { status, retryInMs: Math.max(Math.round(full / 2 + (random() * full) / 2), retryAfterMs) }
+  const backoffMs = Math.round(full / 2 + (random() * full) / 2)
+  const isRequested = retryAfterMs > 0 && attempt <= requestedDelays
+  return { status: 'waiting', retryInMs: isRequested ? retryAfterMs : Math.max(backoffMs, retryAfterMs) }
 }
 
 /** Event: a row is due for an automatic retry. */
@@ -93,6 +108,8 @@ type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome'>
 
 /** Milliseconds after the deadline of the channel by which a send must have ended and its outcome must be stored. */
 const recordSlackMs = 30_000
+/** Milliseconds after the time of its next attempt at which the event of a waiting row counts as lost. */
+const overdueMs = 600_000
 /** Milliseconds of a claim in addition to the deadline of the channel. */
 const claimSlackMs = 30_000
 
@@ -112,22 +129,24 @@ export class SendLogWriter {
     const { clock, redact, settings } = this.#parts
     const now = clock.now()
     const until = new Date(now + settings.sendDeadlineMs + recordSlackMs)
-    return entryOf(sending.message, createSendingRow(channel, sending, shown, redact, new Date(now), until))
+    return entryOf(sending, createSendingRow(channel, sending, shown, redact, new Date(now), until))
   }
 
   /** Sets the result of the entry and decides about a retry, without storing the row. */
   conclude(entry: SendEntry, result: SendResult): void {
-    const { channels, config, events, redact } = this.#parts
+    const { channels, config, clock, events, redact } = this.#parts
+    const now = clock.now()
     const retry = {
-      enabled: events !== undefined && config.get('platform.notification.retry.enabled'),
+      enabled: entry.isRetried && events !== undefined && config.get('platform.notification.retry.enabled'),
       maxAttempts: config.get('platform.notification.retry.max-attempts'),
       firstDelayMs: config.get('platform.notification.retry.first-delay'),
       factor: config.get('platform.notification.retry.factor'),
       maxDelayMs: config.get('platform.notification.retry.longest-delay'),
     }
     const channel = channels.get(entry.row.channel)
-    const { status, retryInMs } = decideRetry(result, entry.row, channel, retry, Math.random)
-    entry.row = createFinishedRow(entry.row, entry.message, result, status, redact)
+    const { status, retryInMs } = decideRetry(result, entry.row, channel, retry, Math.random, now)
+    const nextAttemptAt = retryInMs === undefined ? null : new Date(now + retryInMs)
+    entry.row = createFinishedRow(entry.row, entry.message, result, { status, nextAttemptAt }, redact)
     entry.retryInMs = retryInMs
   }
 
@@ -142,9 +161,11 @@ export class SendLogWriter {
     const { db, ownerOf } = this.#parts
     const batch = entries.map((entry) => {
       entry.id ??= db.newId()
-      const { id, message, row, tried, retryInMs } = entry
+      const { id, message, row, tried } = entry
       entry.tried = true
-      return { id, message, row, tried, retryInMs }
+      // The event of a part, which keeps the order of an address, sends a delivery that was not attempted.
+      const isOfPart = row.deliveryKey != null && row.outcome === null
+      return { id, message, row, tried, retryInMs: isOfPart ? undefined : entry.retryInMs }
     })
     await db.transactional(async (em) => {
       const known = batch.flatMap(({ id, tried }) => (tried ? [id] : []))
@@ -193,6 +214,26 @@ export class SendLogWriter {
   /** Publishes `retryDue` in the current transaction. */
   async retryLater(logId: number, delayMs: number): Promise<void> {
     await this.#parts.events?.publish(retryDue, { logId }, { delayMs })
+  }
+
+  /**
+   * Begins the send of a row that waits and was not attempted. @param entry entry of the row
+   * @returns false if the row does not wait any more
+   */
+  async resume(entry: SendEntry): Promise<boolean> {
+    const { db } = this.#parts
+    const where = { id: entry.id as number, status: 'waiting' as const, outcome: null }
+    return db.transactional(async (em) => {
+      const { claimedUntil } = entry.row
+      const resumed = await em.nativeUpdate(SendLogRow, where, { status: 'sending', claimedUntil })
+      await changeCounts(db, { waiting: -resumed, sending: resumed })
+      return resumed > 0
+    })
+  }
+
+  /** Ends the automatic retries of a row. */
+  async giveUp(id: number, status: SendLogState): Promise<void> {
+    await giveBack(this.#parts.db, { id, status }, 'failed', status)
   }
 
   /**
@@ -274,13 +315,14 @@ const heldBy = ({ id, claimedUntil }: SendLogClaim) => ({
 
 const unclaimed = { claimedUntil: null, claimedFrom: null } as const
 
-const giveBack = (db: Database, where: object, status: SendLogState) =>
+const giveBack = (db: Database, where: object, status: SendLogState, from: SendLogState = 'retried') =>
   db.transactional(async (em) => {
-    const rows = await em.nativeUpdate(SendLogRow, where, { status, ...unclaimed })
+    const dueAt = status === 'waiting' ? { claimedUntil: new Date(db.clock.now()) } : {}
+    const rows = await em.nativeUpdate(SendLogRow, where, { status, ...unclaimed, ...dueAt })
     await changeCounts(
       db,
       countsByKind([
-        ['retried', -rows],
+        [from, -rows],
         [sendLogKindOf({ status, restorable: true }), rows],
       ]),
     )
@@ -298,6 +340,19 @@ export async function releaseInterrupted(db: Database): Promise<void> {
   for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
     await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
   }
+}
+
+/** Publishes the retries of rows that have waited too long, because their event was lost. */
+export async function publishOverdue(db: Database, events: Pick<Events, 'publish'>): Promise<void> {
+  const overdue = { status: 'waiting' as const, claimedUntil: { $lt: new Date(db.clock.now() - overdueMs) } }
+  await db.transactional(async (em) => {
+    const query = { ...rowLock(db), fields: ['id'], orderBy: { claimedUntil: 'asc' }, limit: markedTogether } as const
+    const ids = (await em.find(SendLogRow, overdue, query)).map(({ id }) => id)
+    if (ids.length === 0) return
+    const now = { claimedUntil: new Date(db.clock.now()) }
+    await em.nativeUpdate(SendLogRow, { id: { $in: ids }, status: 'waiting' }, now)
+    for (const logId of ids) await events.publish(retryDue, { logId })
+  })
 }
 
 /**
@@ -330,7 +385,8 @@ const markUnknown = (db: Database, where: object): Promise<number> =>
   })
 
 const markedTogether = 1_000
-const interruption = {
+/** Error of a send whose process ended before the outcome was stored. */
+export const interruption = {
   errorCode: 'notification.interrupted',
   errorMessage: 'The process ended while it was sending: it may or may not have been sent',
 }

@@ -1,12 +1,13 @@
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { type Database, type RemovedRows, selectionOf } from '@plinth/database'
+import type { Events } from '@plinth/events'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import { SendLogRow } from '../entities.ts'
 import { changeCounts, countsByKind, sendLogKindOf } from './counts.ts'
-import { markInterrupted, releaseInterrupted } from './send-log-writer.ts'
+import { markInterrupted, publishOverdue, releaseInterrupted } from './send-log-writer.ts'
 
-type Uses = { requires: { database: OptionalRef<Database> }; config: typeof keys }
+type Uses = { requires: { database: OptionalRef<Database>; events: OptionalRef<Events> }; config: typeof keys }
 
 const kinds = selectionOf(SendLogRow).pick('status', 'restorable')
 
@@ -46,7 +47,7 @@ export const purgeSendLog = createPurgeTask<Uses>('platform.notification.send-lo
   also: (_, db) => releaseInterrupted(db),
 })
 
-/** Scheduled task that finds sends whose process died. */
+/** Scheduled task that finds sends whose process died, and retries whose event was lost. */
 export const findInterruptedSends: ScheduledTask<Uses> = {
   name: 'notification.send-log.settle',
   displayName: { en: 'Find interrupted sends', 'zh-CN': '检查中断的发送' },
@@ -54,9 +55,10 @@ export const findInterruptedSends: ScheduledTask<Uses> = {
   autoStartup: 'platform.notification.send-log.settle.auto-startup',
   irreversible: true,
   async run({ services, signal }) {
-    const { database: db } = services
+    const { database: db, events } = services
     if (db === undefined) return
     let found = 1
     while (found > 0 && !signal.aborted) found = await markInterrupted(db)
+    if (events !== undefined && !signal.aborted) await publishOverdue(db, events)
   },
 }

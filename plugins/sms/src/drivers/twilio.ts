@@ -91,8 +91,10 @@ export function createTwilioDriver({ config, http }: DriverDependencies): SmsDri
         return { outcome: 'rejected', errorCode: 'sms.content-too-long', errorMessage, provider: code }
       }
       const callback = config.get('platform.sms.twilio.status-callback')
+      // A sender of another channel, such as `whatsapp:`, needs a recipient of the same channel.
+      const [channel = ''] = /^[a-z]+:/.exec(from()) ?? []
       const body = new URLSearchParams({
-        To: to,
+        To: `${channel}${to}`,
         ...(from().startsWith('MG') ? { MessagingServiceSid: from() } : { From: from() }),
         ...(isTemplate ? { ContentSid: templateCode, ContentVariables: JSON.stringify(params) } : { Body: content }),
         ...(callback === '' ? {} : { StatusCallback: `${callback}${receiptPath}` }),

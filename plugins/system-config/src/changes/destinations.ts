@@ -1,6 +1,8 @@
 import { type JsonValue, omitUndefined } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin, ConfigEntry, Fingerprints, WithheldSecret } from '@plinth/kernel/host'
-import type { ConfigChange } from '../contract.ts'
+import type { ConfigChange, DestinationValues } from '../contract.ts'
+import { businessError } from '../declarations.ts'
+import { maskedForDisplay } from '../secrets/sealed-value.ts'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 
 /** One entry object per stored value, because the kernel recognises an unchanged value by its object. */
@@ -42,6 +44,8 @@ function entryOf(
 /** A change with its effect on secrets. */
 export type SettledChange = ConfigChange & {
   readonly destination?: Fingerprints
+  /** For a new secret: the values of its destination after the changes. */
+  readonly sentTo?: DestinationValues
   /** True if the secret is removed because its destination changes, and not because the caller requested it. */
   readonly isUnset?: boolean
 }
@@ -56,6 +60,26 @@ export interface LostSecret {
 export interface SettledChanges {
   readonly changes: readonly SettledChange[]
   readonly lost: readonly LostSecret[]
+}
+
+/**
+ * Returns a function that returns the value of a key after the changes. Uses the values of all sources, including
+ * values that wait for a restart.
+ */
+export function valuesAfter(
+  changes: readonly ConfigChange[],
+  explain: ConfigAdmin['explain'],
+): (key: string) => JsonValue | undefined {
+  const changed = new Map(changes.map((change) => [change.key, change]))
+  return (key) => {
+    const sources = explain(key)?.sources ?? []
+    const from = (expected: string) => sources.find(({ source }) => source === expected)?.value
+    const change = changed.get(key)
+    const set = change?.action === 'set' ? change.value : undefined
+    const stored = change === undefined ? from('database') : set
+    const weaker = sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')
+    return from('command-line') ?? stored ?? weaker?.value
+  }
 }
 
 /** Binds secrets to the destinations for which they were entered (decision F.2). */
@@ -84,6 +108,7 @@ export class Destinations {
     const restorable = changes.filter(isRestorable)
     const foreign = changes.filter((change) => !isRestorable(change)).map(({ key }) => key)
     const changed = new Set(restorable.map(({ key }) => key))
+    const valueAfter = valuesAfter(restorable, (key) => this.#configAdmin.explain(key))
     const unset = [...stored.values.values()].flatMap(({ key, destination: own }) => {
       const [old, next] = [before.get(key), after.get(key)]
       if (old === undefined || next === undefined || changed.has(key)) return []
@@ -92,7 +117,12 @@ export class Destinations {
     const settled: readonly SettledChange[] = [
       ...restorable.map((change): SettledChange => {
         const destination = change.action === 'set' ? after.get(change.key) : undefined
-        return destination === undefined ? change : { ...change, destination }
+        if (destination === undefined) return change
+        const sentTo = Object.keys(destination).flatMap((key) => {
+          const value = maskedForDisplay(valueAfter(key), this.#declarations().get(key)?.sensitive === true)
+          return value === undefined ? [] : [[key, value] as const]
+        })
+        return { ...change, destination, ...(sentTo.length > 0 && { sentTo: Object.fromEntries(sentTo) }) }
       }),
       ...unset.map(({ key }): SettledChange => ({ key, action: 'reset', isUnset: true })),
     ]
@@ -107,6 +137,59 @@ export class Destinations {
         ...this.#unusedSecrets(stored, settled),
       ],
     }
+  }
+
+  /**
+   * Returns the version of the destination of a secret, or undefined for another key. It consists of the versions of
+   * the stored values that decide about the destination, because a hash of values could reveal a secret.
+   */
+  versionOf(key: string, stored: StoredConfig): string | undefined {
+    const keys = this.#keysOf(key)
+    return keys.length === 0 ? undefined : keys.map((name) => stored.values.get(name)?.version ?? 0).join('.')
+  }
+
+  /** Returns the keys of the destination of a secret, and the deprecated names of these keys. */
+  #keysOf(key: string): readonly string[] {
+    const declarations = this.#declarations()
+    const declaration = declarations.get(key)
+    const { destination = [] } = declarations.get(declaration?.deprecated?.replacement ?? '') ?? declaration ?? {}
+    if (destination.length === 0) return []
+    const former = [...declarations.values()].filter(({ deprecated }) =>
+      destination.includes(deprecated?.replacement ?? ''),
+    )
+    return [...destination, ...former.map((other) => other.key)]
+  }
+
+  /**
+   * Checks that each new secret still has the destination that the caller has seen (decision G.9).
+   *
+   * @throws BusinessError `409`, reason `system-config.destination-changed`
+   */
+  assertSeen(changes: readonly ConfigChange[], stored: StoredConfig): void {
+    for (const change of changes) {
+      if (change.action === 'set') this.assertExpected(change.key, change.expectedDestination, stored)
+    }
+  }
+
+  /** @throws BusinessError `409`, reason `system-config.destination-changed`, unless `expected` is undefined or current */
+  assertExpected(key: string, expected: string | undefined, stored: StoredConfig): void {
+    const currentVersion = this.versionOf(key, stored)
+    if (expected === undefined || expected === currentVersion) return
+    const known = expected.split('.')
+    const keys = this.#keysOf(key).filter(
+      (name, index) => String(stored.values.get(name)?.version ?? 0) !== known[index],
+    )
+    const [newest] = keys.flatMap((name) => stored.values.get(name) ?? []).sort((a, b) => b.version - a.version)
+    throw businessError('destination-changed', {
+      params: { key, keys: keys.join(', ') },
+      data: {
+        key,
+        keys,
+        currentVersion: currentVersion ?? null,
+        updatedBy: newest?.updatedBy ?? null,
+        updatedAt: newest?.updatedAt.toISOString() ?? null,
+      },
+    })
   }
 
   /** Returns secrets of files, the environment and the command line that would no longer be used after the changes. */

@@ -1,31 +1,26 @@
-import { bilingual, type JsonValue } from '@plinth/kernel'
+import { bilingual } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import type { ConfigChange, Effect, KeyProblem, Outcome, Preview } from '../contract.ts'
 import { maskedForDisplay } from '../secrets/sealed-value.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { problem } from './change-check.ts'
-import { entriesAfterChanges, type LostSecret, type SettledChanges } from './destinations.ts'
+import {
+  entriesAfterChanges,
+  type LostSecret,
+  type SettledChange,
+  type SettledChanges,
+  valuesAfter,
+} from './destinations.ts'
 
-/**
- * Returns the problems of changes after which a key would be false although another key requires it. Uses the values of
- * all sources, including values that wait for a restart.
- */
+/** Returns the problems of changes after which a key would be false although another key requires it. */
 export function requirementProblems(
   changes: readonly ConfigChange[],
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   explain: ConfigAdmin['explain'],
   locale: string,
 ): readonly KeyProblem[] {
-  const changed = new Map(changes.map((change) => [change.key, change]))
-  const afterwards = (key: string): JsonValue | undefined => {
-    const sources = explain(key)?.sources ?? []
-    const from = (expected: string) => sources.find(({ source }) => source === expected)?.value
-    const change = changed.get(key)
-    const set = change?.action === 'set' ? change.value : undefined
-    const stored = change === undefined ? from('database') : set
-    const weaker = sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')
-    return from('command-line') ?? stored ?? weaker?.value
-  }
+  const changed = new Set(changes.map(({ key }) => key))
+  const afterwards = valuesAfter(changes, explain)
   return [...catalogue.values()].flatMap(({ key, neededWhile }) => {
     if (neededWhile === undefined) return []
     const { key: other, is } = neededWhile
@@ -122,8 +117,8 @@ export class Effects {
     return waits ? 'pendingRestart' : 'applied'
   }
 
-  #effect(change: ConfigChange, before: StoredConfig, outcome: Outcome | Refused): Effect {
-    const { key } = change
+  #effect(change: SettledChange, before: StoredConfig, outcome: Outcome | Refused): Effect {
+    const { key, sentTo } = change
     const old = before.values.get(key)
     const isSecret = this.#isSensitive(key) || old?.sensitive === true
     const value = change.action === 'set' ? change.value : undefined
@@ -135,6 +130,7 @@ export class Effects {
       plugin: this.#declarations().get(key)?.plugin,
       before: maskedForDisplay(old?.value, isSecret),
       after: maskedForDisplay(value, isSecret),
+      ...(sentTo !== undefined && { destination: sentTo }),
     }
     if (isSame) return { ...common, outcome: 'unchanged' }
     return typeof outcome === 'string'

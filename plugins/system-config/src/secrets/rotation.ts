@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
-import type { RotationReport } from '../contract.ts'
+import type { ResealReport, RotationReport } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { ConfigRow, HistoryRow } from '../entities.ts'
-import { encryptionKey, lockVersion, oldAndNewValueOf } from '../storage/config-store.ts'
+import { encryptionKey, lockVersion, oldAndNewValueOf, sealedValueOf } from '../storage/config-store.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { type SealedValue, sealValue, unsealValue } from './sealed-value.ts'
+import type { MasterKey } from './secret-box.ts'
 
 interface RotationOptions {
   readonly database: Database
@@ -26,6 +27,28 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotationR
   const { database, masterKeys } = options
   const { isConfigured } = masterKeys
   if (!isConfigured) await database.transactional(() => addMasterKey(options))
+  const { reencrypted, unreadable } = await reencrypt({
+    ...options,
+    isDone: (value, key) => value.masterKeyId === key.id,
+  })
+  if (!isConfigured) await database.transactional(() => dropUnused(options))
+  return { reencrypted, unreadable, advice: adviceFor(isConfigured, unreadable, masterKeys.file) }
+}
+
+/**
+ * Encrypts all secrets again with the current master key, in the form that all versions read. The steps are those of a
+ * rotation, so it may be interrupted and repeated.
+ */
+export const resealSecrets = (options: RotationOptions): Promise<ResealReport> =>
+  reencrypt({ ...options, isDone: () => false })
+
+interface ReencryptionOptions extends RotationOptions {
+  /** True if a value needs no encryption again. */
+  readonly isDone: (value: SealedValue, current: MasterKey) => boolean
+}
+
+async function reencrypt(options: ReencryptionOptions): Promise<ResealReport> {
+  const { database } = options
   const unreadableKeys = new Set<string>()
   let reencrypted = await database.transactional(() => reencryptValues(options, unreadableKeys))
   let after: HistoryRow | undefined
@@ -36,9 +59,7 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotationR
     after = step.last
     await nextTurn()
   } while (after !== undefined)
-  const unreadable = [...unreadableKeys].sort()
-  if (!isConfigured) await database.transactional(() => dropUnused(options))
-  return { reencrypted, unreadable, advice: adviceFor(isConfigured, unreadable, masterKeys.file) }
+  return { reencrypted, unreadable: [...unreadableKeys].sort() }
 }
 
 function adviceFor(isConfigured: boolean, unreadable: readonly string[], file: string): string {
@@ -59,7 +80,7 @@ async function addMasterKey({ database, masterKeys }: RotationOptions): Promise<
 }
 
 /** Encrypts the values again and returns their number. */
-async function reencryptValues(options: RotationOptions, unreadable: Set<string>): Promise<number> {
+async function reencryptValues(options: ReencryptionOptions, unreadable: Set<string>): Promise<number> {
   const { database, isSensitive } = options
   await lockVersion(database)
   const em = database.fork()
@@ -67,9 +88,8 @@ async function reencryptValues(options: RotationOptions, unreadable: Set<string>
   if (rows.length === 0) return 0
   const renewal = await renewalOf(options, unreadable)
   for (const row of rows) {
-    const value = renewal.renew(row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
-    if (value === undefined) continue
-    em.assign(row, { configValue: value.text, masterKeyId: value.masterKeyId, sensitive: true })
+    const { text, masterKeyId, destination } = renewal.renew(row.configKey, sealedValueOf(row))
+    em.assign(row, { configValue: text, masterKeyId, destination, sensitive: true })
   }
   await em.flush()
   return renewal.count
@@ -83,7 +103,7 @@ interface HistoryStep {
 
 /** Encrypts the next rows of the history, in the order of the primary key. */
 async function reencryptHistory(
-  options: RotationOptions,
+  options: ReencryptionOptions,
   unreadable: Set<string>,
   after: HistoryRow | undefined,
 ): Promise<HistoryStep> {
@@ -106,13 +126,15 @@ async function reencryptHistory(
   const renewal = await renewalOf(options, unreadable)
   for (const row of secrets) {
     const [before, later] = oldAndNewValueOf(row)
-    const renewedBefore = renewal.renew(row.configKey, before)
-    const renewedLater = renewal.renew(row.configKey, later)
+    const renewedBefore = before && renewal.renew(row.configKey, before)
+    const renewedLater = later && renewal.renew(row.configKey, later)
     em.assign(row, {
       oldValue: renewedBefore?.text ?? null,
       oldMasterKeyId: renewedBefore?.masterKeyId ?? null,
+      oldDestination: renewedBefore?.destination ?? null,
       newValue: renewedLater?.text ?? null,
       newMasterKeyId: renewedLater?.masterKeyId ?? null,
+      newDestination: renewedLater?.destination ?? null,
       sensitive: true,
     })
   }
@@ -121,20 +143,20 @@ async function reencryptHistory(
 }
 
 /** Returns a function that encrypts values with the current key. The caller must hold the lock of `lockVersion`. */
-async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: Set<string>) {
+async function renewalOf({ database, masterKeys, isDone }: ReencryptionOptions, unreadable: Set<string>) {
   const keyring = await masterKeys.read()
   const key = await encryptionKey(database, masterKeys, keyring)
   const renewal = {
     count: 0,
-    renew(configKey: string, old: SealedValue | undefined): SealedValue | undefined {
-      if (old === undefined || old.masterKeyId === key.id) return old
+    renew(configKey: string, old: SealedValue): SealedValue {
+      if (isDone(old, key)) return old
       const opened = unsealValue(keyring, configKey, old)
       if ('problem' in opened) {
         unreadable.add(configKey)
         return old
       }
       renewal.count++
-      return sealValue(key, configKey, opened.value, opened.destination)
+      return sealValue(key, configKey, opened)
     },
   }
   return renewal

@@ -27,6 +27,8 @@ export function savedEntry(
       .filter(({ change }) => change.action === action && (change.isUnset ?? false) === isUnset)
       .map(({ change }) => change.key)
   const unset = keysOf('reset', true)
+  const sentTo = changes.flatMap(({ change }) => Object.entries(change.sentTo ?? {}))
+  const destination = [...new Set(sentTo.map(([key, value]) => `${key}: ${wordsOf(value)}`))].slice(0, maxValues)
   return {
     ...whoOf(actor),
     action: `configuration.${origin}`,
@@ -36,6 +38,7 @@ export function savedEntry(
       set: keysOf('set'),
       reset: keysOf('reset'),
       ...(unset.length === 0 ? {} : { unset }),
+      ...(destination.length === 0 ? {} : { destination }),
       ...Object.assign({}, ...changes.slice(0, maxValues).map(valuesOf)),
       ...(reason === undefined ? {} : { reason: fitTextToColumn(reason, 200) }),
     },

@@ -1,5 +1,5 @@
-import type { EntityManager } from '@mikro-orm/core'
-import type { Database } from '@plinth/database'
+import { type EntityManager, type FilterQuery, InvalidFieldNameException } from '@mikro-orm/core'
+import { type Database, updateRows } from '@plinth/database'
 import { type AuditEntry, type Clock, fitTextToColumn, type JsonValue } from '@plinth/kernel'
 import type { Fingerprints } from '@plinth/kernel/host'
 import type { SettledChange } from '../changes/destinations.ts'
@@ -7,7 +7,7 @@ import type { ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
 import { businessError, type Conflict, conflictError } from '../declarations.ts'
 import { ConfigRow, HistoryRow, VersionRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
-import { type SealedValue, sealValue, unsealValue } from '../secrets/sealed-value.ts'
+import { type SealedValue, sealDestination, sealValue, unsealForUse } from '../secrets/sealed-value.ts'
 import type { MasterKey } from '../secrets/secret-box.ts'
 import { savedEntry } from './audit-entries.ts'
 
@@ -19,6 +19,8 @@ export interface StoredValue {
   readonly problem: string | undefined
   /** Destination for which a secret was entered; `undefined` if an earlier version stored it. */
   readonly destination: Fingerprints | undefined
+  /** The stored form of an encrypted value. */
+  readonly sealed: SealedValue | undefined
   readonly sensitive: boolean
   readonly version: number
   readonly updatedAt: Date
@@ -71,7 +73,7 @@ export class ConfigStore {
     const version = await this.version()
     const em = this.#db.fork()
     const changed = known === undefined ? undefined : await this.#changedKeys(em, known, version)
-    const rows = await (changed === undefined ? em.findAll(ConfigRow) : rowsOf(em, changed))
+    const rows = await (changed === undefined ? find(em, {}) : rowsOf(em, changed))
     const keyring = await this.#options.masterKeys.read()
     const read = rows.map((row) => stored(row, keyring))
     const kept = new Map(changed === undefined ? [] : known?.values)
@@ -142,17 +144,16 @@ export class ConfigStore {
         const { key } = change
         const row = rows.get(key)
         const sensitive = isSecret(key)
-        const next =
-          change.action === 'reset'
-            ? undefined
-            : sealValue(sensitive ? masterKey : undefined, key, change.value, change.destination)
+        const next = change.action === 'reset' ? undefined : sealValue(sensitive ? masterKey : undefined, key, change)
         em.create(HistoryRow, {
           version,
           configKey: key,
           oldValue: row?.configValue ?? null,
           oldMasterKeyId: row?.masterKeyId ?? null,
+          oldDestination: row?.destination ?? null,
           newValue: next?.text ?? null,
           newMasterKeyId: next?.masterKeyId ?? null,
+          newDestination: next?.destination ?? null,
           sensitive,
           origin,
           actor,
@@ -168,6 +169,7 @@ export class ConfigStore {
         const members = {
           configValue: next.text,
           masterKeyId: next.masterKeyId,
+          destination: next.destination,
           sensitive,
           version,
           updatedAt: changedAt,
@@ -189,24 +191,30 @@ export class ConfigStore {
   }
 
   /**
-   * Adds destinations to stored secrets without a destination. Creates no new version and no history. Does nothing if
-   * the version is no longer `judgedAt`.
+   * Stores the destinations of secrets that were stored without one. Changes no ciphertext, version or history.
+   *
+   * @param known the values for which the destinations were computed
+   * @returns the bound keys, without values that are not encrypted; undefined if another process has changed a row, so
+   *   that the values must be read again
    */
-  bind(destinations: ReadonlyMap<string, Fingerprints>, judgedAt: number): Promise<void> {
-    return this.#db.transactional(async (em) => {
-      if ((await lockVersion(this.#db)) !== judgedAt) return
-      const keyring = await this.#options.masterKeys.read()
-      const rows = await rowsOf(em, [...destinations.keys()])
-      if (rows.length === 0) return
-      const masterKey = await encryptionKey(this.#db, this.#options.masterKeys, keyring)
-      for (const row of rows) {
-        const { value } = stored(row, keyring)
-        if (value === undefined) continue
-        const next = sealValue(masterKey, row.configKey, value, destinations.get(row.configKey))
-        em.assign(row, { configValue: next.text, masterKeyId: next.masterKeyId, sensitive: true })
-      }
-      await em.flush()
-    })
+  async bind(
+    destinations: ReadonlyMap<string, Fingerprints>,
+    known: StoredConfig,
+  ): Promise<readonly string[] | undefined> {
+    const { byId } = await this.#options.masterKeys.read()
+    const bound: string[] = []
+    for (const [configKey, own] of destinations) {
+      const sealed = known.values.get(configKey)?.sealed
+      if (sealed === undefined) continue
+      const masterKey = byId.get(sealed.masterKeyId ?? '')
+      if (masterKey === undefined) return undefined
+      const { text: configValue, destination } = sealed
+      const next = { destination: sealDestination(masterKey, configKey, configValue, own) }
+      const count = await updateRows(this.#db, ConfigRow, { configKey, configValue, destination }, next)
+      if (count === 0) return undefined
+      bound.push(configKey)
+    }
+    return bound
   }
 }
 
@@ -214,23 +222,45 @@ export class ConfigStore {
 async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<readonly ConfigRow[]> {
   const rows: ConfigRow[] = []
   for (let start = 0; start < keys.length; start += maxParameters) {
-    rows.push(...(await em.find(ConfigRow, { configKey: { $in: keys.slice(start, start + maxParameters) } })))
+    rows.push(...(await find(em, { configKey: { $in: keys.slice(start, start + maxParameters) } })))
   }
   return rows
 }
 
+/** Before the migration, the commands of the upgrade guide read the values without the newest column. */
+async function find(em: EntityManager, where: FilterQuery<ConfigRow>): Promise<readonly ConfigRow[]> {
+  try {
+    return await em.find(ConfigRow, where)
+  } catch (error) {
+    if (!(error instanceof InvalidFieldNameException)) throw error
+    return em.find(ConfigRow, where, { exclude: ['destination'] }) as Promise<ConfigRow[]>
+  }
+}
+
+export const sealedValueOf = (row: ConfigRow): SealedValue => ({
+  text: row.configValue,
+  masterKeyId: row.masterKeyId ?? null,
+  destination: row.destination ?? null,
+})
+
 export const oldAndNewValueOf = (row: HistoryRow): readonly [SealedValue | undefined, SealedValue | undefined] => [
-  row.oldValue == null ? undefined : { text: row.oldValue, masterKeyId: row.oldMasterKeyId ?? null },
-  row.newValue == null ? undefined : { text: row.newValue, masterKeyId: row.newMasterKeyId ?? null },
+  sealedOrUndefined(row.oldValue, row.oldMasterKeyId, row.oldDestination),
+  sealedOrUndefined(row.newValue, row.newMasterKeyId, row.newDestination),
 ]
 
+type Column = string | null | undefined
+const sealedOrUndefined = (text: Column, masterKeyId: Column, destination: Column): SealedValue | undefined =>
+  text == null ? undefined : { text, masterKeyId: masterKeyId ?? null, destination: destination ?? null }
+
 function stored(row: ConfigRow, keyring: Keyring): StoredValue {
-  const opened = unsealValue(keyring, row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
+  const sealed = sealedValueOf(row)
+  const opened = unsealForUse(keyring, row.configKey, sealed)
   return {
     key: row.configKey,
     value: 'value' in opened ? opened.value : undefined,
     problem: 'problem' in opened ? opened.problem : undefined,
     destination: 'value' in opened ? opened.destination : undefined,
+    sealed: sealed.masterKeyId === null ? undefined : sealed,
     sensitive: row.sensitive,
     version: row.version,
     updatedAt: row.updatedAt,

@@ -21,8 +21,11 @@ type Mode =
   /** Inside an element whose content is not HTML. */
   | 'raw'
 
-/** State of a URL. `safe`: the literal text already proves that the URL is harmless. */
-type Address = 'start' | 'undecided' | 'safe'
+/**
+ * State of a URL. `safe`: the literal text already proves that the URL is harmless. `query`: also, the position is in its
+ * query or fragment.
+ */
+type Address = 'start' | 'undecided' | 'safe' | 'query'
 
 export interface HtmlState {
   readonly mode: Mode
@@ -210,17 +213,30 @@ const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${elemen
 
 const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
 
+const isSafe = ({ address }: HtmlState) => address === 'safe' || address === 'query'
+
+/** True if a value here is in the query or fragment of a URL, where it must be percent-encoded. */
+export const isInUrlQuery = (state: HtmlState): boolean =>
+  state.mode === 'value' && isAddress(state) && state.address === 'query'
+
+/**
+ * Begins the query of a safe URL. `&` begins it too, because a URL that `safeUrl` printed may already have a query.
+ */
+const withQuery = (state: HtmlState, text: string): HtmlState =>
+  state.address === 'safe' && /[?#&]/.test(text) ? { ...state, address: 'query' } : state
+
 /**
  * Checks the beginning of a URL. Control characters and blanks are removed, because browsers ignore them at the start.
  */
 function judgeAddress(state: HtmlState, text: string): HtmlState {
-  if (!isAddress(state) || state.address === 'safe') return state
+  if (!isAddress(state)) return state
+  if (isSafe(state)) return withQuery(state, text)
   const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
   if (begun === '') return state
-  if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
+  if (relative.test(begun) || schemes.test(begun)) return withQuery({ ...state, address: 'safe', begun: '' }, text)
   // A character reference (`&#115;`, `&colon;`) in a value could complete a scheme like `javascript:`.
   if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlError('address-unsafe', begun)
-  return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
+  return withQuery({ ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }, text)
 }
 
 /**
@@ -235,7 +251,7 @@ export function stateAfterValue(state: HtmlState, isSafeUrl: boolean): HtmlState
   if (mode === 'before-value') throw new HtmlError('unquoted-attribute', attribute)
   if (mode !== 'value') throw new HtmlError(inTag.includes(mode) ? 'attribute-name' : 'no-value-here')
   if (attribute === 'style' || allowedOf(state) !== undefined) throw new HtmlError('no-value-here')
-  if (!isAddress(state) || state.address === 'safe') return state
+  if (!isAddress(state) || isSafe(state)) return state
   if (state.address === 'start' && isSafeUrl) return { ...state, address: 'safe' }
   throw new HtmlError('address-unsafe')
 }
@@ -264,5 +280,6 @@ export function joinBranchStates(one: HtmlState, other: HtmlState): HtmlState {
   const members = ['mode', 'element', 'attribute', 'quote'] as const
   if (members.some((name) => one[name] !== other[name])) throw new HtmlError('branches-differ')
   const addressIsSame = one.address === other.address && one.begun === other.begun
+  if (!addressIsSame && isSafe(one) && isSafe(other)) return { ...one, address: 'query', begun: '' }
   return addressIsSame ? one : { ...one, address: 'undecided', begun: '-' }
 }

@@ -5,6 +5,7 @@ import {
   HtmlError,
   type HtmlState,
   initialHtmlState,
+  isInUrlQuery,
   joinBranchStates,
   stateAfterValue,
 } from './html-context.ts'
@@ -153,8 +154,10 @@ class FieldParser {
     if (!node.escaped) throw this.#rejected('raw-output', node)
     if (node.path.type !== 'PathExpression') throw this.#rejected('not-allowed', node)
     const print = this.#call(node, scope)
-    this.#html = this.#inHtml(node, (state) => stateAfterValue(state, 'call' in print && print.call === 'safeUrl'))
-    return { print }
+    const call = 'call' in print ? print.call : undefined
+    const isQuery = this.#html !== undefined && isInUrlQuery(this.#html)
+    this.#html = this.#inHtml(node, (state) => stateAfterValue(state, call === 'safeUrl'))
+    return { print: isQuery && call !== 'urlPart' ? { call: 'urlPart', with: [print] } : print }
   }
 
   #block(node: hbs.AST.BlockStatement, scope: Scope): Step {

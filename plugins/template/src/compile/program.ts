@@ -39,7 +39,7 @@ export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
 /** Helpers with their number of arguments. */
-export const helperArgumentCounts = { lookup: 2, safeUrl: 1 } as const
+export const helperArgumentCounts = { lookup: 2, safeUrl: 1, urlPart: 1 } as const
 export type HelperName = keyof typeof helperArgumentCounts
 
 export const loopNames = ['index', 'key', 'first', 'last'] as const

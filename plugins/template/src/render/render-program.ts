@@ -108,7 +108,8 @@ export function renderProgram(
     if ('value' in expression) return expression.value
     if ('call' in expression) {
       const [first, second] = expression.with.map((one) => evaluated(one, frame))
-      return expression.call === 'lookup' ? lookup(first, second) : safeUrl(first)
+      if (expression.call === 'lookup') return lookup(first, second)
+      return expression.call === 'urlPart' ? urlPart(textOf(first, budget)) : safeUrl(first)
     }
     switch (expression.from) {
       case 'variables':
@@ -190,6 +191,16 @@ function safeUrl(value: Value): string {
   const { protocol, href } = new URL(value)
   return safeProtocols.has(protocol) ? href : '#'
 }
+
+/**
+ * Returns a text percent-encoded for one part of a URL, such as the value of a query parameter. Only unreserved
+ * characters (RFC 3986, 2.3) stay.
+ */
+const urlPart = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
 
 const escapes: Readonly<Record<string, string>> = {
   '&': '&amp;',

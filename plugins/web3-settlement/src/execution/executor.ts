@@ -1,7 +1,7 @@
 import { settlementFailed } from '@plinth/events'
 import { fitTextToColumn } from '@plinth/kernel'
 import type { Chain } from '@plinth/web3'
-import { type Candidate, settlementType } from '../candidates.ts'
+import { type Candidate, isPlannedWithOtherSettings, settlementType } from '../candidates.ts'
 import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 import type { ReviewRow, SettlementOutcome, SettlementTrigger } from '../entities.ts'
 import { explorerUrlOf } from '../notices/notices.ts'
@@ -39,7 +39,17 @@ interface ExecutionOptions {
 
 type ExecutorDependencies = Pick<
   Parts,
-  'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
+  | 'db'
+  | 'clock'
+  | 'log'
+  | 'events'
+  | 'payments'
+  | 'chains'
+  | 'candidates'
+  | 'reviews'
+  | 'attempts'
+  | 'unmatched'
+  | 'retryDelayMs'
 >
 
 /** Maximum age of a plan in milliseconds. An older plan is not executed, because its facts may have changed. */
@@ -92,7 +102,7 @@ export class Executor {
       }
       const { outTradeNo, id: reviewLogId } = log
       this.#parts.log.error({ err: error, outTradeNo, reviewLogId }, 'a settlement failed and was rolled back')
-      return this.#skip({ ...attempt, outcome: 'failed', reasons: ['applier-not-available'] }, candidate)
+      return this.#skip({ ...attempt, outcome: 'failed', reasons: ['handler-failed'] }, candidate)
     }
     const { id: reviewLogId, outTradeNo } = log
     return { reviewLogId, outTradeNo, outcome: 'settled', state: 'settled', reasons: [], plan: candidate.plan }
@@ -139,13 +149,18 @@ export class Executor {
   }
 
   /** Returns the reasons against a settlement that are known before its transaction. */
-  #against(log: ReviewRow, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
+  #against(
+    log: ReviewRow,
+    { plan, order, chain, answeredAt }: Candidate,
+    acceptsCauses: boolean,
+  ): readonly AttemptReason[] {
     const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
     // Without facts about the transaction, the fingerprints of plan and review cannot be compared.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
     const fingerprint = isOfFirstVersion ? fingerprintOfPlan(plan, order, 1) : plan.fingerprint
     if (isComparable && fingerprint !== log.reviewFingerprint) found.add('review-fingerprint-mismatched')
+    if (isPlannedWithOtherSettings(log, chain)) found.add('review-fingerprint-mismatched')
     if (this.#parts.clock.monotonic() - answeredAt > maxPlanAgeMs) found.add('rpc-query-failed')
     const { planSnapshot: seen } = log
     for (const cause of plan.causes) {
@@ -157,7 +172,7 @@ export class Executor {
   }
 
   async #settle(log: ReviewRow, candidate: Candidate, trigger: SettlementTrigger, reviewer: Reviewer): Promise<void> {
-    const { db, payments, reviews, events } = this.#parts
+    const { db, payments, reviews, events, unmatched } = this.#parts
     const { plan, order, chain } = candidate
     const { transfer, transactionHash, chainName, eventKey } = plan
     if (
@@ -171,6 +186,7 @@ export class Executor {
     }
     await db.transactional(async () => {
       await this.#claim(log)
+      await this.#assertSameSettings(chain)
       const { blockNumber, blockHash, logIndex, logOrdinal, from, to, token, value } = transfer
       const result = await payments.settle({
         outTradeNo: log.outTradeNo,
@@ -212,6 +228,7 @@ export class Executor {
         sourceLogId: log.id,
       })
       await this.#parts.attempts.record({ log, plan, trigger, reviewer, outcome: 'settled', reasons: [] }, 'settled')
+      await unmatched.close(chainName, transactionHash, logOrdinal)
       const payload = { ...paymentOf(plan, chain), eventKey, reviewLogId: log.id }
       await events.publish(settlementSucceeded, payload, { key: `order:${log.outTradeNo}` })
     })
@@ -232,11 +249,17 @@ export class Executor {
     throw new Skipped(order?.status === 'success' ? 'local-order-already-paid' : 'order-update-conflict')
   }
 
+  /** Rejects a plan whose chain has changed since it was queried, also if another instance changed it. */
+  async #assertSameSettings(planned: Chain | undefined): Promise<void> {
+    const current = planned === undefined ? undefined : await this.#parts.chains.get(planned.name)
+    if (current?.settingsDigest !== planned?.settingsDigest) throw new Skipped('review-fingerprint-mismatched')
+  }
+
   /** Records that nothing was settled, and when to try again. */
   async #skip(attempt: Attempt, candidate: Candidate): Promise<SettlementResult> {
     const { log, trigger, reviewer, outcome, reasons } = attempt
     const { plan, chain } = candidate
-    const { db, clock, events, reviews, attempts, retryDelayMs } = this.#parts
+    const { db, clock, events, reviews, attempts, unmatched, retryDelayMs } = this.#parts
     const isAutomatic = trigger === 'auto-approve' || trigger === 'auto-retry'
     const state = outcome === 'failed' ? 'failed' : plan.state === 'ready' ? 'blocked' : plan.state
     const result = { reviewLogId: log.id, outTradeNo: log.outTradeNo, outcome, state, reasons, plan } as const
@@ -263,6 +286,8 @@ export class Executor {
           fingerprintVersion: log.fingerprintVersion,
         })
       }
+      // Records a payment that became late or double after the review was saved.
+      await unmatched.record(candidate, 'review', log.actorUserId ?? null)
       // If the attempt is repeated later, the review keeps its state until then.
       const callbackLogId = await attempts.record(attempt, isRetried ? undefined : state)
       // If the order is already paid, operators need no notice.

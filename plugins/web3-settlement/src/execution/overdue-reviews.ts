@@ -1,5 +1,5 @@
 import { isBusinessError } from '@plinth/kernel'
-import type { Candidate } from '../candidates.ts'
+import { type Candidate, isPlannedWithOtherSettings } from '../candidates.ts'
 import type { ReviewRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/reasons.ts'
@@ -70,6 +70,7 @@ export class OverdueReviews {
     const obstacle = isApproval ? await savers.obstacleOf(log) : undefined
     if (obstacle !== undefined) return hold([obstacle])
     const candidate = await executor.look(log)
+    if (isPlannedWithOtherSettings(log, candidate.chain)) return hold(['review-fingerprint-mismatched'], candidate)
     const causes = openCauses(log, candidate)
     if (causes.length > 0) return hold(causes, candidate)
     try {

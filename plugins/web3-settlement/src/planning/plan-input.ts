@@ -33,10 +33,13 @@ export interface ChainInput {
   readonly requiredConfirmations: number | null
   /** `safe` and `finalized` require a block with this tag, in addition to the confirmations. */
   readonly finality: 'depth' | 'safe' | 'finalized'
+  /** Digest of the settings that decide which facts count. */
+  readonly settingsDigest?: string
 }
 
 export interface ConsumedTransfer {
-  readonly outTradeNo: string
+  /** Order that the transfer has settled; null if it was used in another way. */
+  readonly outTradeNo: string | null
   readonly logIndex: number | null
   readonly logOrdinal: number | null
 }
@@ -60,8 +63,12 @@ export interface PlanInput {
   readonly requiredConfirmations?: number | null | undefined
   /** Claims of orders that specify the transaction, or whose proven payer sent the transfer. */
   readonly claims?: readonly TransferClaim[] | undefined
+  /** True if the address that sent the transfer is bound by key to the account of the buyer. Default: false. */
+  readonly isSentByBuyer?: boolean | undefined
   /** True if `claims` does not list all orders that claim the transaction. */
   readonly hasMoreClaims?: boolean | undefined
+  /** Largest accepted difference of the amount, in ten-thousandths of the order's amount. Default: 0. */
+  readonly amountTolerance?: number | undefined
   /** Number of milliseconds by which the block may be older than the order. Default: 0. */
   readonly blockTimeToleranceMs?: number | undefined
 }
@@ -79,6 +86,8 @@ export interface Matter {
   readonly receipt: CheckedReceipt | null
   readonly choice: TransferSelection
   readonly confirmations: number | null
+  /** Address of the proven payer; null if any address may pay. */
+  readonly payer: string | null
 }
 
 const hashPattern = /^0x[0-9a-f]{64}$/
@@ -98,7 +107,10 @@ export function matterOf(input: PlanInput, checks: readonly ChainFactCheck[]): M
     token: addressOf(order?.tokenContract),
     receiver: addressOf(order?.receiver),
     value: amountOf(order?.amountRaw),
+    tolerance: input.amountTolerance,
   }
+  const choice = receipt === null ? noChoice : chooseTransfer(receipt.logs, expected, input.pick)
+  const sender = input.isSentByBuyer === true ? choice.transfer?.from : undefined
   return {
     input,
     order,
@@ -109,7 +121,8 @@ export function matterOf(input: PlanInput, checks: readonly ChainFactCheck[]): M
     error,
     facts,
     receipt,
-    choice: receipt === null ? noChoice : chooseTransfer(receipt.logs, expected, input.pick),
+    choice,
+    payer: sender ?? order?.payer ?? null,
     confirmations: facts === undefined || receipt === null ? null : facts.head - receipt.blockNumber + 1,
   }
 }

@@ -43,6 +43,8 @@ export interface SettlementPlan {
   readonly causes: readonly ReviewCause[]
   readonly chainName: string | null
   readonly chainId: number | null
+  /** Digest of the settings of the chain that gave the facts; null if unknown. */
+  readonly chainSettingsDigest?: string | null
   readonly transactionHash: string | null
   readonly transfer: PlannedTransfer | null
   /** Numbers of the ten newest other pending orders that claim the transfer. */
@@ -187,10 +189,10 @@ const allChecks: PlanChecks = { pre: preChecks, facts: chainFactChecks }
  */
 export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks): SettlementPlan {
   const matter = matterOf(input, checks.facts)
-  const { order, chain, hash, expected, required, facts, receipt, choice, confirmations } = matter
+  const { order, chain, hash, expected, required, facts, receipt, choice, confirmations, payer } = matter
   const found = new Set(checks.pre.filter(({ applies }) => applies(matter)).map(({ reason }) => reason))
   const reasons = blockingReasons.filter((reason) => found.has(reason))
-  const rivals = competingOrdersOf(input.claims ?? [], { ...input, order, transfer: choice.transfer })
+  const rivals = competingOrdersOf(input.claims ?? [], { ...input, payer, transfer: choice.transfer })
   const causes = causesOf(matter, rivals.listed)
   const transfer =
     choice.transfer === null || receipt === null
@@ -218,6 +220,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
     causes,
     chainName,
     chainId,
+    chainSettingsDigest: chain?.settingsDigest ?? null,
     transactionHash: hash,
     transfer:
       transfer === null
@@ -237,7 +240,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
     claimedByDigest: rivals.digest,
     expectedAmount: expected.value === null ? null : String(expected.value),
     expectedToken: expected.token,
-    payer: order?.payer ?? null,
+    payer,
     blockTime: facts?.blockTime ?? null,
     confirmations,
     requiredConfirmations: required,
@@ -255,18 +258,18 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
  * @param claimedBy other orders that claim the transfer
  */
 function causesOf(
-  { input, order, expected, facts, receipt, choice }: Matter,
+  { input, order, expected, facts, receipt, choice, payer }: Matter,
   claimedBy: readonly string[],
 ): readonly ReviewCause[] {
   const isPending = order?.status === 'pending'
-  const { createdAt, payer } = order ?? {}
+  const { createdAt } = order ?? {}
   const earliest = (createdAt ?? 0) - (input.blockTimeToleranceMs ?? 0)
   const found: Readonly<Record<ReviewCause, boolean>> = {
-    'match-context-missing': receipt !== null && Object.values(expected).includes(null),
+    'match-context-missing': receipt !== null && [expected.token, expected.receiver, expected.value].includes(null),
     'several-matching-transfers': choice.matching > 1,
     'named-by-another-order': isPending && claimedBy.length > 0,
     'transfer-before-order': isPending && receipt !== null && (facts?.blockTime ?? earliest) < earliest,
-    'payer-mismatch': isPending && payer != null && choice.transfer !== null && choice.transfer.from !== payer,
+    'payer-mismatch': isPending && payer !== null && choice.transfer !== null && choice.transfer.from !== payer,
   }
   return reviewCauses.filter((cause) => found[cause])
 }

@@ -56,8 +56,17 @@ export type ReviewCause = (typeof reviewCauses)[number]
 /** Causes that suggest that another user may have paid. Only an operator can settle despite these causes. */
 export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
 
-/** Reasons against an attempt that do not depend on order and chain. */
-const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
+/**
+ * Reasons against an attempt that do not depend on order and chain. `handler-failed`: the handler of the order's scene, or
+ * the database, threw an error, and the settlement was rolled back.
+ */
+const attemptObstacles = [
+  'handler-failed',
+  'saver-not-active',
+  'second-person-required',
+  'approval-rejected',
+  'retries-used-up',
+] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
 /** All reasons why an attempt can fail, in the order in which results list them. */
@@ -96,6 +105,7 @@ export const temporaryReasons: ReadonlySet<AttemptReason> = new Set([
   'chain-confirmations-insufficient',
   'applier-not-available',
   'rpc-query-failed',
+  'handler-failed',
 ])
 
 /** Reasons after which the review can still be settled. */

@@ -14,13 +14,14 @@ export interface TransferClaim {
   readonly logIndex: number | null
   /** Proven payer of the claiming order; null if unknown. */
   readonly payer: string | null
-  /** True if the claiming order has the same amount, token and receiver. */
-  readonly hasEqualTerms: boolean
+  /** True if token, receiver and amount of the claiming order accept the transfer, so that the claim could be right. */
+  readonly acceptsTransfer: boolean
 }
 
 interface ClaimedPlan {
   readonly outTradeNo: string
-  readonly order: { readonly payer?: string | null | undefined } | null
+  /** Proven payer of the order; null if any address may pay. */
+  readonly payer: string | null
   readonly transfer: Pick<Transfer, 'from' | 'logIndex'> | null
   readonly hasMoreClaims?: boolean | undefined
 }
@@ -37,18 +38,18 @@ interface Rivals {
 }
 
 /**
- * Returns other orders that claim the same transfer. If the proven payer of the order sent the transfer, the result
- * contains orders of the same payer with equal terms that specify the transaction. Otherwise it contains orders that
- * specify the transaction, and orders with equal terms whose proven payer is the sender.
+ * Returns other orders that claim the same transfer and whose terms accept it. If the proven payer of the order sent the
+ * transfer, the result contains orders of the same payer that specify the transaction. Otherwise it contains orders that
+ * specify the transaction, and orders whose proven payer is the sender.
  */
 export function competingOrdersOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
-  const { outTradeNo, order, transfer, hasMoreClaims = false } = plan
-  const isSentByPayer = transfer !== null && order?.payer != null && order.payer === transfer.from
+  const { outTradeNo, payer, transfer, hasMoreClaims = false } = plan
+  const isSentByPayer = transfer !== null && payer === transfer.from
   const rivals = claims.filter((claim) => {
-    if (claim.outTradeNo === outTradeNo) return false
+    if (claim.outTradeNo === outTradeNo || !claim.acceptsTransfer) return false
     const isAboutTransfer = claim.logIndex === null || transfer === null || claim.logIndex === transfer.logIndex
     const isNamed = claim.namesTransaction && isAboutTransfer
-    const isOfSender = transfer !== null && claim.payer === transfer.from && claim.hasEqualTerms
+    const isOfSender = transfer !== null && claim.payer === transfer.from
     return isSentByPayer ? isNamed && isOfSender : isNamed || isOfSender
   })
   const orders = [...new Map(rivals.map((claim) => [claim.outTradeNo, claim.orderId ?? 0]))]
@@ -102,6 +103,8 @@ export interface ExpectedTransfer {
   readonly receiver: string | null
   /** Amount in the smallest units, 1 to 2^256 - 1. */
   readonly value: bigint | null
+  /** Largest difference of the amount, in ten-thousandths. Default: 0. */
+  readonly tolerance?: number | undefined
 }
 
 type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
@@ -131,6 +134,23 @@ function transferOf({ address, topics, data, logIndex, ordinal, removed }: Check
   return { token: address, from: plain(from), to: plain(to), value: BigInt(data), logIndex, ordinal, removed }
 }
 
+/** Returns the transfers to a receiver, ordered as the logs. */
+export const transfersTo = (logs: readonly CheckedLog[], receiver: string) =>
+  logs.flatMap((log) => transferOf(log) ?? []).filter(({ to }) => to === receiver)
+
+/** Parts of an amount in which a tolerance is counted: a tolerance of 100 is one percent. */
+const toleranceParts = 10_000n
+
+/**
+ * True if an amount pays the expected amount.
+ *
+ * @param tolerance largest difference, in ten-thousandths of the expected amount
+ */
+export function acceptsAmount(expected: bigint, paid: bigint, tolerance: number): boolean {
+  const difference = paid < expected ? expected - paid : paid - expected
+  return difference * toleranceParts <= expected * BigInt(tolerance)
+}
+
 /**
  * Returns the transfer that pays the order, or the best match: fewest mismatches, then lowest log index.
  *
@@ -156,10 +176,13 @@ export function chooseTransfer(
   return choice
 }
 
-function mismatchesOf(transfer: Transfer, { token, receiver, value }: ExpectedTransfer): readonly TransferMismatch[] {
+function mismatchesOf(
+  transfer: Transfer,
+  { token, receiver, value, tolerance = 0 }: ExpectedTransfer,
+): readonly TransferMismatch[] {
   const mismatches: TransferMismatch[] = []
   if (receiver !== null && transfer.to !== receiver) mismatches.push('receiver-address-mismatch')
   if (token !== null && transfer.token !== token) mismatches.push('token-contract-mismatch')
-  if (value !== null && transfer.value !== value) mismatches.push('amount-mismatch')
+  if (value !== null && !acceptsAmount(value, transfer.value, tolerance)) mismatches.push('amount-mismatch')
   return mismatches
 }

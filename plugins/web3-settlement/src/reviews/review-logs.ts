@@ -81,7 +81,7 @@ interface ReviewEntry {
   readonly reviewer: Reviewer
 }
 
-type ReviewDependencies = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments'>
+type ReviewDependencies = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments' | 'unmatched'>
 
 type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
@@ -100,23 +100,36 @@ export class ReviewLogStore {
   }
 
   /**
-   * Saves a review. @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and the errors of the approval
+   * Saves a review. The chain is queried before the transaction.
+   *
+   * @param record writes the audit entry in the transaction of the review
+   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and the errors of the approval
    */
-  async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewRow> {
-    const { approvals, candidates } = this.#parts
+  async save(
+    request: ReviewRequest,
+    reviewer: Reviewer,
+    record: (log: ReviewRow) => Promise<void>,
+  ): Promise<ReviewRow> {
+    const { db, approvals, candidates, unmatched } = this.#parts
     const { outTradeNo, transactionHash, logIndex, action } = request
     await approvals.assert('record', { id: outTradeNo, state: 'new' }, reviewer)
     const wasMined = await this.#wasMined(outTradeNo, transactionHash)
-    const { plan } = await candidates.of({ outTradeNo, transactionHash, pick: { logIndex }, wasMined })
+    const candidate = await candidates.of({ outTradeNo, transactionHash, pick: { logIndex }, wasMined })
+    const { plan } = candidate
     if (request.reviewFingerprint !== undefined && request.reviewFingerprint !== plan.fingerprint) {
       throw businessError('fingerprint-differs', { data: { reviewFingerprint: plan.fingerprint } })
     }
-    return this.insert(plan, {
-      action,
-      reviewer,
-      status: action === 'settle' ? 'open' : 'noted',
-      logIndex: logIndex ?? null,
-      remark: request.remark ?? null,
+    return db.transactional(async () => {
+      const log = await this.insert(plan, {
+        action,
+        reviewer,
+        status: action === 'settle' ? 'open' : 'noted',
+        logIndex: logIndex ?? null,
+        remark: request.remark ?? null,
+      })
+      await unmatched.record(candidate, 'review', reviewer.userId)
+      await record(log)
+      return log
     })
   }
 

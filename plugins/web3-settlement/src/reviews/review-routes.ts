@@ -182,8 +182,9 @@ export const reviewRoutes = [
     ],
     async handler(request, parts) {
       await assertOrdersReadable(request, parts.payments, [request.body.outTradeNo])
-      const log = await parts.reviews.save(request.body, reviewerOf(request))
-      await recorded(request, parts, 'save', log.id, { outTradeNo: log.outTradeNo, state: log.state })
+      const log = await parts.reviews.save(request.body, reviewerOf(request), ({ id, outTradeNo, state }) =>
+        recorded(request, parts, 'save', id, { outTradeNo, state }),
+      )
       return viewOfReview(log, await readChainNames(request, parts, [log.planSnapshot]))
     },
   }),

@@ -81,7 +81,17 @@ export const planView = Type.Object({
 })
 
 export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: ChainNames): Static<typeof planView> {
-  const { fingerprint, reasons, causes, transfer, claimedBy = [], claimedByDigest, blockTime = null, ...rest } = plan
+  const {
+    fingerprint,
+    reasons,
+    causes,
+    transfer,
+    claimedBy = [],
+    claimedByDigest,
+    chainSettingsDigest,
+    blockTime = null,
+    ...rest
+  } = plan
   const { chainName, expectedAmount = null, expectedToken = null, payer = null } = rest
   const tokenOf = (contract: string | undefined) =>
     (contract === undefined ? undefined : tokens.get(tokenKey(chainName, contract))) ?? unknownToken

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { filterLabels, type LabelSource } from '@plinth/admin'
 import { type Database, versionConflictData } from '@plinth/database'
@@ -13,7 +14,7 @@ import {
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { PluginEncryption } from '@plinth/system-config'
-import type { Chain, Finality } from '../contract.ts'
+import type { Chain, ChainUse, Finality } from '../contract.ts'
 import { businessError, permissionCodes } from '../declarations.ts'
 import type { ChainSource } from './chain-facts.ts'
 import { ChainRow, type StoredRpcProvider } from './entities.ts'
@@ -44,6 +45,8 @@ interface RegistryDependencies {
   readonly kernel: Pick<Kernel, 'contributions'>
   /** Returns the chain whose contract wallets may log in; empty for none. */
   readonly contractWalletChain: () => string
+  /** Parts of the product that act on the facts of chains. */
+  readonly uses: ReadonlyMap<string, ChainUse>
 }
 
 const maxChains = 100
@@ -60,7 +63,7 @@ export class ChainRegistry implements ChainSource {
   }
 
   async list(): Promise<readonly Chain[]> {
-    return (await this.rows()).map(chainOf)
+    return (await this.rows()).map(chainWithSettings)
   }
 
   async rows(): Promise<readonly ChainRow[]> {
@@ -69,7 +72,7 @@ export class ChainRegistry implements ChainSource {
 
   async get(name: string): Promise<Chain | undefined> {
     const row = await this.#parts.db.fork().findOne(ChainRow, { name })
-    return row === null ? undefined : chainOf(row)
+    return row === null ? undefined : chainWithSettings(row)
   }
 
   async open(name: string): Promise<OpenedChain | undefined> {
@@ -96,10 +99,12 @@ export class ChainRegistry implements ChainSource {
   /**
    * @throws BusinessError "409" `web3.chain-taken`, `web3.chains-too-many`; "400" `web3.provider-url-refused`,
    *   `web3.provider-url-missing`, `web3.provider-url-twice`, `web3.provider-id-twice`, `web3.explorer-url-invalid`;
-   *   "403" `web3.contract-wallets-protected` if the operator lacks the permission for the chain of contract wallets
+   *   "403" `web3.contract-wallets-protected`, `web3.chain-protected` if the operator lacks the permission for the chain
+   *   of contract wallets, or for a chain that another part of the product uses
    */
   async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<ChainRow> {
     this.#assertMayDecideAboutContracts(name, operator)
+    this.#assertMayDecideAboutFacts([{ name, chainId, ...content }], operator)
     this.#check(content, [])
     await this.#assertDistinct(name, content.providers, [])
     const providers = await this.#sealed(name, content.providers, [])
@@ -145,7 +150,13 @@ export class ChainRegistry implements ChainSource {
     const row = await this.row(id)
     if (version !== undefined && version !== row.version) throw conflict(row)
     const isEnabled = change.enabled === true && !row.enabled
-    if (isEnabled || changesProviders(change, row)) this.#assertMayDecideAboutContracts(row.name, operator)
+    const hasOtherProviders = changesProviders(change, row)
+    if (isEnabled || hasOtherProviders) this.#assertMayDecideAboutContracts(row.name, operator)
+    const before = chainOf(row)
+    const after = { ...before, ...change }
+    if (isEnabled || hasOtherProviders || factRules.some((rule) => before[rule] !== after[rule])) {
+      this.#assertMayDecideAboutFacts([before, after], operator)
+    }
     this.#check(change, row.providers)
     const { providers: given, ...rest } = change
     if (given !== undefined) await this.#assertDistinct(row.name, given, row.providers)
@@ -167,6 +178,14 @@ export class ChainRegistry implements ChainSource {
     const permission = permissionCodes.contractWalletsSave
     if (name !== this.#parts.contractWalletChain() || principal.can(permission)) return
     throw businessError('contract-wallets-protected', { params: { permission }, data: { permission } })
+  }
+
+  /** @param states the chain before and after the change; a change that ends or starts a use needs the permission too */
+  #assertMayDecideAboutFacts(states: readonly Chain[], { principal }: Operator): void {
+    for (const { permission, uses } of this.#parts.uses.values()) {
+      if (principal.can(permission) || !states.some((chain) => uses(chain))) continue
+      throw businessError('chain-protected', { params: { permission }, data: { permission } })
+    }
   }
 
   #check({ providers, explorerTransactionUrl }: Partial<ChainContent>, stored: readonly StoredRpcProvider[]): void {
@@ -261,10 +280,21 @@ export function chainOf(row: ChainRow): Chain {
   }
 }
 
+/** Adds what other parts of the product need in order to notice that the settings of a chain have changed. */
+function chainWithSettings(row: ChainRow): Chain {
+  const { requiredConfirmations = null, finality, maxHeadLagBlocks } = row
+  const providers = row.providers.map(({ id, urlEnc }) => [id, urlEnc])
+  const settings = JSON.stringify([requiredConfirmations, finality, maxHeadLagBlocks, providers])
+  return { ...chainOf(row), settingsDigest: hash('sha256', settings), updatedAt: row.updatedAt.getTime() }
+}
+
 /** Leaves out a stored URL that is invalid now. Earlier releases accepted such URLs. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
 const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: versionConflictData(row) })
+
+/** Values of a chain that decide which facts count. */
+const factRules = ['requiredConfirmations', 'finality', 'maxHeadLagBlocks'] as const
 
 /** True if providers are added, removed, reordered or replaced. */
 const changesProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>

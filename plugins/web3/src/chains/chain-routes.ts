@@ -116,6 +116,7 @@ const { route } = routesWith<ChainRouteDependencies>()
 
 /** Reason codes of the routes that create or change a chain. */
 const writeReasons = [
+  'web3.chain-protected',
   'web3.chain-taken',
   'web3.chain-unknown',
   'web3.chains-too-many',

@@ -41,6 +41,8 @@ export interface Column {
    */
   readonly of?: { readonly labels: string; readonly page?: string; readonly opens?: readonly string[] }
   readonly before?: string
+  readonly format?: string
+  readonly fallback?: string
   readonly currency?: string
   readonly asset?: string
   readonly decimals?: string
@@ -139,6 +141,14 @@ export interface Write extends Operation {
   readonly body?: Sources
   readonly preview?: string | Preview
   readonly answer?: readonly Column[]
+  /** Values of the response that mean success. All others are failures. */
+  readonly outcome?: {
+    readonly field: string
+    readonly good: readonly Value[]
+    readonly labels?: Readonly<Record<string, string>>
+  }
+  /** Page and id of the row that the write creates. */
+  readonly created?: { readonly page: string; readonly field: string }
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
   /** Members that the user types in the main unit and that are sent in minor units. */
@@ -338,6 +348,8 @@ export interface Navigation {
   readonly groups: readonly {
     readonly id: string
     readonly title: string
+    /** Name of the icon of a group that a plugin declares. */
+    readonly icon?: string
     readonly pages: readonly {
       readonly id: string
       readonly title: string

@@ -5,12 +5,12 @@ import 'uplot/dist/uPlot.min.css'
 import type { Column, Tone } from '../api/page-types.ts'
 import { useFormats } from '../pages/shown-value.ts'
 import { useZone } from '../shell/zone.ts'
+import { axisWidth } from './axis-width.ts'
 import type { ChartData } from './chart-data.ts'
 import classes from './plot.module.css'
 
-/** Sizes of the plot in pixels. */
+/** Height of the plot in pixels. */
 const height = 180
-const axisWidth = 60
 const dayMs = 86_400_000
 
 /** Dash patterns of lines with the same colour. */
@@ -109,9 +109,12 @@ export function Plot({ data, unit, isBar, onPoint }: PlotProps) {
           },
           {
             ...axis,
-            size: axisWidth,
+            size: ({ ctx }, labels) => {
+              ctx.font = axis.font
+              return axisWidth(labels ?? [], (text) => ctx.measureText(text).width)
+            },
             ...(unit === undefined ? { incrs: wholeSteps } : {}),
-            values: (_, numbers) => numbers.map((number) => formats.count(number, unit)),
+            values: (_, numbers) => numbers.map((number) => formats.axis(number, unit)),
           },
         ],
         series: [

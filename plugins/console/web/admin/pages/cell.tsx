@@ -35,7 +35,14 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
   // If the new value is missing, this is also a difference, so it must be checked before empty values.
   if (column.as === 'difference')
     return (
-      <Difference before={valueAt(row, column.before ?? '')} after={value} titles={column.titles} isWide={isWide} />
+      <Difference
+        before={valueAt(row, column.before ?? '')}
+        after={value}
+        format={column.format === undefined ? undefined : valueAt(row, column.format)}
+        fallback={column.fallback === undefined ? undefined : valueAt(row, column.fallback)}
+        titles={column.titles}
+        isWide={isWide}
+      />
     )
   if (value === null || value === undefined || value === '') return <span className={classes.none}>–</span>
   switch (column.as) {

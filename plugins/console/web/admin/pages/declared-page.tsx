@@ -2,6 +2,7 @@ import { Button, Skeleton } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import { Redirect } from 'wouter'
 import { siteName, useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
@@ -217,6 +218,9 @@ export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
         <FrameView page={page.data} />
       </Suspense>
     )
+  // An address of a row below its list leads to the page of the row.
+  if (page.data.kind === 'list' && id !== undefined && page.data.detail !== undefined)
+    return <Redirect to={`/${page.data.detail}/${encodeURIComponent(id)}`} replace />
   return page.data.kind === 'list' ? (
     <ListView page={page.data} />
   ) : (

@@ -1,5 +1,5 @@
 import type { Column } from '../api/page-types.ts'
-import type { Row } from '../api/row-values.ts'
+import { type Row, valueAt } from '../api/row-values.ts'
 import { Cell } from './cell.tsx'
 import classes from './facts.module.css'
 
@@ -41,6 +41,12 @@ interface AnswerProps {
 /** Shows the response of an operation: a table for a list, or the members of one object. */
 export function ApiResponse({ answer, columns }: AnswerProps) {
   const items = Array.isArray(answer) ? answer : (answer as { readonly items?: unknown } | null)?.items
-  if (!Array.isArray(items)) return <RowDetails columns={columns} row={(answer ?? {}) as Row} />
+  if (!Array.isArray(items)) {
+    const row = (answer ?? {}) as Row
+    // A list without items says nothing about the result, for example a list of errors.
+    const isEmpty = ({ as, field }: Column) =>
+      as === 'rows' && Array.isArray(valueAt(row, field)) && (valueAt(row, field) as unknown[]).length === 0
+    return <RowDetails columns={columns.filter((column) => !isEmpty(column))} row={row} />
+  }
   return <Cell column={{ field: 'items', as: 'rows', title: '', columns }} row={{ items }} isWide />
 }

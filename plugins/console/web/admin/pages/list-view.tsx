@@ -14,6 +14,7 @@ import { Tiles } from '../overview/tiles.tsx'
 import { pageSizes } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
+import { useSite } from '../shell/site-context.ts'
 import { useZone } from '../shell/zone.ts'
 import { Cell, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
@@ -27,6 +28,7 @@ import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
 import { SavedViews } from './saved-views.tsx'
+import { columnText, useFormats } from './shown-value.ts'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
 import { type ChosenAction, useActions } from './use-actions.tsx'
@@ -221,6 +223,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                   {columns.map((column) => (
                     <Table.Th
                       data-numeric={isNumeric(column) || undefined}
+                      data-name={column === nameOf(columns) || undefined}
                       key={column.field}
                       role="columnheader"
                       {...sizedTo(widths[column.field])}
@@ -275,6 +278,9 @@ type Widths = Readonly<Record<string, number>>
 const sizedTo = (width: number | undefined) =>
   width === undefined ? {} : { 'data-sized': true, style: { '--column-width': `${width}px` } }
 
+/** Returns the column that names a row: the link to its page, or otherwise the first column. It stays visible. */
+const nameOf = (columns: readonly Column[]): Column | undefined => columns.find(({ link }) => link) ?? columns[0]
+
 const keyOf = (row: Row, page: ListPage) => String(valueAt(row, page.key))
 
 interface RowLineProps {
@@ -294,6 +300,9 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
   const key = keyOf(row, page)
   const href = page.detail === undefined ? undefined : `/${page.detail}/${encodeURIComponent(key)}`
   const line = useRef<HTMLTableRowElement>(null)
+  const surroundings = { formats: useFormats(), units: useSite().units }
+  const named = nameOf(columns)
+  const name = (named && columnText(named, named.field, row, surroundings)) || key
   const onKey = (event: KeyboardEvent) => {
     if (event.target !== line.current) return
     const shortcut = pressed('lists', event)
@@ -337,6 +346,7 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
           key={column.field}
           role="cell"
           data-title={column.title}
+          data-name={column === nameOf(columns) || undefined}
           data-numeric={isNumeric(column) || undefined}
           {...sizedTo(widths[column.field])}
         >
@@ -345,7 +355,7 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
       ))}
       {page.actions.length > 0 && (
         <Table.Td role="cell" className={classes.actions}>
-          <RowActions actions={page.actions} row={row} onChoose={(action) => onChoose({ action, row })} />
+          <RowActions actions={page.actions} row={row} name={name} onChoose={(action) => onChoose({ action, row })} />
         </Table.Td>
       )}
     </Table.Tr>

@@ -20,11 +20,13 @@ export const fileOf = (api: Api, action: Action, row: Row): string =>
 interface RowActionsProps {
   readonly actions: readonly Action[]
   readonly row: Row
+  /** Name of the row, for screen readers. */
+  readonly name: string
   onChoose(action: Action): void
 }
 
 /** Menu of the actions on a row. For an action that the user may not call, the menu shows the reason. */
-export function RowActions({ actions, row, onChoose }: RowActionsProps) {
+export function RowActions({ actions, row, name, onChoose }: RowActionsProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const possible = actions.filter((action) => isActionAvailable(action, row))
@@ -32,7 +34,7 @@ export function RowActions({ actions, row, onChoose }: RowActionsProps) {
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={translate('admin.actions')}>
+        <ActionIcon variant="subtle" color="gray" aria-label={translate('admin.actions-of', { name })}>
           <IconDots size={18} aria-hidden />
         </ActionIcon>
       </Menu.Target>

@@ -1,4 +1,5 @@
 import { useLanguage } from '../../app/app.tsx'
+import { durationInWords, millisecondsOf } from '../../field/schema-rules.ts'
 import classes from './cell.module.css'
 import { Copied } from './copied.tsx'
 import { isStructure, plainText, spoken, useFormats } from './shown-value.ts'
@@ -10,10 +11,12 @@ const isTime = (value: unknown): value is string =>
   typeof value === 'string' && /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value)
 
 /** Returns a function that shows one value in words. */
-function useWords(titles: Titles): (value: unknown) => string {
-  const { translate } = useLanguage()
+function useWords(titles: Titles, format?: unknown): (value: unknown) => string {
+  const { translate, language } = useLanguage()
   const formats = useFormats()
   return (value) => {
+    const milliseconds = format === 'duration' ? millisecondsOf(String(value)) : undefined
+    if (milliseconds !== undefined) return durationInWords(milliseconds, language)
     if (typeof value === 'boolean') return translate(value ? 'admin.yes' : 'admin.no')
     return isTime(value) ? formats.time(value) : plainText(value, titles)
   }
@@ -76,12 +79,16 @@ function Members({ value, titles }: { readonly value: unknown; readonly titles: 
 interface DifferenceProps {
   readonly before: unknown
   readonly after: unknown
+  /** Format of both values. */
+  readonly format?: unknown
+  /** Value that applies where one of both values is missing. */
+  readonly fallback?: unknown
   readonly titles: Titles | undefined
   readonly isWide: boolean
 }
 
 /** Shows what a value was and what it became. For structures, shows the members that differ. */
-export function Difference({ before, after, titles = {}, isWide }: DifferenceProps) {
+export function Difference({ before, after, format, fallback, titles = {}, isWide }: DifferenceProps) {
   if (isStructure(before) || isStructure(after)) {
     const [old, next] = [isStructure(before) ? before : {}, isStructure(after) ? after : {}]
     const names = [...new Set([...Object.keys(old), ...Object.keys(next)])]
@@ -99,20 +106,22 @@ export function Difference({ before, after, titles = {}, isWide }: DifferencePro
       </dl>
     )
   }
-  return <Values before={before} after={after} titles={titles} isWide={isWide} />
+  return <Values {...{ before, after, format, fallback, titles, isWide }} />
 }
 
-function Values({ before, after, titles = {}, isWide }: DifferenceProps) {
-  const words = useWords(titles)
+function Values({ before, after, format, fallback, titles = {}, isWide }: DifferenceProps) {
+  const { translate } = useLanguage()
+  const words = useWords(titles, format)
   const line = isWide ? classes.whole : classes.line
+  const textOf = (value: unknown) => {
+    if (value !== undefined && value !== null) return words(value)
+    return fallback === undefined ? undefined : translate('admin.not-stored', { value: words(fallback) })
+  }
+  const [old, next] = [textOf(before), textOf(after)]
   return (
     <span className={classes.difference}>
-      {before !== undefined && before !== null && <del className={line}>{words(before)}</del>}
-      {after === undefined || after === null ? (
-        <span className={classes.none}>–</span>
-      ) : (
-        <ins className={line}>{words(after)}</ins>
-      )}
+      {old !== undefined && <del className={line}>{old}</del>}
+      {next === undefined ? <span className={classes.none}>–</span> : <ins className={line}>{next}</ins>}
     </span>
   )
 }

@@ -10,6 +10,7 @@ import { useWrite } from '../api/use-write.ts'
 import { type ToastButton, toasts } from '../shell/toasts.ts'
 import { ActionDialog, useActionText } from './forms/action-dialogs.tsx'
 import { nested } from './forms/form-state.ts'
+import { resultOfWrite } from './forms/write-outcome.ts'
 
 /** An action on a row. */
 export interface ChosenAction {
@@ -49,9 +50,10 @@ export function useActions(
         const inverse = actions.find(({ operation }) => operation === action.undo)
         // The response contains the new version of the row.
         const button = inverse?.allowed && start('admin.undo', { action: inverse, row: { ...row, ...answer } })
-        const done =
-          action.confirm === undefined ? translate('admin.done', { title: action.label }) : textOf(action.confirm, row)
-        toasts.show(done, button ? { button } : {})
+        const title = action.label
+        const done = action.confirm === undefined ? translate('admin.done', { title }) : textOf(action.confirm, row)
+        const { text, isFailure } = resultOfWrite(action, answer, { translate, title, done })
+        toasts.show(text, { isFailure, ...(button && { button }) })
       },
       onError(error, failed) {
         if (!(error instanceof CallFailure)) throw error

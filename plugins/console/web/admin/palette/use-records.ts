@@ -5,8 +5,9 @@ import { useApi } from '../api/context.tsx'
 import { lookups } from '../api/operations.ts'
 import { type Row, valueAt } from '../api/row-values.ts'
 import type { PaletteEntry } from '../own/own-pages.tsx'
+import type { Formats } from '../pages/formats.ts'
 import { searchName } from '../pages/list-state.ts'
-import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
+import { plainText, useFormats } from '../pages/shown-value.ts'
 import { acceptsText, ConcurrencyLimit, type FoundRows, find, type Lookup, type LookupParameter } from './lookups.ts'
 
 /** A group of entries from one page or one list. */

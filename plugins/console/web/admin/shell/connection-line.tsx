@@ -4,16 +4,23 @@ import { useLanguage } from '../../app/app.tsx'
 import type { Connection } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { ownAccount } from '../api/operations.ts'
+import { formatsOf } from '../pages/formats.ts'
 import classes from './connection-line.module.css'
 
 const firstTryMs = 1_000
 const tryMs = 5_000
 
+interface ConnectionLineProps {
+  readonly connection: Connection
+  /** Time zone of the shown time. */
+  readonly zone: string
+}
+
 /**
  * Shows since when the server has been unreachable. Calls the server until it responds, then reads all displayed data
  * again.
  */
-export function ConnectionLine({ connection }: { readonly connection: Connection }) {
+export function ConnectionLine({ connection, zone }: ConnectionLineProps) {
   const { translate, language } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
@@ -42,10 +49,7 @@ export function ConnectionLine({ connection }: { readonly connection: Connection
   }, [isLost, api, client])
   return (
     <p role="status" className={classes.line} hidden={!isLost}>
-      {isLost &&
-        translate('admin.no-connection', {
-          time: new Intl.DateTimeFormat(language, { timeStyle: 'medium' }).format(lostAt),
-        })}
+      {isLost && translate('admin.no-connection', { time: formatsOf(language, zone).clock(new Date(lostAt)) })}
     </p>
   )
 }

@@ -1,5 +1,5 @@
 import { ActionIcon, Button, SegmentedControl } from '@mantine/core'
-import { IconHome, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
+import { IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
 import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
@@ -8,7 +8,8 @@ import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { contentId, focusContent } from './focus.ts'
 import { useUserPreferences } from './kept-context.ts'
 import classes from './navigation.module.css'
-import { Marks, type PlacePage, placeIcons, placeOf, usePageMarks } from './places.tsx'
+import { iconOf } from './place-icons.ts'
+import { Marks, type Place, type PlacePage, placeOf, usePageMarks } from './places.tsx'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { offsetText, useZone } from './zone.ts'
@@ -106,12 +107,12 @@ function Places({ places, onChosen }: { readonly places: NavigationView['groups'
   const chosen = favourites.flatMap((id) => pages.find(({ page }) => page.id === id) ?? [])
   const link = (
     label: string,
-    place: string,
+    place: Pick<Place, 'id' | 'icon'>,
     href: string,
     ariaCurrent: 'page' | boolean,
     marked: readonly PlacePage[],
   ) => {
-    const Icon = placeIcons[place] ?? IconHome
+    const Icon = iconOf(place)
     return (
       <li key={href}>
         <Link href={href} className={classes.page} aria-current={ariaCurrent || undefined} onClick={onChosen}>
@@ -128,11 +129,11 @@ function Places({ places, onChosen }: { readonly places: NavigationView['groups'
     <div className={classes.pages}>
       <nav aria-label={translate('admin.navigation')}>
         <ul>
-          {places.length > 0 && link(translate('admin.home.title'), '', '/', pageId === '' && 'page', [])}
+          {places.length > 0 && link(translate('admin.home.title'), { id: '' }, '/', pageId === '' && 'page', [])}
           {places.map((place) =>
             link(
               place.pages.length === 1 ? (place.pages[0]?.title ?? '') : place.title,
-              place.id,
+              place,
               `/${place.pages[0]?.id}`,
               place === current?.place,
               place.pages,
@@ -146,9 +147,7 @@ function Places({ places, onChosen }: { readonly places: NavigationView['groups'
             {translate('admin.favourites.title')}
           </h2>
           <ul>
-            {chosen.map(({ place, page }) =>
-              link(page.title, place.id, `/${page.id}`, page.id === pageId && 'page', []),
-            )}
+            {chosen.map(({ place, page }) => link(page.title, place, `/${page.id}`, page.id === pageId && 'page', []))}
           </ul>
         </nav>
       )}

@@ -1,20 +1,6 @@
-import { ActionIcon } from '@mantine/core'
-import {
-  IconBuildingBank,
-  IconClipboardList,
-  IconClockPlay,
-  IconCoins,
-  IconMail,
-  IconPlugConnected,
-  IconReceipt,
-  IconServer,
-  IconSettings,
-  IconStar,
-  IconStarFilled,
-  IconTemplate,
-  IconUsers,
-} from '@tabler/icons-react'
-import type { ComponentType } from 'react'
+import { ActionIcon, Menu } from '@mantine/core'
+import { IconChevronDown, IconStar, IconStarFilled } from '@tabler/icons-react'
+import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import type { Attention, Navigation } from '../api/page-types.ts'
@@ -26,21 +12,6 @@ import classes from './places.module.css'
 
 export type Place = Navigation['groups'][number]
 export type PlacePage = Place['pages'][number]
-
-/** Icons of the places, by id of the page group. */
-export const placeIcons: Readonly<Record<string, ComponentType<{ size: number }>>> = {
-  orders: IconReceipt,
-  points: IconCoins,
-  ledger: IconBuildingBank,
-  messages: IconMail,
-  rules: IconTemplate,
-  access: IconUsers,
-  audit: IconClipboardList,
-  jobs: IconClockPlay,
-  integrations: IconPlugConnected,
-  configuration: IconSettings,
-  product: IconServer,
-}
 
 /** Returns the page at an address and its place. A detail page belongs to the list that opens it. */
 export function placeOf(places: readonly Place[], pageId: string) {
@@ -96,39 +67,74 @@ function Unsaved({ count }: { readonly count: number }) {
   )
 }
 
-const showTab = (link: HTMLAnchorElement | null) => {
-  link?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+/** Maximum number of tabs. A longer row of tabs cannot be read at a glance. */
+const maxTabs = 6
+
+/** Returns how many items of a list fit on its first line, at least one. The list wraps and hides its other lines. */
+function useFitting(list: RefObject<HTMLElement | null>, content: string): number {
+  const [fitting, setFitting] = useState(maxTabs)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other items are measured again
+  useLayoutEffect(() => {
+    const items = [...(list.current?.children ?? [])].filter((item) => item instanceof HTMLElement)
+    const measure = () => setFitting(items.filter(({ offsetTop }) => offsetTop === items[0]?.offsetTop).length)
+    measure()
+    const watch = new ResizeObserver(measure)
+    for (const element of [list.current, ...items]) if (element !== null) watch.observe(element)
+    return () => watch.disconnect()
+  }, [list, content])
+  return fitting
 }
 
-/** The pages of the current place as tabs, and the button that makes the page a favourite. */
+/**
+ * The pages of the current place as tabs, and the button that makes the page a favourite. A menu contains the pages
+ * that do not fit.
+ */
 export function PlaceTabs({ places, pageId }: { readonly places: readonly Place[]; readonly pageId: string }) {
   const { translate } = useLanguage()
   const { kept, favourites } = useUserPreferences()
   const marks = usePageMarks()
+  const list = useRef<HTMLUListElement>(null)
   const current = placeOf(places, pageId)
+  const fitting = useFitting(list, `${pageId} ${current?.place.pages.map(({ title }) => title).join()}`)
   if (current === undefined) return null
   const { place, page } = current
+  const others = place.pages.slice(fitting)
   const isFavourite = favourites.includes(page.id)
   const label = translate(isFavourite ? 'admin.favourites.remove' : 'admin.favourites.add', { title: page.title })
   const Star = isFavourite ? IconStarFilled : IconStar
+  const currentOf = (tab: PlacePage) => (tab.id === pageId ? 'page' : tab === page || undefined)
   return (
     <div className={classes.bar}>
       <nav aria-label={place.title} className={classes.tabs}>
-        <ul>
-          {place.pages.map((tab) => (
-            <li key={tab.id}>
-              <Link
-                ref={tab === page ? showTab : null}
-                href={`/${tab.id}`}
-                className={classes.tab}
-                aria-current={tab.id === pageId ? 'page' : tab === page || undefined}
-              >
+        <ul ref={list}>
+          {place.pages.slice(0, maxTabs).map((tab, index) => (
+            <li key={tab.id} className={index < fitting ? undefined : classes.outside}>
+              <Link href={`/${tab.id}`} className={classes.tab} aria-current={currentOf(tab)}>
                 {tab.title}
                 <Marks pages={[tab]} {...marks} />
               </Link>
             </li>
           ))}
         </ul>
+        {others.length > 0 && (
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <button type="button" className={classes.more} data-current={others.includes(page) || undefined}>
+                <span>{others.includes(page) ? page.title : translate('admin.more', { count: others.length })}</span>
+                <Marks pages={others} {...marks} />
+                <IconChevronDown size={16} aria-hidden />
+              </button>
+            </Menu.Target>
+            <Menu.Dropdown>
+              {others.map((tab) => (
+                <Menu.Item key={tab.id} component={Link} href={`/${tab.id}`} aria-current={currentOf(tab)}>
+                  {tab.title}
+                  <Marks pages={[tab]} {...marks} />
+                </Menu.Item>
+              ))}
+            </Menu.Dropdown>
+          </Menu>
+        )}
       </nav>
       <ActionIcon
         variant="subtle"

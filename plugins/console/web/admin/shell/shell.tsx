@@ -5,12 +5,13 @@ import { Route, Router, Switch, useLocation } from 'wouter'
 import { menusId, siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { FailureNotice } from '../../app/notice.tsx'
-import { CallFailure } from '../api/call.ts'
+import { CallFailure, type Connection } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { Live } from '../api/live.tsx'
 import { type Account, navigationPages, ownAccount } from '../api/operations.ts'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { OwnPage, ownPages } from '../own/own-pages.tsx'
+import { ConnectionLine } from './connection-line.tsx'
 import { setDraftOwner } from './drafts.ts'
 import { contentId, focusMessage, focusRow, focusSearch, isLayerOpen, useFocusKeeper } from './focus.ts'
 import { Home } from './home.tsx'
@@ -24,13 +25,19 @@ import classes from './shell.module.css'
 import { pressed } from './shortcuts.ts'
 import { base, SiteContext } from './site-context.ts'
 import { ToastRegion } from './toast-region.tsx'
+import { zoneOf } from './zone.ts'
 
 const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
 const Palette = lazy(() => import('../palette/palette.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 
+interface ShellProps {
+  readonly session: SessionState
+  readonly connection: Connection
+}
+
 /** Shows the sign-in page, or for a signed-in user the frame with the page at the current address. */
-export function Shell({ session }: { readonly session: SessionState }) {
+export function Shell({ session, connection }: ShellProps) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
   const { translate, language } = useLanguage()
   const api = useApi()
@@ -72,6 +79,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
   const known = account.data
   const username = known?.username ?? ''
   const kept = usePreferencesOfUser(known?.id, base)
+  const { zone } = useSyncExternalStore(kept.subscribe, kept.current)
   // The owner is set during rendering, so that a form below finds the drafts of this user when it opens.
   if (known !== undefined) setDraftOwner(known.id)
   const first = useRef(known?.id)
@@ -89,61 +97,69 @@ export function Shell({ session }: { readonly session: SessionState }) {
     session.begin(true)
     void client.invalidateQueries()
   }
-  if (phase === 'out') return <SignInPage onSignedIn={signedIn} />
-  if (
-    failed !== null &&
-    navigation.data === undefined &&
-    !(failed instanceof CallFailure && failed.kind === 'signed-out')
-  ) {
-    return <Away failure={failed} onRetry={() => void client.invalidateQueries()} />
-  }
-  if (navigation.data === undefined) return <div className={classes.blank} aria-busy="true" />
-  return (
-    <SiteContext value={navigation.data}>
-      <UserPreferencesContext value={kept}>
-        <Live isOn={phase === 'in' && navigation.data.groups.length > 0}>
-          <Router base={base}>
-            <div className={classes.shell}>
-              <Boundary>
-                <Navigation
+  const content = () => {
+    if (phase === 'out') return <SignInPage onSignedIn={signedIn} />
+    if (
+      failed !== null &&
+      navigation.data === undefined &&
+      !(failed instanceof CallFailure && failed.kind === 'signed-out')
+    ) {
+      return <Away failure={failed} onRetry={() => void client.invalidateQueries()} />
+    }
+    if (navigation.data === undefined) return <div className={classes.blank} aria-busy="true" />
+    return (
+      <SiteContext value={navigation.data}>
+        <UserPreferencesContext value={kept}>
+          <Live isOn={phase === 'in' && navigation.data.groups.length > 0}>
+            <Router base={base}>
+              <div className={classes.shell}>
+                <Boundary>
+                  <Navigation
+                    navigation={navigation.data}
+                    username={username}
+                    session={session}
+                    onSearch={() => setSearching(true)}
+                    onShortcuts={() => setHelped(true)}
+                  />
+                </Boundary>
+                <main className={classes.main} id={contentId} tabIndex={-1}>
+                  <PageOfAddress account={known} session={session} places={navigation.data.groups} />
+                  <div id={menusId} />
+                </main>
+              </div>
+              <DialogPart isOpen={isSearching} onClose={() => setSearching(false)}>
+                <Palette
                   navigation={navigation.data}
-                  username={username}
-                  session={session}
-                  onSearch={() => setSearching(true)}
+                  isOpen={isSearching}
+                  onClose={() => setSearching(false)}
                   onShortcuts={() => setHelped(true)}
                 />
-              </Boundary>
-              <main className={classes.main} id={contentId} tabIndex={-1}>
-                <PageOfAddress account={known} session={session} places={navigation.data.groups} />
-                <div id={menusId} />
-              </main>
-            </div>
-            <DialogPart isOpen={isSearching} onClose={() => setSearching(false)}>
-              <Palette
-                navigation={navigation.data}
-                isOpen={isSearching}
-                onClose={() => setSearching(false)}
-                onShortcuts={() => setHelped(true)}
-              />
-            </DialogPart>
-            <DialogPart isOpen={isHelped} onClose={() => setHelped(false)}>
-              {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
-            </DialogPart>
-            <ToastRegion />
-            {/* This dialog is above the form that was open when the session ended. That form already has a dialog title. */}
-            <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
-              <Modal.Overlay />
-              <Modal.Content>
-                <Modal.Body className={classes.ended}>
-                  <Modal.Title>{translate('admin.sign-in.ended')}</Modal.Title>
-                  <SignInForm username={username} onSignedIn={signedIn} />
-                </Modal.Body>
-              </Modal.Content>
-            </Modal.Root>
-          </Router>
-        </Live>
-      </UserPreferencesContext>
-    </SiteContext>
+              </DialogPart>
+              <DialogPart isOpen={isHelped} onClose={() => setHelped(false)}>
+                {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
+              </DialogPart>
+              <ToastRegion />
+              {/* This dialog is above the form that was open when the session ended. That form already has a dialog title. */}
+              <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
+                <Modal.Overlay />
+                <Modal.Content>
+                  <Modal.Body className={classes.ended}>
+                    <Modal.Title>{translate('admin.sign-in.ended')}</Modal.Title>
+                    <SignInForm username={username} onSignedIn={signedIn} />
+                  </Modal.Body>
+                </Modal.Content>
+              </Modal.Root>
+            </Router>
+          </Live>
+        </UserPreferencesContext>
+      </SiteContext>
+    )
+  }
+  return (
+    <>
+      <ConnectionLine connection={connection} zone={zoneOf(navigation.data?.timeZone, zone).name} />
+      <Boundary>{content()}</Boundary>
+    </>
   )
 }
 

@@ -55,6 +55,7 @@ function OneToast({ toast, isLatest }: { readonly toast: Toast; readonly isLates
       ref={line}
       className={classes.toast}
       data-toast
+      data-failure={toast.isFailure || undefined}
       onPointerEnter={() => setPointed(true)}
       onPointerLeave={() => setPointed(false)}
       onFocus={onFocusChange}

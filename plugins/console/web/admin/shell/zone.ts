@@ -12,13 +12,16 @@ export interface Zone {
 
 /** Returns the time zone of the site, or that of the browser if the user has chosen it. */
 export function useZone(): Zone {
-  const { timeZone: site } = useSite()
+  const { timeZone } = useSite()
   const { zone } = useUserPreferences()
-  const own = ownZone()
-  return { name: zone === 'own' ? own : site, site, own }
+  return zoneOf(timeZone, zone)
 }
 
-const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone
+/** @param site time zone of the site; undefined before the sign-in. Then times are in the zone of the browser. */
+export function zoneOf(site: string | undefined, chosen: 'site' | 'own'): Zone {
+  const own = new Intl.DateTimeFormat().resolvedOptions().timeZone
+  return { name: site === undefined || chosen === 'own' ? own : site, site: site ?? own, own }
+}
 
 /** Returns the offset of a zone from UTC as text, for example "UTC+8". */
 export function offsetText(zone: string, at: Date): string {

@@ -1,7 +1,7 @@
 import { IconDatabase, IconFolder, IconServerBolt, IconUserShield, IconWorld } from '@tabler/icons-react'
 import { useLanguage } from '../../app/app.tsx'
 import { SchemaField } from '../../field/schema-field.tsx'
-import { type Field, type Group, isVisible, type Values } from '../install-form.ts'
+import { type Field, fixingPlace, type Group, isVisible, type Values } from '../install-form.ts'
 import classes from './form-group.module.css'
 
 const icons: Readonly<Record<string, typeof IconWorld>> = {
@@ -52,6 +52,8 @@ export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onC
           .map((field) => {
             const { path, label, description, required, candidates, hints } = field
             const isKept = hasStoredPassword && hints.input === 'password' && values[path] === ''
+            const place = fixingPlace(field, values)
+            const note = isKept ? translate('configuration.stored') : description
             const isWide = hints.input === 'switch' || candidates.length > narrowChoices
             return (
               <div
@@ -63,7 +65,8 @@ export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onC
                 <SchemaField
                   id={idOf(path)}
                   label={label}
-                  description={isKept ? translate('configuration.stored') : description}
+                  description={place === undefined ? note : translate('configuration.fixed', { place })}
+                  isFixed={place !== undefined}
                   isRequired={required}
                   input={hints.input}
                   candidates={candidates}

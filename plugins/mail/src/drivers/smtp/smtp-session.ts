@@ -68,9 +68,10 @@ export class SmtpFailure extends Error {
 }
 
 /**
- * Time limits in milliseconds. The signal of the caller usually aborts earlier. `socket` also closes an idle session.
+ * Time limits in milliseconds. The connection and the greeting end before `platform.mail.send-deadline`, so that a server
+ * that does not respond is reported as such. `socket` also closes an idle session.
  */
-const timeouts = { connection: 15_000, greeting: 15_000, dns: 10_000, socket: 30_000 } as const
+const timeouts = { connection: 5_000, greeting: 5_000, dns: 5_000, socket: 30_000 } as const
 
 /** A session after the sign-in. It sends one mail after another. */
 export class SmtpSession {

@@ -34,6 +34,11 @@ export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
    */
   readonly markup?: Readonly<Record<string, readonly string[]>>
   /**
+   * Returns the text that the service shows for a sent text, by message type. Required for message types whose escapes
+   * the service undoes before it looks for addresses.
+   */
+  readonly shown?: Readonly<Record<string, (sent: string) => string>>
+  /**
    * How success is recognised. `status`: a success status is sufficient. `body` (default): the body must confirm it.
    */
   readonly judgedBy?: 'status' | 'body'
@@ -45,7 +50,7 @@ export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
  * @param options plugin from `webhookProviderPlugin`, with sample responses of its service
  */
 export function webhookProviderCases(options: WebhookProviderCaseOptions): ConformanceCase[] {
-  const { endpoint, secret, success, failures, markup = {}, judgedBy = 'body' } = options
+  const { endpoint, secret, success, failures, markup = {}, shown = {}, judgedBy = 'body' } = options
   const secrets = [secret, ...secretPartsOfUrl(endpoint)].filter((part) => part.length >= 6)
   const sent = async (harness: ProviderHarness, message: Parameters<ProviderHarness['send']>[0] = {}) => {
     const outcome = await harness.send(message)
@@ -192,6 +197,23 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
           const ordinary = 'Disk sda is full, see page 7'
           const shown = await sentWith(type, ordinary, true)
           expectThat(`Ordinary text in ${type} is unchanged`, shown.includes(ordinary), ordinary, shown)
+        }
+      },
+    ],
+
+    'an address in a text stays the same address': [
+      'Declare inAddress in plain, unless the service undoes escapes before it looks for addresses: percentEncodedMark encodes the marks that are unreserved characters, such as "_", and leaves others, such as "*".',
+      async (harness) => {
+        harness.answer(success)
+        const address = 'https://status.example/_next/a*b~c_(d)/~e~?q=_f_'
+        for (const type of types(harness)) {
+          const content = `See ${address} now`
+          const valueRanges = { subject: [], content: [[0, content.length]] as const }
+          const attributes = { 'webhook.message-type': type }
+          const request = await accepted(harness, { content, attributes, valueRanges })
+          const text = textsIn(parseJsonOrUndefined(String(request?.body))).join('\n')
+          const read = (shown[type]?.(text) ?? text).replace(/%(?:5F|7E)/gi, decodeURIComponent)
+          expectThat(`The address in a message of type ${type}`, read.includes(address), address, text)
         }
       },
     ],

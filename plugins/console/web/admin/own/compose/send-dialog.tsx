@@ -10,6 +10,7 @@ import type { Form } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ApiResponse } from '../../pages/facts.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
+import { resultOfWrite } from '../../pages/forms/write-outcome.ts'
 import { useFormats } from '../../pages/shown-value.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { useZone } from '../../shell/zone.ts'
@@ -64,9 +65,13 @@ export function SendDialog({
     onSuccess(sent) {
       onSent()
       setResults(sent)
-      toasts.show(
-        translate('admin.done', { title: translate(time === undefined ? 'compose.send' : 'compose.schedule') }),
-      )
+      const title = translate(time === undefined ? 'compose.send' : 'compose.schedule')
+      const { text, isFailure } = resultOfWrite(form, sent, {
+        translate,
+        title,
+        done: translate('admin.done', { title }),
+      })
+      toasts.show(text, { isFailure })
       void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
     },
     onError(error) {

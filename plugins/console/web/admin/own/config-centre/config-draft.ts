@@ -19,6 +19,7 @@ interface SentChange {
   readonly action: 'set' | 'reset'
   readonly value?: unknown
   readonly expectedVersion: number
+  readonly expectedDestination?: string
 }
 
 interface DraftState {
@@ -168,13 +169,19 @@ export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange
   key,
   action,
   expectedVersion: was.version,
-  ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)) } : {}),
+  ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)), ...expectedDestinationOf(was) } : {}),
 })
 
-/** A change of a key whose stored value another user has changed after the change was drafted. */
+/** Returns the destination of a secret as the user has seen it. */
+export const expectedDestinationOf = ({ destinationVersion }: ConfigItem): { readonly expectedDestination?: string } =>
+  destinationVersion === undefined ? {} : { expectedDestination: destinationVersion }
+
+/** A change of a key whose stored value, or whose destination, another user has changed after the change was drafted. */
 export interface Conflict {
   readonly change: DraftChange
   readonly now: ConfigItem
+  /** For a new secret whose destination has changed: the keys of the destination. */
+  readonly destination: readonly ConfigItem[]
 }
 
 export const conflictsOf = (
@@ -183,5 +190,9 @@ export const conflictsOf = (
 ): readonly Conflict[] =>
   [...changes].flatMap((change) => {
     const now = items.get(change.key)
-    return now === undefined || now.version === change.was.version ? [] : [{ change, now }]
+    if (now === undefined) return []
+    const isMoved = change.action === 'set' && now.destinationVersion !== change.was.destinationVersion
+    if (now.version === change.was.version && !isMoved) return []
+    const destination = isMoved ? (now.destination ?? []).flatMap((key) => items.get(key) ?? []) : []
+    return [{ change, now, destination }]
   })

@@ -15,7 +15,7 @@ import { Copied } from '../../pages/copied.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { toasts } from '../../shell/toasts.ts'
-import { draft, schemaOf, shownValue, useDraftChange, useProblem } from './config-draft.ts'
+import { draft, expectedDestinationOf, schemaOf, shownValue, useDraftChange, useProblem } from './config-draft.ts'
 import { type ConfigItem, type HistoryPage, historyPage, type Outcome } from './config-types.ts'
 import classes from './key-row.module.css'
 import { SourceChain, sourceText, ValueText } from './value-text.tsx'
@@ -214,9 +214,7 @@ interface Verification {
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
   const { translate } = useLanguage()
   const api = useApi()
-  const ask = useWrite((signal, body: { readonly key: string; readonly value: unknown }) =>
-    api.call<Verification>(operation, { body, signal }),
-  )
+  const ask = useWrite((signal, body: object) => api.call<Verification>(operation, { body, signal }))
   const { reset } = ask
   // biome-ignore lint/correctness/useExhaustiveDependencies: the result of the last check does not apply to a changed value
   useEffect(reset, [value])
@@ -224,7 +222,12 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
   const verdict = data && knownValueOr(results, data.outcome, 'unverified')
   return (
     <>
-      <Button variant="default" size="xs" loading={ask.isPending} onClick={() => ask.mutate({ key: item.key, value })}>
+      <Button
+        variant="default"
+        size="xs"
+        loading={ask.isPending}
+        onClick={() => ask.mutate({ key: item.key, value, ...expectedDestinationOf(item) })}
+      >
         {translate('config.verify')}
       </Button>
       <span
@@ -240,15 +243,15 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
   )
 }
 
-const locks = ['process', 'state', 'safety', 'orphaned'] as const
+const locks = ['process', 'state', 'safety', 'orphaned', 'permission'] as const
 
 /** Shows a value that cannot be changed on this page, with the reason. */
 function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
   const { translate } = useLanguage()
-  const { editable, env, sensitive, source, sources, stored } = item
+  const { editable, env, permission = '', sensitive, source, sources, stored } = item
   const active = sources.find((one) => one.active)
   const lock = knownValueOr(locks, item.locked ?? '', 'safety')
-  const why = editable ? translate('config.lock.permission') : translate(`config.lock.${lock}`, { env })
+  const why = editable ? translate('config.lock.view-only') : translate(`config.lock.${lock}`, { env, permission })
   const isElsewhere = !editable && active !== undefined && source !== 'default' && source !== 'database'
   return (
     <div className={classes.locked}>

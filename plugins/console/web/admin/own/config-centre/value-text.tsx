@@ -112,6 +112,21 @@ export function ValueText({ value, isSecret = false }: ValueTextProps) {
   )
 }
 
+/** Shows where a secret is sent: the keys of its destination with their values. */
+export function SentTo({ values }: { readonly values: readonly (readonly [key: string, value: unknown])[] }) {
+  const { translate } = useLanguage()
+  return (
+    <p className={classes.sentTo}>
+      {translate('config.sent-to')}{' '}
+      {values.map(([key, value]) => (
+        <span key={key}>
+          <code>{key}</code> <ValueText value={value} />{' '}
+        </span>
+      ))}
+    </p>
+  )
+}
+
 /** Shows the change from one value to another. */
 export function Change({ before, after, isSecret }: { before: unknown; after: unknown; readonly isSecret: boolean }) {
   const { translate } = useLanguage()

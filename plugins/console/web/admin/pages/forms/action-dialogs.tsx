@@ -77,6 +77,7 @@ export function FormDialog({ form, row, onClose }: FormDialogProps) {
       row={row}
       title={form.title}
       submit={form.submit ?? translate('admin.save')}
+      done={form.submit === undefined ? translate('admin.saved') : translate('admin.done', { title: form.submit })}
       fields={form.fields}
       initial={(name) => currentOf(row, name)}
       onlyChanged={!form.whole && Object.keys(row).length > 0 && form.method !== 'POST'}
@@ -121,6 +122,7 @@ export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
           write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
           row={{}}
           title={`${chosen.label} · ${translate('admin.picked', { count: picked.size })}`}
+          name={chosen.label}
           submit={chosen.label}
           fields={chosen.ask ?? []}
           initial={nothing}

@@ -162,7 +162,10 @@ export function FieldInput({
   const choices = choicesOf(schema)
   if (choices !== undefined) {
     const words: Readonly<Record<string, string>> = { true: translate('admin.yes'), false: translate('admin.no') }
-    const none = nullable || !required || text === '' ? [{ value: '', label: '–' }] : []
+    // An optional switch that the user leaves alone is not sent, so the server chooses.
+    const isDefault = schema['type'] === 'boolean' && !required && !nullable
+    const label = isDefault ? translate('admin.by-default') : '–'
+    const none = nullable || !required || text === '' ? [{ value: '', label }] : []
     return (
       <NativeSelect
         {...shared}

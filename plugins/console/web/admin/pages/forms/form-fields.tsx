@@ -2,6 +2,7 @@ import { Anchor } from '@mantine/core'
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
+import { isLong } from '../../../field/schema-rules.ts'
 import type { Field, Form, Write } from '../../api/page-types.ts'
 import { FieldInput } from './field-input.tsx'
 import classes from './form-fields.module.css'
@@ -57,7 +58,7 @@ export function FormFields({
         error={state.errors[field.name] ?? notes[field.name]}
         rules={state.rules[field.name] ?? []}
         isSecret={isSecretField(field.name, secret)}
-        isLong={long.includes(field.name)}
+        isLong={long.includes(field.name) || isLong(field.schema)}
         unit={unitOf?.(field.name, state.values)}
         source={field.choices?.allowed ? knownChoices(field.choices, field, state.current) : undefined}
         stored={state.initial(field.name)}

@@ -1,6 +1,7 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { Link, useLocation } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { Notice } from '../../../app/notice.tsx'
@@ -21,6 +22,7 @@ import { Conflict } from './form-conflict.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
 import { OnceShown } from './once-shown.tsx'
+import { addressOfCreated, resultOfWrite } from './write-outcome.ts'
 
 /** The preview code is loaded with the first form that has a preview. */
 const LivePreview = lazy(() => import('./live-preview.tsx'))
@@ -33,6 +35,10 @@ interface WriteDialogProps {
   /** The row that the write changes; an empty row for a new object. */
   readonly row: Row
   readonly title: string
+  /** Name of the write in the message after it. Default: the title. */
+  readonly name?: string
+  /** Text of the message after a write without an outcome. Default: it contains the name. */
+  readonly done?: string
   /** Label of the submit button. */
   readonly submit: string
   readonly fields: readonly Field[]
@@ -82,6 +88,13 @@ export function WriteDialog(props: WriteDialogProps) {
   )
 }
 
+/** Marks the element that the dialog focuses when it opens: the first field, or otherwise the first button. */
+const focusFirst = (form: HTMLFormElement | null) => {
+  const first = form?.querySelector('input:enabled:not([type=hidden]), select:enabled, textarea:enabled')
+  const target = first ?? form?.querySelector('button[type=button]')
+  target?.setAttribute('data-autofocus', '')
+}
+
 interface WriteFormProps extends WriteDialogProps {
   /** Input of this dialog before it was applied to the current version of the row. */
   readonly input: Draft | undefined
@@ -90,13 +103,26 @@ interface WriteFormProps extends WriteDialogProps {
 }
 
 function WriteForm(props: WriteFormProps) {
-  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children } = props
+  const {
+    write,
+    title,
+    name = title,
+    done: doneText,
+    submit,
+    fields,
+    initial,
+    onlyChanged,
+    keeps,
+    wanted,
+    children,
+  } = props
   const { input, onDone, onFailed, onClose, onRestart } = props
   // The row as it was when the dialog was opened. The user has not seen later versions.
   const [row] = useState(props.row)
   const { translate } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
+  const [, go] = useLocation()
   const { units } = useSite()
   const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
   const draftName = `${write.operation} ${JSON.stringify(valuesFromRow(write.params, row))}`
@@ -114,6 +140,7 @@ function WriteForm(props: WriteFormProps) {
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
   const [done, setDone] = useState<{ readonly answer: unknown }>()
   const once = done !== undefined && write.once !== undefined ? valueAt(done.answer, write.once) : undefined
+  const address = done && addressOfCreated(write, done.answer)
   // A preview is required again after the input changes.
   const isDry = write.preview !== undefined && seen?.values !== state.values
   const run = useWrite(
@@ -143,7 +170,16 @@ function WriteForm(props: WriteFormProps) {
     {
       onSuccess: (answer) => {
         if (isDry) return setSeen({ answer, values: state.values })
-        toasts.show(translate('admin.done', { title }))
+        const created = addressOfCreated(write, answer)
+        const { text, isFailure } = resultOfWrite(write, answer, {
+          translate,
+          title: name,
+          done: doneText ?? translate('admin.done', { title: name }),
+        })
+        toasts.show(text, {
+          isFailure,
+          ...(created && { button: { label: translate('admin.open-created'), run: () => go(created) } }),
+        })
         void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
         isDropped.current = true
         const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
@@ -227,11 +263,16 @@ function WriteForm(props: WriteFormProps) {
         <div className={classes.form}>
           <ApiResponse answer={done.answer} columns={write.answer ?? []} />
           <div className={classes.buttons}>
+            {address !== undefined && (
+              <Button variant="default" component={Link} href={address}>
+                {translate('admin.open-created')}
+              </Button>
+            )}
             <Button onClick={leave}>{translate('admin.close')}</Button>
           </div>
         </div>
       ) : (
-        <form onSubmit={onSubmit} noValidate className={classes.form}>
+        <form ref={focusFirst} onSubmit={onSubmit} noValidate className={classes.form}>
           {children}
           {restored !== undefined && input === undefined && (
             <Notice tone="info" title={translate('admin.restored')}>
@@ -282,6 +323,7 @@ function WriteForm(props: WriteFormProps) {
               )}
             </section>
           )}
+          {isRejected && <p role="alert">{translate('admin.impossible')}</p>}
           <div className={classes.buttons}>
             <Button variant="default" onClick={leave}>
               {translate('admin.cancel')}

@@ -2,7 +2,7 @@ import { knownValueOr } from '../../../../app/answer.ts'
 import { useLanguage } from '../../../../app/app.tsx'
 import type { ConfigItem, Effect, GroupTitles, KeyProblem, Outcome } from '../config-types.ts'
 import { problemText } from '../key-row.tsx'
-import { Change } from '../value-text.tsx'
+import { Change, SentTo } from '../value-text.tsx'
 import classes from './impact.module.css'
 
 const outcomes = ['rejected', 'unset', 'applied', 'pendingRestart', 'shadowed', 'unchanged'] as const
@@ -90,13 +90,14 @@ function Line({ effect, item }: { readonly effect: Effect; readonly item: Config
   const { translate } = useLanguage()
   // If there is no stored value, the current value comes from a weaker source.
   const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
-  const { key, outcome, before = weaker, after, reason } = effect
+  const { key, outcome, before = weaker, after, reason, destination } = effect
   // If a secret is unset, no weaker source replaces it. The reason tells the user what to do.
   const next = outcome === 'unset' ? undefined : (after ?? weaker)
   return (
     <li>
       <Name name={key} item={item} />
       <Change before={before} after={next} isSecret={item?.sensitive ?? false} />
+      {destination !== undefined && <SentTo values={Object.entries(destination)} />}
       {after === undefined && outcome !== 'unset' && (
         <p className={classes.note}>{translate('config.impact.removed')}</p>
       )}

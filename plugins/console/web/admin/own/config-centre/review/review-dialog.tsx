@@ -14,7 +14,7 @@ import { toasts } from '../../../shell/toasts.ts'
 import { type Conflict, conflictsOf, draft, reasonDraft, sentChange, useDraft } from '../config-draft.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
-import { ValueText } from '../value-text.tsx'
+import { SentTo, ValueText } from '../value-text.tsx'
 import { Impact } from './impact.tsx'
 import classes from './review-dialog.module.css'
 
@@ -39,7 +39,7 @@ function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
             </tr>
           </thead>
           <tbody>
-            {conflicts.map(({ change, now }) => {
+            {conflicts.map(({ change, now, destination }) => {
               const { was, action } = change
               const value = action === 'set' ? sentChange(change).value : undefined
               return (
@@ -52,6 +52,9 @@ function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
                   </td>
                   <td>
                     <ValueText value={now.stored?.value ?? now.value} isSecret={now.sensitive} />
+                    {destination.length > 0 && (
+                      <SentTo values={destination.map(({ key, stored, value }) => [key, stored?.value ?? value])} />
+                    )}
                     {now.stored !== undefined && (
                       <p className={classes.who}>
                         {translate('config.fact.stored-by', {

@@ -1,0 +1,35 @@
+/** Tests that the dry run of an upgrade lists the roles that can no longer change keys with a permission. */
+import { onEachDatabase } from '@plinth/database/testing'
+import { definePlugin, guardsPermission, key, upgradeSteps } from '@plinth/kernel'
+import t from 'tap'
+import { startIam } from './fixtures/product.ts'
+
+const permission = (code: string) => ({ code, displayName: { en: code, 'zh-CN': code } })
+const save = 'system-config:save'
+const guarded = definePlugin({
+  id: 'test.guarded',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  permissions: [permission(save), permission('guarded:save')],
+  config: { 'platform.guarded.limit': key.integer({ title: 'Limit', default: 1, permission: 'guarded:save' }) },
+  setup() {},
+})
+
+onEachDatabase(t, 'an upgrade lists the roles that lose keys, once', async (t, db) => {
+  const { running, call, administrator } = await startIam(t, db, { plugins: [guarded] })
+  const root = await administrator()
+  for (const [code, permissions] of Object.entries({
+    one: [save, guardsPermission],
+    both: [save, guardsPermission, 'guarded:save'],
+    other: ['guarded:save'],
+  })) {
+    const body = { code, name: code, dataScope: 'all', permissions }
+    t.equal((await call('POST', '/api/v1/admin/iam/roles', { token: root, body })).code, '200')
+  }
+  const find = new Map(running.contributions(upgradeSteps)).get('permissions')
+  const entry = 'The role "one" can no longer change these keys, which need guarded:save: platform.guarded.limit'
+  const step = { change: 'restricted', plugin: 'iam', entry }
+  t.strictSame(await find?.(new Map([['iam', ['iam:user:view']]])), [step])
+  t.strictSame(await find?.(new Map([['iam', [guardsPermission]]])), [], 'the lock file has the new permission')
+  t.strictSame(await find?.(new Map()), [step], 'there is no lock file')
+})

@@ -1,0 +1,65 @@
+import { bilingual, localize } from '@plinth/kernel'
+import type { CatalogueEntry } from '@plinth/kernel/host'
+import type { Actor, KeyProblem } from '../contract.ts'
+import { businessError } from '../declarations.ts'
+import type { StoredConfig } from '../storage/config-store.ts'
+import { problem } from './change-check.ts'
+import type { SettledChange } from './destinations.ts'
+
+type Catalogue = ReadonlyMap<string, CatalogueEntry>
+
+/** A key whose stored value would change, and a permission that the actor needs for it and does not have. */
+interface DeniedKey {
+  readonly entry: CatalogueEntry
+  readonly permission: string
+}
+
+/**
+ * Returns the keys whose stored values would change although the actor lacks their permission (decision G.8). Compares
+ * the stored values before and after all changes, including secrets that the changes remove. A deprecated key also needs
+ * the permission of its replacement, because its value applies to it.
+ *
+ * @param actor undefined or without `userId` and `can`: not a user, so no permission is needed
+ */
+export function deniedKeys(
+  changes: readonly SettledChange[],
+  stored: StoredConfig,
+  catalogue: Catalogue,
+  { userId, can = () => userId === undefined }: Pick<Actor, 'userId' | 'can'> = {},
+): readonly DeniedKey[] {
+  return changes.flatMap((change) => {
+    const entry = catalogue.get(change.key)
+    if (entry === undefined || !isStoredValueChanged(change, entry, stored)) return []
+    const replacement = catalogue.get(entry.deprecated?.replacement ?? '')
+    const permission = [entry.permission, replacement?.permission].find((one) => one !== undefined && !can(one))
+    return permission === undefined ? [] : [{ entry, permission }]
+  })
+}
+
+/** For a secret, an equal value also counts as a change. Otherwise the result would confirm a correct guess. */
+function isStoredValueChanged(change: SettledChange, { sensitive }: CatalogueEntry, { values }: StoredConfig): boolean {
+  const row = values.get(change.key)
+  if (change.action === 'reset') return row !== undefined
+  return sensitive || row?.value === undefined || JSON.stringify(row.value) !== JSON.stringify(change.value)
+}
+
+export const permissionProblems = (denied: readonly DeniedKey[], locale: string): readonly KeyProblem[] =>
+  denied.map(({ entry, permission }) =>
+    problem(
+      entry.key,
+      'permission',
+      bilingual(`needs the permission ${permission}, which you do not have`, `需要权限 ${permission}，您没有此权限`),
+      locale,
+    ),
+  )
+
+/** @throws BusinessError `403`, reason `system-config.key-protected`, with the problems and the missing permissions */
+export function assertNoneDenied(denied: readonly DeniedKey[], locale: string): void {
+  if (denied.length === 0) return
+  const permissions = [...new Set(denied.map(({ permission }) => permission))].sort()
+  const keys = denied.map(({ entry }) => localize(entry.title, locale))
+  throw businessError('key-protected', {
+    params: { permissions: permissions.join(', '), keys: keys.join(', ') },
+    data: { permissions, errors: permissionProblems(denied, locale) },
+  })
+}

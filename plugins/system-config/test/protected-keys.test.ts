@@ -1,0 +1,81 @@
+/** Tests which changes of keys with a permission an actor may store, by the effect on the stored values. */
+import { onSqlite } from '@plinth/database/testing'
+import { BusinessError, definePlugin, guardsPermission, key } from '@plinth/kernel'
+import type { Actor, ConfigChange } from '@plinth/system-config'
+import t from 'tap'
+import { samplePlugin, startOn } from './fixtures/products.ts'
+
+const guard = 'platform.guarded.limit'
+const old = 'platform.guarded.old-limit'
+const token = 'platform.guarded.token'
+const host = 'platform.guarded.host'
+
+const guarded = definePlugin({
+  id: 'test.guarded',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  permissions: [{ code: 'guarded:save', displayName: { en: 'Save', 'zh-CN': '保存' } }],
+  config: {
+    [guard]: key.integer({ title: 'Limit', default: 5, reload: 'live', permission: guardsPermission }),
+    [old]: key.integer({ title: 'Limit', reload: 'live', deprecated: { since: '1.0.0', replacement: guard } }),
+    [host]: key.string({ title: 'Host', default: 'a', reload: 'live' }),
+    [token]: key.string({
+      title: 'Token',
+      default: '',
+      sensitive: true,
+      reload: 'live',
+      destination: [host],
+      permission: 'guarded:save',
+    }),
+  },
+  setup() {},
+})
+
+const actorWith = (...permissions: readonly string[]): Actor => ({
+  name: 'ann',
+  userId: 7,
+  can: (permission) => permissions.includes(permission),
+})
+const set = (name: string, value: string | number): ConfigChange => ({ key: name, action: 'set', value })
+const reset = (name: string): ConfigChange => ({ key: name, action: 'reset' })
+const cli: Actor = { name: 'cli:ann' }
+
+onSqlite(t, 'a key with a permission changes only if the actor has the permission', async (t, db) => {
+  const { centre } = await startOn(t, db, { plugins: [guarded, samplePlugin] })
+  await centre.save([set(guard, 6), set(token, 'secret'), set(host, 'a')], { actor: cli })
+  const outcome = async (actor: Actor, ...changes: readonly ConfigChange[]) => {
+    const { faults } = await centre.preview(changes, { actor })
+    const error = await centre.save(changes, { actor }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    if (error === undefined) return [faults.length, 'saved']
+    if (!(error instanceof BusinessError)) throw error
+    return [faults.length, error.code, error.reason, error.data?.['permissions']]
+  }
+  const denied = (...permissions: readonly string[]) => [
+    permissions.length,
+    '403',
+    'system-config.key-protected',
+    permissions,
+  ]
+  const cases: readonly (readonly [string, unknown, ...Parameters<typeof outcome>])[] = [
+    ['a looser value', denied(guardsPermission), actorWith('guarded:save'), set(guard, 7)],
+    ['a stricter value', denied(guardsPermission), actorWith(), set(guard, 1)],
+    ['a reset', denied(guardsPermission), actorWith(), reset(guard)],
+    ['the same value', [0, 'saved'], actorWith(), set(guard, 6)],
+    ['a deprecated name of the key', denied(guardsPermission), actorWith(), set(old, 9)],
+    ['the same secret', denied('guarded:save'), actorWith(guardsPermission), set(token, 'secret')],
+    ['a destination whose change removes the secret', denied('guarded:save'), actorWith(), set(host, 'b')],
+    ['two keys', denied('guarded:save', guardsPermission), actorWith(), set(guard, 7), set(token, 'x')],
+    ['a user whose permissions are unknown', denied(guardsPermission), { name: 'ann', userId: 7 }, set(guard, 7)],
+    ['the permission of the key', [0, 'saved'], actorWith(guardsPermission), set(guard, 7)],
+    ['the command line', [0, 'saved'], cli, set(guard, 8)],
+  ]
+  const found: unknown[] = []
+  for (const [name, , actor, ...changes] of cases) found.push([name, await outcome(actor, ...changes)])
+  t.strictSame(
+    found,
+    cases.map(([name, expected]) => [name, expected]),
+  )
+})

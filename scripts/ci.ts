@@ -1,0 +1,96 @@
+/**
+ * Program of `.ci/run`: runs `npm test` on PostgreSQL, then the proofs that the change concerns, then a group of the other proofs, which
+ * depends on the day. It ends after 45 minutes at most. The last line contains the counts.
+ *
+ * A proof that concerns the change counts. A proof of the day only reports: the change did not cause its result. Without history, no
+ * proof concerns the change.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { baseOfChange, changedPaths, concernedProofs } from './changed-paths.ts'
+import { addCounts, type Counts, lastLine } from './count-tests.ts'
+import { linkCheckout } from './linked-checkout.ts'
+import { runProof } from './proof.ts'
+import { proofs } from './proofs.ts'
+
+const minuteMs = 60_000
+const beginning = performance.now()
+const limits = { concerned: 15 * minuteMs, day: 40 * minuteMs, end: 44 * minuteMs }
+const elapsedMs = () => performance.now() - beginning
+const typicalMs = (name: string) => (proofs[name]?.minutes ?? 0) * minuteMs
+
+/** Runs `npm test` and returns its counts. Its last line is printed by this program, at the end. */
+async function runTests(): Promise<Counts> {
+  const child = spawn('npm', ['test'], {
+    env: { ...process.env, PLINTH_TEST_DATABASE: 'postgresql' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const closed = once(child, 'close')
+  let tail = ''
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    tail = (tail + chunk).slice(-1_000)
+    process.stdout.write(chunk)
+  }
+  const [exitCode] = await closed
+  const [, passed = 0, failed = 0, skipped = 0] = /(\d+) passed, (\d+) failed, (\d+) skipped\s*$/.exec(tail) ?? []
+  const isCounted = exitCode === 0 || Number(failed) > 0
+  return { passed: Number(passed), failed: isCounted ? Number(failed) : 1, skipped: Number(skipped) }
+}
+
+const total = await runTests()
+const base = baseOfChange()
+const paths = base === undefined ? [] : changedPaths(base)
+const concerned = concernedProofs(paths)
+const group = Math.floor(Date.now() / 86_400_000) % 3
+const rotated = Object.keys(proofs).toSorted((one, other) => rankOf(one) - rankOf(other))
+/** Proofs of the day's group come first. */
+function rankOf(name: string) {
+  return ((proofs[name]?.group ?? 0) - group + 3) % 3
+}
+console.log(`\n== proofs: ${paths.length} changed paths since ${base ?? 'an unknown commit'}`)
+console.log(`they concern: ${concerned.join(', ') || 'no proof'}; group of the day: ${group}`)
+
+const results: string[] = []
+const remaining = new Set(rotated)
+const concernedEnd = elapsedMs() + limits.concerned
+
+for (const name of rotated.filter((one) => concerned.includes(one))) {
+  if (elapsedMs() + typicalMs(name) > Math.min(concernedEnd, limits.day)) continue
+  remaining.delete(name)
+  const limitMs = limits.end - elapsedMs()
+  const counts = await runProof(name, '.', limitMs)
+  addCounts(total, counts)
+  results.push(`${name}: ${counts.failed === 0 ? 'passed' : 'FAILED'} (concerns the change)`)
+}
+for (const name of [...remaining].filter((one) => base === undefined || proofs[one]?.group === group)) {
+  if (elapsedMs() + typicalMs(name) > limits.day) continue
+  remaining.delete(name)
+  const { failed } = await runProof(name, '.', limits.end - elapsedMs())
+  const result = failed === 0 ? 'passed' : concerned.includes(name) ? 'FAILED' : await compareWithBase(name)
+  if (concerned.includes(name)) total.failed += failed
+  results.push(`${name}: ${result} (group of the day)`)
+}
+
+/** Runs a failed proof on the base of the change, if the time allows. */
+async function compareWithBase(name: string): Promise<string> {
+  if (base === undefined || elapsedMs() + typicalMs(name) > limits.day) return 'FAILED, not compared with the base'
+  const root = mkdtempSync(join(tmpdir(), 'plinth-base-'))
+  try {
+    linkCheckout(base, root)
+    const { failed } = await runProof(name, root, limits.end - elapsedMs())
+    return failed === 0 ? 'FAILED: new' : 'FAILED: failed before'
+  } finally {
+    spawnSync('git', ['worktree', 'remove', '--force', root])
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+console.log('\n== proofs')
+for (const line of results) console.log(line)
+if (remaining.size > 0) console.log(`not run: ${[...remaining].join(', ')}`)
+console.log(`${Math.ceil(elapsedMs() / minuteMs)} minutes`)
+console.log(lastLine(total))
+process.exitCode = total.failed === 0 ? 0 : 1

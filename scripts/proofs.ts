@@ -1,0 +1,210 @@
+/**
+ * The proofs: long test runs that are not part of `npm test`. `npm run proof -- --list` prints this table. CI runs the proofs that a
+ * change concerns, and one of three groups each day.
+ */
+export interface Proof {
+  readonly proves: string
+  /** Typical duration on two cores with nothing else running. */
+  readonly minutes: number
+  /** CI runs the proofs of group `day modulo 3`. The day is the number of days since 1970-01-01 in UTC. */
+  readonly group: 0 | 1 | 2
+  /** Globs of the paths whose change concerns the proof. */
+  readonly paths: readonly string[]
+  /** Globs of test files. They run with `PLINTH_TEST_PROOF=1`; a file of `npm test` then runs its long form. */
+  readonly files: readonly string[]
+  /** The files run in their short form on each of these databases, and their SQL statements are checked on both servers. */
+  readonly databases?: readonly string[]
+}
+
+const everyTest = ['{config-schema,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
+
+export const proofs: Readonly<Record<string, Proof>> = {
+  kills: {
+    proves: 'Nothing is lost, doubled or stuck when a process is killed.',
+    minutes: 3,
+    group: 0,
+    paths: [
+      'plugins/{events,async-task,scheduler,coordination,money,member-points,web3-settlement,install,rate-limit-stores,idempotency}/src/**',
+      'plugins/{events,async-task,money,install,rate-limit-stores,web3-settlement}/test/fixtures/**',
+      'plugins/{notification,notification-channels,webhook-providers}/src/**',
+    ],
+    files: [
+      'plugins/*/test/{killed,processes,crash,websocket-process,fan-out}.proof.ts',
+      'kernel/test/supervisor.proof.ts',
+    ],
+  },
+  instances: {
+    proves:
+      'Several instances work as one, also with each default isolation level of a server, and each wait ends when the database or Redis stops responding.',
+    minutes: 3,
+    group: 0,
+    paths: [
+      'plugins/{database,shared-store,coordination,events}/src/**',
+      'plugins/member-points/src/{lots,orders,rewards}/**',
+      'test/fixtures/instances.config.ts',
+    ],
+    files: [
+      'test/{instances,silent-database}.proof.ts',
+      'plugins/{async-task,open-platform}/test/instances.proof.ts',
+      'plugins/member-points/test/isolation.proof.ts',
+    ],
+  },
+  installer: {
+    proves:
+      'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',
+    minutes: 2,
+    group: 2,
+    paths: ['plugins/install/{src,test/fixtures}/**'],
+    files: ['plugins/install/test/{command,connection-trial,fallback-start,secrets,pages}.proof.ts'],
+  },
+  pooler: {
+    proves: 'Two instances behind pgbouncer serve mixed load, and balances are exact.',
+    minutes: 1,
+    group: 0,
+    paths: ['plugins/database/src/**', 'test/fixtures/{behind-pooler.ts,pooler.config.ts}'],
+    files: ['test/pooler.proof.ts'],
+  },
+  clocks: {
+    proves: 'A wrong clock of a host destroys no data.',
+    minutes: 1,
+    group: 0,
+    paths: ['plugins/database/src/time/**', 'test/fixtures/clock-world.ts'],
+    files: ['test/clocks.proof.ts'],
+  },
+  growth: {
+    proves: 'The cost of lists, purges and tasks does not grow with the tables.',
+    minutes: 1,
+    group: 0,
+    paths: ['plugins/*/src/migrations/**', 'plugins/*/src/entities.ts', 'plugins/database/src/rows/**'],
+    files: ['test/growth.proof.ts', 'plugins/system-config/test/many-values.test.ts'],
+  },
+  upgrades: {
+    proves:
+      'Databases of earlier versions are upgraded, the previous version runs on an upgraded one, and upgrades of third-party plugins are checked.',
+    minutes: 3,
+    group: 0,
+    paths: ['migrations/**', 'plugins/*/src/migrations/**', 'test/release/**', 'test/verify/upgrades.proof.ts'],
+    files: ['test/release/{upgrade,previous-version}.proof.ts', 'test/verify/upgrades.proof.ts'],
+  },
+  'back-office': {
+    proves:
+      'Work in the back office survives faults and offline phases, for each kind of work, language and input device.',
+    minutes: 6,
+    group: 0,
+    paths: ['plugins/console/{src,web}/**', 'plugins/admin/src/**', 'test/back-office/**'],
+    files: ['test/back-office/*.proof.ts'],
+  },
+  packages: {
+    proves: 'Packed packages, created products and `npm create plinth` work without this repository.',
+    minutes: 5,
+    group: 1,
+    paths: [
+      '{.,*,*/*,*/*/*}/package.json',
+      'create-plinth/**',
+      'kernel/templates/**',
+      'scripts/{build,release,pack-exports}.*',
+    ],
+    files: ['test/{published,create}.proof.ts', 'test/release/release.proof.ts'],
+  },
+  deploy: {
+    proves:
+      'The installer, upgrades and backups work in every deployment that products contain, and so do the commands of the guides.',
+    minutes: 14,
+    group: 1,
+    paths: [
+      'kernel/templates/deploy/**',
+      'docs/operations/**',
+      'test/deploy/**',
+      'plugins/install/src/{settings,state,preflight}/**',
+      'kernel/src/files/**',
+    ],
+    files: ['test/deploy/*.proof.ts'],
+  },
+  verify: {
+    proves: '`plinth plugin verify` accepts correct plugins and rejects incorrect ones.',
+    minutes: 3,
+    group: 1,
+    paths: ['kernel/src/{verify,conformance}/**', 'test/verify/**'],
+    files: ['test/verify/verify.proof.ts'],
+  },
+  authors: {
+    proves:
+      'Each mistake of an author is reported with its cause and a fix, and `plinth dev` starts again after a change.',
+    minutes: 1,
+    group: 1,
+    paths: ['test/{author-mistakes,planted-faults}/**', 'kernel/src/cli/{dev,source-watch,standby}.ts'],
+    files: ['test/author-mistakes.proof.ts', 'kernel/test/dev.proof.ts'],
+  },
+  starts: {
+    proves:
+      'A product starts without any one plugin, `plinth doctor` predicts each start that fails, processes end without a lost request, and the commands for personal data work.',
+    minutes: 1,
+    group: 2,
+    paths: ['test/planted-faults/**', 'test/fixtures/product-process.ts'],
+    files: ['test/{doctor-and-start,left-out-plugins,personal-data-commands,product}.proof.ts'],
+  },
+  secrets: {
+    proves:
+      'No output shows a secret, and an administrator who may change every key gets no secret, private file or session of another user.',
+    minutes: 1,
+    group: 1,
+    paths: [
+      'plugins/{system-config,outgoing-http,storage,notification}/src/**',
+      'plugins/*/src/config.ts',
+      'test/hostile-administrator.proof.ts',
+      'test/fixtures/attacker.ts',
+    ],
+    files: ['test/{hostile-administrator,secrets}.proof.ts'],
+  },
+  fuzz: {
+    proves: 'No request makes the product fail or reveal internals, and no sequence of calls leaves the data scope.',
+    minutes: 2,
+    group: 1,
+    paths: ['plugins/http/src/**', 'test/fuzz/**'],
+    files: ['test/fuzz/fuzz.proof.ts', 'plugins/iam/test/{boundary,data-scope}.test.ts'],
+  },
+  console: {
+    proves: 'The pages of the console work with each browser size, language, database and missing script.',
+    minutes: 4,
+    group: 1,
+    paths: ['plugins/console/{src,web,scripts,test/fixtures}/**'],
+    files: ['plugins/console/test/**/*.proof.ts'],
+  },
+  documents: {
+    proves: 'The commands and code blocks of the guides work as written, and the site is complete.',
+    minutes: 4,
+    group: 2,
+    paths: ['README.md', 'docs/**', 'plugins/*/README.md', 'scripts/api-reference/**', 'test/site/**'],
+    files: ['test/{document-blocks,integrator-guide,readme,cli-page}.proof.ts', 'test/site/site.proof.ts'],
+  },
+  sqlite: {
+    proves:
+      'All tests of npm test pass on SQLite, which CI does not use otherwise, and its SQL statements on both servers.',
+    minutes: 11,
+    group: 0,
+    paths: ['plugins/database/src/connections/sqlite-dialect.ts'],
+    files: everyTest,
+    databases: ['sqlite'],
+  },
+  databases: {
+    proves: 'All tests of npm test pass on PostgreSQL and MariaDB, and each SQL statement is valid on both.',
+    minutes: 22,
+    group: 2,
+    paths: ['migrations/src/**', 'plugins/database/src/**'],
+    files: everyTest,
+    databases: ['postgresql', 'mariadb'],
+  },
+}
+
+/** Globs of paths that concern no proof, because `npm test` covers them. Any other path that no proof lists concerns all proofs. */
+export const coveredByTests: readonly string[] = [
+  '*.md',
+  '.github/**',
+  'bench/**',
+  '**/*.test.ts',
+  '**/messages/*.json',
+  '{config-schema,plugins/*,examples/*}/{src,web,test}/**',
+  'examples/**',
+  'kernel/test/**',
+  'test/*/**',
+]
