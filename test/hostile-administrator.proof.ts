@@ -102,7 +102,7 @@ async function start(
   const role = await call(rootToken, 'POST', 'admin/iam/roles', {
     code: 'hostile',
     name: 'Hostile',
-    dataScope: 'self',
+    dataScope: 'all',
     permissions: ['system-config:save', ...ofKeys],
   })
   if (role.code === '200') {

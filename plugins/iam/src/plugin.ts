@@ -18,7 +18,7 @@ import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { createDayFormatter, site } from '@plinth/site'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
-import { permissionData, rolesThatLoseKeys } from './access/permission-catalogue.ts'
+import { lossesOfRoles, permissionData } from './access/permission-catalogue.ts'
 import { roleRoutes } from './access/role-routes.ts'
 import { scopeCheck } from './access/scope-check.ts'
 import { figureRoutes } from './accounts/figure-routes.ts'
@@ -149,7 +149,7 @@ export default definePlugin({
     contribute(upgradeSteps, 'login-limits', () => accountLimitSteps(config))
     const keysOfPlugins = () =>
       plugins.flatMap(({ config = {} }) => Object.entries(config).map(([key, declared]) => ({ ...declared, key })))
-    contribute(upgradeSteps, 'permissions', (recorded) => rolesThatLoseKeys(db, recorded, keysOfPlugins()))
+    contribute(upgradeSteps, 'permissions', (recorded) => lossesOfRoles(db, recorded, keysOfPlugins(), http.routes))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const tile of userTiles) contribute(tiles, tile.id, tile)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)

@@ -103,7 +103,7 @@ export const clockRoutes = [
     method: 'POST',
     path: `${path}/confirm`,
     summary: 'Confirm the clock of the host, so that irreversible tasks run again (SQLite only)',
-    access: { permission: permissionCodes.clockConfirm, scope: 'none' },
+    access: { permission: permissionCodes.clockConfirm, scope: 'all' },
     response: clockView,
     reasons: ['scheduler.clock-agrees', 'scheduler.clock-of-server', 'scheduler.task-running'],
     async handler(request, parts) {

@@ -73,7 +73,7 @@ const shownError = (error: unknown): { readonly reason: string } | { readonly er
 /** Access rules of the routes. */
 export const permissions = {
   view: { permission: 'system-config:view', scope: 'none' },
-  save: { permission: 'system-config:save', scope: 'none' },
+  save: { permission: 'system-config:save', scope: 'all' },
   /** Scope `all`, because the history contains operators of all organisations. */
   history: { permission: 'system-config:view', scope: 'all' },
   export: { permission: 'system-config:export', scope: 'none' },

@@ -164,7 +164,7 @@ export const templateRoutes = [
     summary: 'Create a message template',
     description:
       'Compiles the template. An invalid template is rejected, and `data.fault` contains field, rule, line and column.',
-    access: { permission: permissionCodes.create, scope: 'none' },
+    access: { permission: permissionCodes.create, scope: 'all' },
     request: {
       body: Type.Object({ code, channel: { ...channel, default: allChannels }, locale, ...content.properties }),
     },
@@ -213,7 +213,7 @@ export const templateRoutes = [
     path: `${path}/:id`,
     summary: 'Replace a message template',
     description: 'Compiles the template as in its creation. Code, channel and language do not change.',
-    access: { permission: permissionCodes.update, scope: 'none' },
+    access: { permission: permissionCodes.update, scope: 'all' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: templateView,
     reasons: [...renderReasons, 'template.version-conflict'],
@@ -226,7 +226,7 @@ export const templateRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a message template',
-    access: { permission: permissionCodes.delete, scope: 'none' },
+    access: { permission: permissionCodes.delete, scope: 'all' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     reasons: ['template.unknown', 'template.version-conflict'],

@@ -17,8 +17,8 @@ export interface PermissionAccess {
  * Rows of users and organisations that an operation may reach (decision F.1).
  *
  * - `caller`: rows in the data scope of the caller. The plugin must restrict its queries to them.
- * - `all`: rows of several organisations that cannot be separated. The access guard rejects callers with a smaller data
- *   scope.
+ * - `all`: rows of several organisations that cannot be separated, and changes of things that all organisations share,
+ *   such as the configuration (decision G.24). The access guard rejects callers with a smaller data scope.
  * - `none`: no rows of users or organisations.
  */
 export type RowVisibility = 'caller' | 'all' | 'none'

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
+import type { RouteInfo } from '@plinth/http'
 import {
   guardsPermission,
   type Kernel,
@@ -11,6 +12,7 @@ import {
   pluginTitle,
   type UpgradeStep,
 } from '@plinth/kernel'
+import type { DataScope } from '../contract.ts'
 import { Permission, RolePermission } from '../entities.ts'
 import { createIdentity } from '../migrations/0001-create-identity.ts'
 import type { PermissionEpoch } from './authority.ts'
@@ -72,37 +74,48 @@ export class PermissionCatalogue {
 }
 
 /**
- * Returns the roles that can no longer change some configuration keys after the upgrade, because these keys need a
- * permission that did not exist before and that the roles do not have (decision G.8).
+ * Returns what roles lose by the upgrade: configuration keys that need a permission which did not exist before (decision
+ * G.8), and operations on things that all organisations share, which need the data scope `all` (decision G.24).
  *
  * @param recorded permissions in `plinth.lock.json`
  * @param config declared keys
  */
-export async function rolesThatLoseKeys(
+export async function lossesOfRoles(
   db: Database,
   recorded: ManifestEntries,
   config: readonly { readonly key: string; readonly permission?: string }[],
+  routes: readonly RouteInfo[],
 ): Promise<readonly UpgradeStep[]> {
-  // Without a lock file, the former version is unknown, so each role without the permission is listed.
+  // Without a lock file, the former version is unknown, so the losses of each role are listed.
   const isUpgrade = recorded.get('iam')?.includes(guardsPermission) !== true
   // A command must not create the file of an empty database.
   if (!isUpgrade || (db.dialect === 'sqlite' && !existsSync(db.place))) return []
   const { pending } = await db.migrationStatus()
   if (pending.some(({ plugin, id }) => plugin === 'iam' && id === createIdentity.id)) return []
   // Change sets may be pending, so only columns of the first one are read.
-  const granted = await db.query<{ role: string; code: string }>(
-    'select r.code as role, p.permission_code as code from iam_role r join iam_role_permission p on p.role_id = r.id order by r.code',
+  const granted = await db.query<{ role: string; scope: DataScope; code: string }>(
+    'select r.code as role, r.data_scope as scope, p.permission_code as code from iam_role r join iam_role_permission p on p.role_id = r.id order by r.code',
   )
   const keysByPermission = Map.groupBy(config, ({ permission }) => permission)
+  const step = (entry: string): UpgradeStep => ({ change: 'restricted', plugin: 'iam', entry })
   return [...Map.groupBy(granted, ({ role }) => role)].flatMap(([role, rows]): readonly UpgradeStep[] => {
     const codes = new Set(rows.map(({ code }) => code))
-    if (!codes.has('system-config:save')) return []
-    return [...keysByPermission].flatMap(([permission, keys]) => {
-      if (permission === undefined || codes.has(permission)) return []
+    const keySteps = [...keysByPermission].flatMap(([permission, keys]) => {
+      if (permission === undefined || codes.has(permission) || !codes.has('system-config:save')) return []
       const names = keys.map(({ key }) => key).join(', ')
-      const entry = `The role "${role}" can no longer change these keys, which need ${permission}: ${names}`
-      return [{ change: 'restricted', plugin: 'iam', entry }]
+      return [step(`The role "${role}" can no longer change these keys, which need ${permission}: ${names}`)]
     })
+    const scope = rows[0]?.scope
+    const operations = routes.filter(
+      ({ method, access }) =>
+        method !== 'GET' && typeof access !== 'string' && access.scope === 'all' && codes.has(access.permission),
+    )
+    if (scope === 'all' || operations.length === 0) return keySteps
+    const names = operations.map(({ method, path }) => `${method} ${path}`).join(', ')
+    return [
+      ...keySteps,
+      step(`The role "${role}" has the data scope "${scope}". These operations need "all": ${names}`),
+    ]
   })
 }
 

@@ -62,7 +62,7 @@ const readRecords = { ...read, access: { permission: permissionCodes.view, scope
 const act = {
   method: 'POST',
   tags: ['install'],
-  access: { permission: permissionCodes.manage, scope: 'none' },
+  access: { permission: permissionCodes.manage, scope: 'all' },
 } as const
 const storeReasons = ['system-config.storage-unavailable']
 

@@ -119,7 +119,7 @@ export const ruleRoutes = [
     method: 'POST',
     path,
     summary: 'Save a points rule as its next version or as a new rule',
-    access: { permission: permissionCodes.ruleSave, scope: 'none' },
+    access: { permission: permissionCodes.ruleSave, scope: 'all' },
     request: { body: ruleBody },
     response: ruleView,
     reasons: ['member-points.asset-unconfirmed', 'member-points.rule-conflict', 'member-points.rule-invalid'],

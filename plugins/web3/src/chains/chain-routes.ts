@@ -152,7 +152,7 @@ export const chainRoutes = [
     method: 'POST',
     path,
     summary: 'Add a chain; its name and chain id cannot change later',
-    access: { permission: permissionCodes.chainSave, scope: 'none' },
+    access: { permission: permissionCodes.chainSave, scope: 'all' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -179,7 +179,7 @@ export const chainRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Change a chain; omitted fields do not change',
-    access: { permission: permissionCodes.chainSave, scope: 'none' },
+    access: { permission: permissionCodes.chainSave, scope: 'all' },
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
     reasons: [...writeReasons, 'web3.version-conflict'],
@@ -192,7 +192,7 @@ export const chainRoutes = [
     method: 'POST',
     path: `${path}/:id/verify`,
     summary: 'Probe every provider of a chain for its chain id and block height',
-    access: { permission: permissionCodes.chainSave, scope: 'none' },
+    access: { permission: permissionCodes.chainSave, scope: 'all' },
     request: { params: idParams },
     response: Type.Array(checkView, { maxItems: 10 }),
     reasons: [
