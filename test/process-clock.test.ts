@@ -30,6 +30,7 @@ const allowed: Readonly<Record<string, string>> = {
   'plugins/rate-limit-stores/src/memory.ts': 'limits in memory',
   'plugins/rate-limit/src/plugin.ts': 'deadlines; shown times',
   'plugins/scheduler/src/plugin.ts': 'the clock of the host, which operators see',
+  'plugins/shared-store/src/plugin.ts': 'deadline of the health check',
   'plugins/sms/src/plugin.ts': 'signatures for other services; deadlines',
   'plugins/storage/src/plugin.ts': 'drafts of this host; products without a database',
 }

@@ -31,7 +31,10 @@ onSqlite(t, 'a thread, not a commit, copies the write-ahead log back', async (t,
   await db.checkpointed()
   const [limit] = await db.query<{ wal_autocheckpoint: number }>('pragma wal_autocheckpoint')
   const pages = Number(limit?.wal_autocheckpoint)
-  t.ok(pages > 10 * checkpointPages && pages < 300 * (megabyte / 4_096), 'only a commit that finds a very long log does it')
+  t.ok(
+    pages > 10 * checkpointPages && pages < 300 * (megabyte / 4_096),
+    'only a commit that finds a very long log does it',
+  )
   await write(db, 1)
   await db.checkpointed()
   t.ok((await pagesOf(db)).pending > 0, 'a short log stays')

@@ -20,7 +20,8 @@ onDatabase(t, 'providers of the chain for contract wallets need a separate permi
   const root = await adminToken()
   /** Creates a user with exactly these permissions. */
   const operator = async (username: string, permissions: readonly string[]) => {
-    const role = await call('POST', '/api/v1/admin/iam/roles', root, { code: username, name: username, permissions })
+    const body = { code: username, name: username, dataScope: 'all', permissions }
+    const role = await call('POST', '/api/v1/admin/iam/roles', root, body)
     t.equal(role.code, '200', role.text)
     await running.service(accounts).create({ username, password, roleIds: [role.data.id] }, system)
     const response = await call('POST', '/api/v1/auth/login', undefined, { username, password })
