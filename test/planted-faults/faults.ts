@@ -199,8 +199,13 @@ ${otherPlugin('other', `contributes: [healthCheck], setup({ contribute }) { cont
   {
     title: 'a pending change set cannot be applied',
     code: 'PLINTH_MIGRATION_FAILED',
-    plugin: changeSet(table('iam_user', 'name')),
+    plugin: changeSet(`${table('planted', 'name')}, ${table('planted', 'name')}`),
     plant: ({ run }) => run('migrate'),
+  },
+  {
+    title: 'a pending change set changes a table of another plugin',
+    code: 'PLINTH_MIGRATION_TABLE_OF_OTHER',
+    plugin: changeSet(table('iam_user', 'name')),
   },
   {
     title: 'the database server cannot be reached',
