@@ -85,6 +85,8 @@ t.test(
       throw new Error('not even a promise')
     })
     const nonsense = channelPlugin('nonsense', async () => undefined as never)
+    const agreeing = channelPlugin('agreeing', async () => true as never)
+    const silent = channelPlugin('silent', async () => ({ outcome: 'rejected' }) as never)
     const rejecting = channelPlugin('rejecting', async () => ({
       outcome: 'rejected',
       errorCode: 'acme.403',
@@ -95,9 +97,18 @@ t.test(
       hint: 'Check the key',
     }))
     const hanging = channelPlugin('hanging', () => new Promise(() => {}))
-    const { facade, sent, clock, lines, stop } = await start([throwing, synchronous, nonsense, rejecting, hanging])
+    const { facade, sent, clock, lines, stop } = await start([
+      throwing,
+      synchronous,
+      nonsense,
+      agreeing,
+      silent,
+      rejecting,
+      hanging,
+    ])
     t.teardown(stop)
-    const channels = ['throwing', 'memory', 'hanging', 'Rejecting', ' LOG', 'memory', 'nonsense', 'synchronous']
+    const wrong = ['nonsense', 'agreeing', 'silent']
+    const channels = ['throwing', 'memory', 'hanging', 'Rejecting', ' LOG', 'memory', ...wrong, 'synchronous']
     const sending = facade.send({ content: 'Hi' }, { channels })
     await clock.advance(0)
     t.equal(sent.messages.length, 1, 'the others are not held up by one that hangs; a duplicate counts once')
@@ -112,13 +123,22 @@ t.test(
         ['hanging', false, 'notification.deadline-exceeded'],
         ['rejecting', false, 'acme.403'],
         ['log', true, null],
-        ['nonsense', false, 'notification.channel-failed'],
+        ...wrong.map((channel) => [channel, false, 'notification.channel-failed']),
         ['synchronous', false, 'notification.channel-failed'],
       ],
     )
     t.match(results[3], { provider: 'acme', providerCode: '403', providerMessage: 'forbidden', hint: 'Check the key' })
     t.notMatch(JSON.stringify(results), 's3cr3t', 'what a channel throws is not for callers')
-    t.equal(lines.filter(({ msg }) => msg === 'a notification channel threw an error').length, 3, 'but it is logged')
+    const logged = lines.filter(({ err }) => err !== undefined).map(({ channel, err }) => [channel, Object(err).code])
+    t.strictSame(
+      new Map(logged as [string, string | undefined][]),
+      new Map([
+        ['throwing', undefined],
+        ['synchronous', undefined],
+        ...wrong.map((channel) => [channel, 'PLINTH_NOTIFICATION_RESULT'] as const),
+      ]),
+      'but it is logged',
+    )
     t.equal(clock.sleepers, 0, 'no timer is left')
     t.equal(new Set(results.map(({ messageId }) => messageId)).size, 1, 'one message, one id')
   },

@@ -19,7 +19,7 @@ import type { MessageRenderer } from '../rendering.ts'
 import type { RecordedSend, RenderedSubject } from '../send-log/row.ts'
 import { ChannelCalls, timedOut } from './channel-calls.ts'
 import { Circuits } from './circuits.ts'
-import { failedSendResult, sendResultOf, withoutSecrets } from './results.ts'
+import { assertOutcome, failedSendResult, sendResultOf, withoutSecrets } from './results.ts'
 
 /** Settings that are read at every send, so that a change takes effect immediately. */
 export interface NotificationSettings {
@@ -204,7 +204,10 @@ export class OutgoingMessages {
       if (outcome === timedOut) {
         const text = `No answer within ${sendDeadlineMs} ms`
         result = failedSendResult(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
-      } else result = sendResultOf(code, message, withoutSecrets(outcome, redact, secrets, message.id), hintText)
+      } else {
+        assertOutcome(code, outcome)
+        result = sendResultOf(code, message, withoutSecrets(outcome, redact, secrets, message.id), hintText)
+      }
     } catch (error) {
       this.#logThrown(code, message, error)
       const text = 'The channel failed; the log says why'

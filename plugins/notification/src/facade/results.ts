@@ -1,6 +1,14 @@
+import { inspect } from 'node:util'
 import { count, nullable, Type, text } from '@plinth/http'
-import { BusinessError, type DeliveryOutcome, fitTextToColumn, type NotificationMessage } from '@plinth/kernel'
+import {
+  BusinessError,
+  type DeliveryOutcome,
+  fitTextToColumn,
+  type NotificationMessage,
+  type OutcomeName,
+} from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
+import { notificationError } from '../declarations.ts'
 
 const textOrNull = nullable(text)
 
@@ -36,6 +44,20 @@ export const failedSendResult = (
   errorMessage: string,
   more: Failure = { outcome: 'rejected' },
 ): SendResult => ({ channel, success: false, messageId: id, errorCode, errorMessage, ...more })
+
+const failures: readonly unknown[] = ['rejected', 'deferred', 'unknown'] satisfies readonly OutcomeName[]
+
+/**
+ * Checks what a channel returned, because a channel in plain JavaScript may return anything.
+ *
+ * @throws PlinthError `PLINTH_NOTIFICATION_RESULT`
+ */
+export function assertOutcome(channel: string, result: DeliveryOutcome): void {
+  const { outcome, errorCode, errorMessage } = Object(result)
+  if (outcome === 'accepted') return
+  if (failures.includes(outcome) && typeof errorCode === 'string' && typeof errorMessage === 'string') return
+  throw notificationError('PLINTH_NOTIFICATION_RESULT', { channel, result: inspect(result, { depth: 0 }) })
+}
 
 export function sendResultOf(
   channel: string,
