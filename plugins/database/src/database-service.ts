@@ -71,7 +71,10 @@ interface DatabaseServiceOptions {
  * because some connections may work while others fail.
  */
 const quietMs = 5_000
-/** If calls get no connection for this time in milliseconds, the instance is not ready, although a check succeeds. */
+/**
+ * If calls get no connection for this time in milliseconds, the instance is ready only if a statement in the pool
+ * succeeds.
+ */
 const maxOutageMs = 10_000
 
 /** Timeout in milliseconds of each of two test statements in the pool. */
@@ -498,13 +501,12 @@ export class DatabaseService implements Database {
   }
 
   async #assertHealthy(signal: AbortSignal): Promise<void> {
-    const outage = this.#failures.lastErrorAfter(maxOutageMs)
-    if (outage !== undefined) throw outage
     await this.connect()
     await this.#open.demand.run({ reserved: true }, () =>
       this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
     )
-    if (this.#open.pooledStatements.isDoubtful) await this.#assertOrdinary(signal)
+    const hasFailed = this.#failures.lastErrorAfter(maxOutageMs) !== undefined
+    if (hasFailed || this.#open.pooledStatements.isDoubtful) await this.#assertOrdinary(signal)
     if (performance.now() - this.#wroteAt < proofMs) return
     await this.#assertSpace()
     await this.#ids.renew()

@@ -321,10 +321,8 @@ onEachDatabase(t, 'an instance without a free connection for ten seconds is not 
   await rejectsWith(t, ping(), exhausted)
   end.resolve()
   await Promise.all(holders.map((held) => held()))
-  await rejectsWith(t, ping(), exhausted, 'not healthy until calls have succeeded for five seconds')
-  await clock.advance(5_000)
-  await service.execute('update sample_counter set value = 5')
   await ping()
+  t.pass('healthy again as soon as a connection is free')
 })
 
 const failedTransaction = async (t: Test, db: TestDatabase) => {
