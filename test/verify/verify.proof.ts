@@ -100,7 +100,7 @@ function skipTests(folder: string, dependencies: Readonly<Record<string, string>
 }
 
 /** Declares the scope `caller` for all routes of a created plugin. Its handlers ignore it. */
-const withIgnoredScope = (text: string) => text.replace("scope: 'none'", "scope: 'caller'")
+const withIgnoredScope = (text: string) => text.replaceAll("scope: 'none'", "scope: 'caller'")
 /** As `withIgnoredScope`, but the handlers read the scope and do not use it. */
 const withUnusedScope = (text: string) =>
   withIgnoredScope(text)

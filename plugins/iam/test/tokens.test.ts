@@ -314,7 +314,7 @@ t.test('an unknown name costs one hash, like a known name', async (t) => {
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { config: { 'platform.iam.password.hash.memory': '32MiB' } })
   await iam.administrator()
-  /** Returns CPU time instead of elapsed time, because it does not depend on the load of the host. */
+  /** Returns the least CPU time of several calls, because other work of the process only adds to it. */
   const work = async (username: string) => {
     const samples: number[] = []
     for (let count = 0; count < 5; count++) {
@@ -322,7 +322,7 @@ t.test('an unknown name costs one hash, like a known name', async (t) => {
       await iam.call('POST', '/api/v1/auth/login', { body: { username, password: 'wrong' } })
       samples.push(process.cpuUsage(before).user / 1000)
     }
-    return samples.sort((a, b) => a - b)[2] ?? 0
+    return Math.min(...samples)
   }
   const [known, unknown, malformed] = [await work('admin'), await work('nobody'), await work('\u0000')]
   t.ok(unknown > known / 2, `unknown ${unknown.toFixed(0)} ms of work, known ${known.toFixed(0)} ms`)

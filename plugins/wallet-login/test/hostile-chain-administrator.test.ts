@@ -89,7 +89,7 @@ t.test(
     )
     for (const node of honest) node.results['eth_call'] = '0x'
 
-    const role = { code: 'chains', name: 'Chains', permissions: ['web3:chain:save'] }
+    const role = { code: 'chains', name: 'Chains', dataScope: 'all', permissions: ['web3:chain:save'] }
     const { id: roleId } = (await call('POST', '/api/v1/admin/iam/roles', { token: root, body: role })).data
     await accounts.create({ username: 'mallory', password, roleIds: [roleId] }, system)
     const own = await call('POST', '/api/v1/auth/login', { body: { username: 'mallory', password } })
