@@ -101,6 +101,7 @@ async function offeredTo(registry: PageRegistry, principal: Principal) {
     attention: ids(await registry.attention(principal, 'en')),
     callable: await registry.callable(Object.values(operations), principal),
     actions: view.actions.map(({ allowed }) => allowed),
+    needed: view.actions.map(({ permission, dataScope }) => [permission, dataScope]),
     links: view.links.map(({ page }) => page),
     owners: (await registry.labels('open', {}, request)).map(({ name }) => name),
     page: await reasonOf(registry.page('guarded', principal, 'en')),
@@ -116,6 +117,10 @@ t.test('the back office offers what the access guard allows, by permission and b
   const offered = (can: boolean, dataScope: Principal['dataScope']) =>
     offeredTo(registry, { can: () => can, dataScope } as unknown as Principal)
   const open = ['open']
+  const needed = [
+    [undefined, undefined],
+    [permission, 'all'],
+  ]
   const everything = [...open, 'guarded']
   t.same(await offered(true, 'all'), {
     groups: [...everything, 'named'],
@@ -125,6 +130,7 @@ t.test('the back office offers what the access guard allows, by permission and b
     attention: everything,
     callable: Object.values(operations),
     actions: [true, true],
+    needed,
     links: everything,
     owners: ['open 7 · open', 'guarded 7 · guarded'],
     page: 'done',
@@ -138,6 +144,7 @@ t.test('the back office offers what the access guard allows, by permission and b
     attention: open,
     callable: [operations.open],
     actions: [true, false],
+    needed,
     links: open,
     owners: ['open 7 · open', 'guarded'],
     page: reason,

@@ -198,5 +198,6 @@ export function callOf(operation: Operation, reader: PageViewer) {
     hasBody: body !== undefined,
     allowed: reader.can(operation),
     ...(typeof access === 'object' ? { permission: access.permission } : {}),
+    ...(typeof access === 'object' && access.scope === 'all' ? { dataScope: 'all' } : {}),
   }
 }

@@ -16,6 +16,8 @@ export interface Operation extends Callable {
   /** True if this user may call the operation. */
   readonly allowed: boolean
   readonly permission?: string
+  /** `all` if the operation needs this data scope in addition to the permission. */
+  readonly dataScope?: 'all'
 }
 
 export interface Column {

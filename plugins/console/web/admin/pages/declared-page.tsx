@@ -10,6 +10,7 @@ import { usePolling } from '../api/live.tsx'
 import { onePage } from '../api/operations.ts'
 import type { Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
 import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
+import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { useSite } from '../shell/site-context.ts'
@@ -33,7 +34,7 @@ const FrameView = lazy(() => import('./frames/frame-view.tsx'))
 
 /** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
-  const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const api = useApi()
   const params = page.param === undefined ? {} : { [page.param]: id }
   const object = useQuery({
@@ -78,9 +79,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
                 variant={action.tone === 'danger' ? 'outline' : 'default'}
                 {...(action.tone === 'danger' ? { color: 'red' } : {})}
                 disabled={!action.allowed}
-                title={
-                  action.allowed ? undefined : translate('admin.needs-permission', { permission: action.permission })
-                }
+                title={whyNot(action)}
                 {...(isFile(action) && action.allowed
                   ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
                   : {
@@ -97,11 +96,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
               aria-haspopup="dialog"
               leftSection={<IconPencil size={16} aria-hidden />}
               disabled={!page.form.allowed}
-              title={
-                page.form.allowed
-                  ? undefined
-                  : translate('admin.needs-permission', { permission: page.form.permission })
-              }
+              title={whyNot(page.form)}
               onClick={() => setChanging(true)}
             >
               {page.form.title}

@@ -9,6 +9,7 @@ import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import type { Column, Form, ListPage } from '../api/page-types.ts'
 import { type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
+import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { pageSizes } from '../shell/kept.ts'
@@ -37,7 +38,7 @@ const liveMs = 10_000
 
 /** Shows a list with its search, filters, order, columns and actions. */
 export function ListView({ page }: { readonly page: ListPage }) {
-  const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const state = useListState(page)
   const [form, setForm] = useState<Form>()
   useEffect(() => {
@@ -58,7 +59,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
               variant={one === page.create ? 'filled' : 'default'}
               leftSection={one === page.create ? <IconPlus size={16} aria-hidden /> : undefined}
               disabled={!one.allowed}
-              title={one.allowed ? undefined : translate('admin.needs-permission', { permission: one.permission })}
+              title={whyNot(one)}
               onClick={() => setForm(one)}
             >
               {one.title}

@@ -5,6 +5,7 @@ import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import type { Action } from '../api/page-types.ts'
 import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
+import { useWhyNot } from '../api/why-not.ts'
 
 /** True if the state of the row allows the action. */
 export const isActionAvailable = ({ when = {} }: Action, row: Row): boolean =>
@@ -28,6 +29,7 @@ interface RowActionsProps {
 /** Menu of the actions on a row. For an action that the user may not call, the menu shows the reason. */
 export function RowActions({ actions, row, name, onChoose }: RowActionsProps) {
   const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const api = useApi()
   const possible = actions.filter((action) => isActionAvailable(action, row))
   if (possible.length === 0) return null
@@ -43,7 +45,7 @@ export function RowActions({ actions, row, name, onChoose }: RowActionsProps) {
           <Menu.Item
             key={action.label}
             disabled={!action.allowed}
-            title={action.allowed ? undefined : translate('admin.needs-permission', { permission: action.permission })}
+            title={whyNot(action)}
             {...(action.tone === 'danger' ? { color: 'red' } : {})}
             {...(isFile(action) && action.allowed
               ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }

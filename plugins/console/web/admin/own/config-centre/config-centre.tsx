@@ -8,6 +8,7 @@ import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useWhyNot } from '../../api/why-not.ts'
 import list from '../../pages/list-view.module.css'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { useSite } from '../../shell/site-context.ts'
@@ -100,6 +101,7 @@ function Tools({ page, items, titles, hasHistory }: KeysProps) {
 
 function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const address = useAddress()
   const { changes, forgotten } = useDraft()
   const [open, setOpen] = useState<'review' | 'save'>()
@@ -132,7 +134,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
     <div className={classes.page}>
       {save?.allowed === false && (
         <Notice tone="info" title={translate('config.read-only')}>
-          <p>{translate('admin.needs-permission', { permission: save.permission })}</p>
+          <p>{whyNot(save)}</p>
         </Notice>
       )}
       {forgotten > 0 && (

@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useWhyNot } from '../../api/why-not.ts'
 import { Copied } from '../../pages/copied.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
 import { LoadFailure } from '../../pages/load-state.tsx'
@@ -60,6 +61,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
 /** Shows the routes that require the permission. */
 function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
   const { translate, language } = useLanguage()
+  const whyNot = useWhyNot()
   const api = useApi()
   const facts = useQuery({
     queryKey: [operationIds.plugins, {}, {}, language],
@@ -68,7 +70,7 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
     staleTime: 5 * 60_000,
   })
   if (operation?.allowed !== true) {
-    return <p className={classes.quiet}>{translate('admin.needs-permission', { permission: operation?.permission })}</p>
+    return <p className={classes.quiet}>{whyNot(operation)}</p>
   }
   if (facts.error !== null) return <LoadFailure error={facts.error} onRetry={() => void facts.refetch()} />
   if (facts.data === undefined) return null

@@ -8,6 +8,7 @@ import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useWhyNot } from '../../api/why-not.ts'
 import list from '../../pages/list-view.module.css'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import draftBar from '../draft-bar.module.css'
@@ -82,6 +83,7 @@ interface MatrixProps {
 
 function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
   const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const changes = useDraft()
   const [params, setParams] = useSearchParams()
   const search = params.get('q') ?? ''
@@ -96,7 +98,7 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
     <div className={classes.page}>
       {save?.allowed === false && (
         <Notice tone="info" title={translate('roles.read-only')}>
-          <p>{translate('admin.needs-permission', { permission: save.permission })}</p>
+          <p>{whyNot(save)}</p>
         </Notice>
       )}
       <div className={tools.tools}>

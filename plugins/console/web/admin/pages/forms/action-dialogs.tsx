@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import type { Action, Bulk, Column, Form } from '../../api/page-types.ts'
 import { type Row, valueAt } from '../../api/row-values.ts'
+import { useWhyNot } from '../../api/why-not.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { columnText, plainText, useFormats } from '../shown-value.ts'
 import classes from './action-dialogs.module.css'
@@ -98,6 +99,7 @@ interface BulkBarProps {
 /** Shows the actions on the selected rows. */
 export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
   const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const [chosen, setChosen] = useState<Bulk>()
   const ids = [...picked].map(idOf)
   if (picked.size === 0) return null
@@ -111,7 +113,7 @@ export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
           variant="default"
           {...(one.tone === 'danger' ? { color: 'red' } : {})}
           disabled={!one.allowed || picked.size > one.max}
-          title={one.allowed ? undefined : translate('admin.needs-permission', { permission: one.permission })}
+          title={whyNot(one)}
           onClick={() => setChosen(one)}
         >
           {one.label}

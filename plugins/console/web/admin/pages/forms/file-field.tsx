@@ -6,6 +6,7 @@ import { useApi } from '../../api/context.tsx'
 import type { Field, StoredFile, Upload } from '../../api/page-types.ts'
 import { isStoredFile } from '../../api/row-values.ts'
 import { useWrite } from '../../api/use-write.ts'
+import { useWhyNot } from '../../api/why-not.ts'
 import { FileLink } from '../file-cell.tsx'
 import { useFormats } from '../shown-value.ts'
 import classes from './file-field.module.css'
@@ -53,6 +54,7 @@ export default function FileField(props: FileFieldProps) {
   const { id, field, upload, description, error, value, stored, onChange, onHold } = props
   const { title, required, nullable } = field
   const { translate } = useLanguage()
+  const whyNot = useWhyNot()
   const api = useApi()
   const formats = useFormats()
   const input = useRef<HTMLInputElement>(null)
@@ -90,7 +92,7 @@ export default function FileField(props: FileFieldProps) {
     onChange('')
   }
   const shown = [uploaded, stored].find((file) => isStoredFile(file) && file.id === value)
-  const hint = upload.allowed ? undefined : translate('admin.needs-permission', { permission: upload.permission })
+  const hint = whyNot(upload)
   // A stored file can only be removed if the operation accepts null.
   const canRemove = value !== '' && (nullable || !isStoredFile(stored))
   return (

@@ -7,6 +7,7 @@ import { Notice } from '../../../../app/notice.tsx'
 import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
+import { useWhyNot } from '../../../api/why-not.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { toasts } from '../../../shell/toasts.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
@@ -14,16 +15,6 @@ import { InstancesState } from '../instances-state.tsx'
 import { Impact } from './impact.tsx'
 import { Failure, Frame } from './review-dialog.tsx'
 import classes from './transfer.module.css'
-
-/**
- * Returns the text for an operation that the user may not call. The page shows the missing permission instead of hiding
- * the control.
- */
-function useWhyNot() {
-  const { translate } = useLanguage()
-  return (operation: Operation | undefined) =>
-    operation?.allowed === false ? translate('admin.needs-permission', { permission: operation.permission }) : undefined
-}
 
 /** Downloads the stored values as a file, without secrets. */
 export function ExportButton({ operation }: { readonly operation: Operation }) {
