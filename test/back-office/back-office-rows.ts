@@ -63,6 +63,8 @@ export async function startWithRows(
       'platform.notification.channels.webhook.enabled': true,
       'platform.notification.channels.webhook.default-provider': 'generic',
       'platform.notification.channels.webhook.providers.generic.endpoint': 'http://127.0.0.1:9/hook',
+      // A message that failed is not tried again, so that operators find it.
+      'platform.notification.retry.enabled': false,
       'platform.mail.driver': 'file',
       'platform.mail.from': 'shop@example.com',
     },

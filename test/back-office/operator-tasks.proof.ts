@@ -153,7 +153,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'retry a dead event',
     most: [4, 0, 0],
-    mostKeys: 22,
+    mostKeys: 24,
     async work(hand) {
       await hand.click(hand.attention('Events that were not delivered'))
       await hand.click(hand.row('shop.order-paid'))

@@ -161,7 +161,7 @@ export function LabelPicker(props: LabelPickerProps) {
       onBlur={leave}
       searchable
       selectFirstOptionOnChange
-      openOnFocus={look.error === undefined}
+      openOnFocus={false}
       clearable
       searchValue={search}
       onSearchChange={setSearch}
@@ -204,7 +204,7 @@ export function LabelsPicker({ kind, title, value, onChange, onLeave, required, 
       onBlur={onLeave}
       searchable
       selectFirstOptionOnChange
-      openOnFocus={look.error === undefined}
+      openOnFocus={false}
       searchValue={search}
       onSearchChange={setSearch}
       hidePickedOptions
