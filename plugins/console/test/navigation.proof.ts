@@ -66,6 +66,7 @@ async function tabsOf(page: Page) {
   }
   const more = nav.getByRole('button')
   await more.click()
+  await page.getByRole('menuitem').first().waitFor()
   const hidden = await page.getByRole('menuitem').allInnerTexts()
   await page.keyboard.press('Escape')
   return { shown, hidden, more }

@@ -123,10 +123,11 @@ export const channelRoutes = [
     reasons: ['notification.channel-not-found'],
     handler: async (request, { overview }) => {
       const { state: wanted } = request.query
+      const sends = lastSends(request)
       const channels = await overview.list(request.locale)
       return channels
         .filter(({ state }) => wanted === undefined || state === wanted)
-        .map((channel) => ({ ...channel, ...lastSends(request) }))
+        .map((channel) => ({ ...channel, ...sends }))
     },
   }),
   route({
