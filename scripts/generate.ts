@@ -55,10 +55,10 @@ async function pages(): Promise<Record<string, string>> {
       ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
       ...figurePages(),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
-      'docs/contributions.json': contributionsText(product, running),
+      'test/fixtures/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),
       ...(await operationFiles(openapi)),
-      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), [
+      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.md', 'utf8'), [
         ...testFiles(),
         ...proofFiles(),
       ]),
