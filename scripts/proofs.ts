@@ -174,7 +174,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'The commands and code blocks of the guides work as written, and the site is complete.',
     minutes: 4,
     group: 2,
-    paths: ['README.md', 'docs/**', 'plugins/*/README.md', 'scripts/api-reference/**', 'test/site/**'],
+    paths: [
+      'README.md',
+      'docs/**',
+      'plugins/*/README.md',
+      'scripts/api-reference/**',
+      'scripts/reference-pages.ts',
+      'test/site/**',
+    ],
     files: ['test/{document-blocks,integrator-guide,readme,cli-page}.proof.ts', 'test/site/site.proof.ts'],
   },
   sqlite: {
