@@ -102,7 +102,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
       '{.,*,*/*,*/*/*}/package.json',
       'create-plinth/**',
       'kernel/templates/**',
-      'scripts/{build,release,pack-exports}.*',
+      'scripts/{build,release,stage-packages}.*',
     ],
     files: ['test/{published,create}.proof.ts', 'test/release/release.proof.ts'],
   },
