@@ -1,8 +1,8 @@
 /**
- * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference, command line, API description,
- * client, contributions and lock file of the quickstart, types of the operations that pages use, change sets, permissions, retention of
- * tables, personal data, native packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is
- * out of date.
+ * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference,
+ * command line, API description, client, contributions and lock file of the quickstart, types of the operations that pages use, change
+ * sets, permissions, retention of tables, personal data, native packages, and the tests of the requirements. `--check` writes nothing
+ * and fails if a file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -28,7 +28,7 @@ import { errorPage } from './error-page.ts'
 import { withMeasuredFigures } from './measured-figures.ts'
 import { nativePackagePage } from './native-packages.ts'
 import { personalDataPage } from './personal-data-page.ts'
-import { migrationPage, type PageLocale, permissionPage, textPage } from './plugin-pages.ts'
+import { migrationPage, type PageLocale, permissionPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
 import { proofFiles, testFiles } from './test-files.ts'
@@ -42,23 +42,23 @@ async function pages(): Promise<Record<string, string>> {
   try {
     const openapi = await running.service(http).openapi()
     const published = publishedApi(openapi)
+    const packageKeys = running.config.catalogue.filter(({ plugin }) => !plugin.startsWith('example.'))
     return {
-      'docs/configuration.md': catalogueToMarkdown(running.config.catalogue, 'en'),
-      'docs/configuration.zh-CN.md': catalogueToMarkdown(running.config.catalogue, 'zh-CN'),
+      'docs/configuration.md': catalogueToMarkdown(packageKeys, 'en'),
+      'docs/configuration.zh-CN.md': catalogueToMarkdown(packageKeys, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
       'kernel/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
       'docs/permissions.md': permissionPage(product),
-      'docs/texts.md': textPage(product),
       ...(await pagesOf('docs', 'en', running)),
       ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
       ...figurePages(),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
-      'docs/contributions.json': contributionsText(product, running),
+      'test/fixtures/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),
       ...(await operationFiles(openapi)),
-      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), [
+      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.md', 'utf8'), [
         ...testFiles(),
         ...proofFiles(),
       ]),

@@ -8,7 +8,7 @@ import { programEnvironment } from '@plinth/kernel/testing'
 import t from 'tap'
 import { type PublicModule, publicModules } from '../scripts/api-compat.ts'
 import { writePublished } from '../scripts/package-modules.ts'
-import { manifestRules, withPaths } from '../scripts/published-paths.ts'
+import { publishedPaths } from '../scripts/published-paths.ts'
 
 const root = join(import.meta.dirname, '..')
 const used = ['@plinth/database', '@plinth/http', '@plinth/i18n', '@plinth/kernel', '@plinth/scheduler']
@@ -37,7 +37,7 @@ t.test('C-001 a product runs on built packages without their sources', { timeout
     const manifest = await readFile(join(root, source, 'package.json'), 'utf8')
     const target = join(folder, 'node_modules', name)
     await writePublished(join(root, source), entries, join(target, 'dist'))
-    await writeFile(join(target, 'package.json'), withPaths(manifest, manifestRules.published))
+    await writeFile(join(target, 'package.json'), publishedPaths(manifest))
     // A package that has its own version of a dependency gets it.
     const dependencies = join(root, source, 'node_modules')
     if (existsSync(dependencies)) symlinkSync(dependencies, join(target, 'node_modules'))

@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, readdirSync } from 'node:fs'
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { manifestRules, withPaths } from '../scripts/published-paths.ts'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
 import { serveRegistry } from './fixtures/loopback-registry.ts'
@@ -142,39 +141,10 @@ t.test(
     for (const folder of [context, archives]) await mkdir(folder)
     // Only the declarations are built, without checking types, because types are checked before the tests.
     await plainly(process.execPath, 'scripts/build.ts', '--noCheck', '--singleThreaded')
-    // A copy is packed, because packing temporarily changes manifests, and other tests run from this checkout.
-    const copy = await mkdtemp(join(tmpdir(), 'plinth-packing-'))
-    t.teardown(() => rm(copy, { recursive: true, force: true }))
-    const isOwn = (path: string) => basename(path) !== 'node_modules'
-    for (const folder of ['scripts', ...packages]) {
-      await cp(join(root, folder), join(copy, folder), { recursive: true, filter: isOwn })
-    }
-    // Uses the installed packages of the checkout. If a package needs another version of a dependency, npm has
-    // installed it in the folder of that package.
-    for (const folder of ['.', ...packages]) {
-      const modules = join(folder, 'node_modules')
-      if (existsSync(join(root, modules))) await symlink(join(root, modules), join(copy, modules))
-    }
-    const pack = async (folders: readonly string[], ...words: readonly string[]): Promise<Packed[]> => {
-      const named = folders.map((folder) => `./${folder}`)
-      const all = ['pack', '--json', '--pack-destination', archives, ...words, ...named]
-      return Object.values(JSON.parse((await run('npm', all, { cwd: copy })).stdout))
-    }
-    const scripted = ['kernel', 'plugins/console']
-    const packed = await pack(scripted)
-    // The other packages are packed without their scripts. The scripts are the same as those of the kernel, and would
-    // start two processes for each package.
-    const others = packages.filter((folder) => !scripted.includes(folder))
-    for (const folder of others) {
-      const file = join(copy, folder, 'package.json')
-      const manifest = await readFile(file, 'utf8')
-      t.match(JSON.parse(manifest).scripts, {
-        prepack: /^node [./]+scripts\/pack-exports\.mjs on$/,
-        postpack: /^node [./]+scripts\/pack-exports\.mjs off$/,
-      })
-      await writeFile(file, withPaths(manifest, manifestRules.published))
-    }
-    packed.push(...(await pack(others, '--ignore-scripts')))
+    await plainly(process.execPath, 'scripts/stage-packages.ts')
+    const words = ['pack', '--json', '--pack-destination', archives, ...packages.map((folder) => `./${folder}`)]
+    const { stdout: report } = await run('npm', words, { cwd: join(root, '.build/packages') })
+    const packed: readonly Packed[] = Object.values(JSON.parse(report))
     const dependencies: Record<string, string> = {}
     for (const { name, filename, files } of packed) {
       dependencies[name] = `file:../archives/${filename.replace('@', '').replace('/', '-')}`

@@ -3,7 +3,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { publicModules } from '../../scripts/api-compat.ts'
 import { writePublished } from '../../scripts/package-modules.ts'
-import { manifestRules, withPaths } from '../../scripts/published-paths.ts'
+import { publishedPaths } from '../../scripts/published-paths.ts'
 
 export const root = join(import.meta.dirname, '../..')
 /** Each run has its own copy, because two runs may run at the same time. */
@@ -74,7 +74,7 @@ const notPublished = new Set(['node_modules', 'dist', 'src', 'test', 'web', 'scr
 async function copyPackage(from: string, entries: readonly string[], to: string): Promise<void> {
   cpSync(from, to, { recursive: true, filter: (path) => dirname(path) !== from || !notPublished.has(basename(path)) })
   const manifest = join(to, 'package.json')
-  writeFileSync(manifest, withPaths(readFileSync(manifest, 'utf8'), manifestRules.published))
+  writeFileSync(manifest, publishedPaths(readFileSync(manifest, 'utf8')))
   await writePublished(from, entries, join(to, 'dist'))
 }
 

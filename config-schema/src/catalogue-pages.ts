@@ -1,14 +1,23 @@
 import { type CatalogueEntry, groupsOf } from './catalogue.ts'
-import { type JsonSchema, type JsonValue, type Localized, languageOf, localize } from './declaration.ts'
+import {
+  environmentName,
+  type JsonSchema,
+  type JsonValue,
+  type Localized,
+  languageOf,
+  localize,
+} from './declaration.ts'
 import { writeEnvValue } from './env-file.ts'
 import { keywords } from './keywords.ts'
 
 const words = {
   en: {
     title: 'Configuration keys',
-    head: ['Key', 'Meaning', 'Type', 'Default', 'Takes effect', 'Environment variable'],
-    live: 'immediately',
-    restart: 'after a restart',
+    about:
+      'The environment variable of a key is the key in upper case, with `_` instead of `.` and `-`. A change takes effect immediately, unless the meaning of the key says otherwise.',
+    head: ['Key', 'Meaning', 'Type', 'Default'],
+    restart: 'Takes effect after a restart.',
+    variable: (name: string) => `Environment variable: \`${name}\`.`,
     required: 'required',
     none: 'none',
     sensitive: 'Secret.',
@@ -22,9 +31,10 @@ const words = {
   },
   'zh-CN': {
     title: '配置项',
-    head: ['配置项', '说明', '类型', '默认值', '生效方式', '环境变量'],
-    live: '立即生效',
-    restart: '重启后生效',
+    about: '配置项的环境变量是其大写名称，其中 `.` 和 `-` 替换为 `_`。除非说明中另有规定，更改立即生效。',
+    head: ['配置项', '说明', '类型', '默认值'],
+    restart: '重启后生效。',
+    variable: (name: string) => `环境变量：\`${name}\`。`,
     required: '必填',
     none: '无',
     sensitive: '敏感信息。',
@@ -56,13 +66,16 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
   const sentence = (rules: readonly string[], words: (rules: readonly string[]) => string) =>
     rules.length > 0 && words(rules)
   const meaning = (entry: CatalogueEntry) => {
-    const { schema, title, description, rule, sensitive, editable, scope, permission, deprecated } = entry
+    const { key, env, schema, title, description, rule, reload, sensitive, editable, scope, permission, deprecated } =
+      entry
     const { items } = schema
     return [
       `**${localize(title, locale)}**`,
       description && localize(description, locale),
       sentence(rulesOf(schema, rule), word.must),
       isSchema(items) && sentence(rulesOf(items), word.items),
+      reload === 'restart' && word.restart,
+      env !== environmentName(key) && word.variable(env),
       sensitive && word.sensitive,
       scope === 'process' ? word.process : !editable && word.locked,
       permission !== undefined && word.permission(permission),
@@ -86,14 +99,12 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
           entry.default === undefined
             ? word[entry.required ? 'required' : 'none']
             : code(JSON.stringify(entry.default)),
-          word[entry.reload],
-          code(entry.env),
         ]),
       ),
       '',
     ].join('\n'),
   )
-  return [`# ${word.title}`, '', ...sections].join('\n')
+  return [`# ${word.title}`, '', word.about, '', ...sections].join('\n')
 }
 
 /** Keywords that are not rules, or that the column of types already shows. */

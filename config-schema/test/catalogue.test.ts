@@ -168,18 +168,21 @@ t.test('C-003 the catalogue lists every key of every plugin with title, descript
 t.test('the reference page has one table per group in both languages, and no secret', async (t) => {
   const entries = buildCatalogue(product)
   const page = catalogueToMarkdown(entries, 'en')
-  t.match(page, /^# Configuration keys\n\n## database\n/)
+  t.match(page, /^# Configuration keys\n\nThe environment variable of a key is .+\n\n## database\n/)
   t.same(page.match(/^## .*$/gm), ['## database', '## network', '## rate-limit'])
   t.match(
     page,
-    '| `platform.rate-limit.default-window` | **Default window** Length \\| of a window. | `duration` | `"1m"` | immediately | `PLATFORM_RATE_LIMIT_DEFAULT_WINDOW` |',
+    '| `platform.rate-limit.default-window` | **Default window** Length \\| of a window. | `duration` | `"1m"` |',
   )
-  t.match(page, '| `string` | `"******"` | after a restart |')
+  t.match(
+    page,
+    '**Password** Takes effect after a restart. Secret. Not editable in the configuration centre. | `string` | `"******"` |',
+  )
   t.match(page, 'Deprecated since 1.2.0, use `platform.rate-limit.default-window`. Renamed.')
-  t.match(page, '| `url` | required | after a restart | `DATABASE_URL` |')
+  t.match(page, 'Environment variable: `DATABASE_URL`. | `url` | required |')
   t.notMatch(page, 'hunter2')
   const columns = page.split('\n').filter((line) => line.startsWith('|'))
-  for (const line of columns) t.equal(line.match(/(?<!\\)\|/g)?.length, 7, line)
+  for (const line of columns) t.equal(line.match(/(?<!\\)\|/g)?.length, 5, line)
   const chinese = catalogueToMarkdown(entries, 'zh-CN')
   t.match(chinese, /^# 配置项\n/)
   t.match(chinese, '**默认窗口** 窗口长度。')
@@ -206,20 +209,20 @@ t.test('the reference page lists the rules of each key and of the items of a lis
       ),
     )
   t.strictSame(meanings('en'), {
-    code: '**Code** Must match the pattern `^(a\\|b)$`.',
-    colour: '**Colour** Must be one of "red", "green".',
-    lines: '**Lines** Must be at least 1 and be at most 9.',
-    name: '**Name** Must be capital.',
-    note: '**Note**',
-    tags: '**Tags** Must have at most 3 items. Each item must have at least 1 character.',
+    code: '**Code** Must match the pattern `^(a\\|b)$`. Takes effect after a restart.',
+    colour: '**Colour** Must be one of "red", "green". Takes effect after a restart.',
+    lines: '**Lines** Must be at least 1 and be at most 9. Takes effect after a restart.',
+    name: '**Name** Must be capital. Takes effect after a restart.',
+    note: '**Note** Takes effect after a restart.',
+    tags: '**Tags** Must have at most 3 items. Each item must have at least 1 character. Takes effect after a restart.',
   })
   t.strictSame(meanings('zh-CN'), {
-    code: '**Code** 必须匹配模式 `^(a\\|b)$`。',
-    colour: '**Colour** 必须是 "red"、"green" 之一。',
-    lines: '**Lines** 必须不小于 1，且不大于 9。',
-    name: '**Name** 必须大写。',
-    note: '**Note**',
-    tags: '**Tags** 必须最多有 3 项。 每一项必须至少有 1 个字符。',
+    code: '**Code** 必须匹配模式 `^(a\\|b)$`。 重启后生效。',
+    colour: '**Colour** 必须是 "red"、"green" 之一。 重启后生效。',
+    lines: '**Lines** 必须不小于 1，且不大于 9。 重启后生效。',
+    name: '**Name** 必须大写。 重启后生效。',
+    note: '**Note** 重启后生效。',
+    tags: '**Tags** 必须最多有 3 项。 每一项必须至少有 1 个字符。 重启后生效。',
   })
 })
 

@@ -1,9 +1,18 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type DefaultTheme, defineConfig } from 'vitepress'
 import { apiModules, writeApiReference } from '../../scripts/api-reference/index.ts'
 import { excludedPages } from './links.ts'
 import { adaptDocuments } from './markdown.ts'
 import { writePlainPages } from './plain-pages.ts'
 import { searchOptions } from './search.ts'
+
+// Pages must exist before the site is planned.
+await writeApiReference()
+// Node.js loads this module. With `import`, the bundler would include the sources of all plugins.
+const referencePages = pathToFileURL(join(import.meta.dirname, '../../scripts/reference-pages.ts')).href
+const { writeReferencePages }: typeof import('../../scripts/reference-pages.ts') = await import(referencePages)
+const pluginsWithOperations = writeReferencePages()
 
 const page = (text: string, link: string) => ({ text, link })
 
@@ -53,18 +62,20 @@ const production = [
   page('Versions', '/operations/versions'),
 ]
 
-const openapi = { ...page('HTTP API (OpenAPI)', '/openapi.json'), target: '_blank' }
-
 const reference = [
   page('Command line', '/cli'),
   page('Configuration keys', '/configuration'),
   page('Error codes', '/errors'),
   page('Permissions', '/permissions'),
   page('Change sets', '/migrations'),
-  page('Texts', '/texts'),
+  page('Texts', '/reference/texts'),
   page('Runtime dependencies', '/dependencies'),
   page('Native packages', '/native-packages'),
-  openapi,
+]
+
+const http = [
+  page('Overview', '/reference/http-api/'),
+  ...pluginsWithOperations.map((plugin) => page(plugin, `/reference/http-api/${plugin}`)),
 ]
 
 const api = [
@@ -85,6 +96,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
   { text: 'How-to guides', items: howTo },
   { text: 'Production', items: production },
   { text: 'Reference', items: reference },
+  { text: 'HTTP API', items: http },
   { text: 'TypeScript API', items: api },
   { text: 'Explanation', items: explanation },
 ]
@@ -141,10 +153,9 @@ const chineseReference = [
   page('错误代码', '/zh-CN/errors'),
   page('权限', '/permissions'),
   page('变更集', '/zh-CN/migrations'),
-  page('文本', '/texts'),
+  page('文本', '/reference/texts'),
   page('运行时依赖', '/zh-CN/dependencies'),
   page('本机软件包', '/zh-CN/native-packages'),
-  openapi,
 ]
 
 const chineseExplanation = [
@@ -160,6 +171,7 @@ const chineseSidebar: DefaultTheme.SidebarItem[] = [
   { text: '操作指南', items: chineseHowTo },
   { text: '生产环境', items: chineseProduction },
   { text: '参考', items: chineseReference },
+  { text: 'HTTP API', items: http },
   { text: 'TypeScript API', items: api },
   { text: '说明', items: chineseExplanation },
 ]
@@ -184,10 +196,7 @@ const chineseSearch: DefaultTheme.LocalSearchOptions['translations'] = {
 }
 
 /** Generated pages whose thousands of rows would make the search index larger than all other pages. */
-const withoutSearch = new Set(['texts.md', 'configuration.zh-CN.md'])
-
-// Pages must exist before the site is planned.
-await writeApiReference()
+const withoutSearch = new Set(['reference/texts.md', 'configuration.zh-CN.md'])
 
 export default defineConfig({
   title: 'Plinth',
@@ -212,7 +221,7 @@ export default defineConfig({
       description: '面向 TypeScript 后端的插件内核',
       themeConfig: {
         sidebar: chineseSidebar,
-        outline: { label: '本页内容' },
+        outline: { level: [2, 3], label: '本页内容' },
         docFooter: { prev: '上一页', next: '下一页' },
         darkModeSwitchLabel: '外观',
         sidebarMenuLabel: '菜单',
@@ -224,6 +233,7 @@ export default defineConfig({
   },
   themeConfig: {
     i18nRouting: false,
+    outline: { level: [2, 3] },
     search: {
       provider: 'local',
       options: {

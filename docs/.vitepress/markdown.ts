@@ -5,7 +5,8 @@ type MarkdownIt = Parameters<NonNullable<MarkdownOptions['config']>>[0]
 
 /**
  * Documents are written for readers of the repository. On the site, links lead to the pages of the site, HTML comments
- * disappear, and angle brackets and braces of texts are shown as they are.
+ * disappear, and angle brackets and braces of texts are shown as they are. Long names and lists
+ * can break, so that tables fit the page.
  */
 export function adaptDocuments(md: MarkdownIt): void {
   md.core.ruler.push('links-of-site', ({ tokens, env }) => {
@@ -32,5 +33,7 @@ export function adaptDocuments(md: MarkdownIt): void {
   }
   md.renderer.rules['html_block'] = withoutComments
   md.renderer.rules['html_inline'] = withoutComments
-  md.renderer.rules['text'] = (tokens, index) => escapeHtml(tokens[index]?.content ?? '')
+  const code = md.renderer.rules.code_inline
+  if (code) md.renderer.rules.code_inline = (...words) => code(...words).replaceAll(/(?<=\w[._:]|,)(?=\S)/g, '<wbr>')
+  md.renderer.rules['text'] = (tokens, index) => escapeHtml(tokens[index]?.content ?? '').replaceAll('、', '、<wbr>')
 }

@@ -12,6 +12,7 @@ export const searchOptions: SearchOptions = {
   fuzzy: (term) => (term.length > 5 ? 0.2 : false),
   boostDocument: (id) => {
     const path = String(id)
+    if (/^\/reference\/http-api\//.test(path)) return 0.4
     if (/^\/reference\//.test(path)) return 0.2
     if (
       /^\/(?:zh-CN\/)?(?:configuration|errors|permissions|migrations|cli|dependencies|native-packages|personal-data)\b/.test(

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { publicModules, publishedNames } from '../../scripts/api-compat.ts'
@@ -185,18 +185,30 @@ t.test('C-041 the printed commands compare the previous release with the build',
   t.notMatch(result.stdout, 'index.js', 'code is not compared as text')
 })
 
-t.test('a package that is not built cannot be packed', async (t) => {
-  const script = join(root, 'scripts', 'pack-exports.mjs')
-  const directory = await repository(t, { ...compatible })
-  await rm(join(directory, 'a/dist/index.js'))
+t.test('packages are staged with the paths of the build, and this repository does not change', async (t) => {
+  const script = join(root, 'scripts', 'stage-packages.ts')
+  const directory = await repository(t, { ...compatible, 'c/dist/index.js': '' })
   const before = readFileSync(join(directory, 'a/package.json'), 'utf8')
-  const failed = await run(process.execPath, [script, 'on'], { cwd: join(directory, 'a') }).catch((error) => error)
-  t.equal(failed.code, 1)
-  t.match(
-    failed.stderr,
-    /^.* is not built: \.\/dist\/index\.js is missing\. Run npm run build in the repository first\.\n$/,
-  )
+  await run(process.execPath, [script], { cwd: directory })
+  const staged = JSON.parse(readFileSync(join(directory, '.build/packages/a/package.json'), 'utf8'))
+  t.same(staged.exports, { '.': { types: './dist/index.d.ts', default: './dist/index.js' } })
+  t.ok(existsSync(join(directory, '.build/packages/a/dist/index.js')))
   t.equal(readFileSync(join(directory, 'a/package.json'), 'utf8'), before)
+
+  await rm(join(directory, 'a/dist/index.js'))
+  const failed = await run(process.execPath, [script], { cwd: directory }).catch((error) => error)
+  t.equal(failed.code, 1)
+  t.match(failed.stderr, '@x/a is not built: ./dist/index.js is missing. Run npm run build first.\n')
+})
+
+t.test('the packages of this repository are only packed after they are staged', async (t) => {
+  for (const { folder } of publicModules(root)) {
+    const { scripts } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    t.same(scripts, { prepack: `node ${relative(join(root, folder), join(root, 'scripts/reject-pack.mjs'))}` }, folder)
+  }
+  const failed = await run(process.execPath, [join(root, 'scripts/reject-pack.mjs')]).catch((error) => error)
+  t.equal(failed.code, 1)
+  t.match(failed.stderr, 'npm run stage')
 })
 
 t.test('every public package is in the list of published packages', async (t) => {

@@ -44,6 +44,7 @@ const guides: readonly (readonly [string, string])[] = [
   ['opentelemetry', '/limits'],
   ['graphql', '/limits'],
   ['docker', '/operations/deployment'],
+  ['reconciliation differences', '/reference/http-api/money'],
 ]
 
 /** Returns a text without the targets of its links. On the site, some links have another target or are text. */
@@ -102,6 +103,36 @@ t.test('each relative link and picture of a page in Markdown has a target', (t) 
   t.end()
 })
 
+t.test('each operation of a plugin has a section on the page of the plugin, and the examples have none', (t) => {
+  const { paths } = JSON.parse(readFileSync(join(site, 'openapi.json'), 'utf8'))
+  const operations: readonly (readonly [string, Readonly<Record<string, string>>])[] = Object.entries(paths).flatMap(
+    ([path, methods]) =>
+      Object.entries(methods as object).map(([method, one]) => [`${method.toUpperCase()} ${path}`, one] as const),
+  )
+  t.ok(operations.length > 200)
+  for (const [address, { summary, 'x-plugin': plugin = '', 'x-permission': permission }] of operations) {
+    const file = join(site, `reference/http-api/${plugin}.md`)
+    t.equal(existsSync(file), !plugin.startsWith('example.'), file)
+    if (!existsSync(file)) continue
+    const section = readFileSync(file, 'utf8')
+      .split(/^## /m)
+      .find((text) => text.includes(`\n\`${address}\``))
+    t.ok(section?.startsWith(`${summary}\n`), address)
+    if (permission !== undefined) t.match(section, `Permission: \`${permission}\`.`, address)
+  }
+  const section = /^## Set the password of a user [\s\S]+?(?=^## )/m.exec(
+    readFileSync(join(site, 'reference/http-api/iam.md'), 'utf8'),
+  )?.[0]
+  t.match(section, '`PUT /api/v1/admin/iam/users/{id}/password`')
+  t.match(section, 'Data scope: `caller`.')
+  t.match(section, '| `id` (path) | integer | Required. ID. |')
+  t.match(section, '| `password` (body) | string | Required. Password. |')
+  t.match(section, '`iam.user-unknown` (404)')
+  t.match(readFileSync(join(site, 'reference/http-api/index.md'), 'utf8'), '[openapi.json](/openapi.json)')
+  t.notMatch(readFileSync(join(site, 'configuration.md'), 'utf8'), 'platform.example.')
+  t.end()
+})
+
 t.test('the sidebar of a language leads to each page', (t) => {
   const sidebars = ['index.html', 'zh-CN/index.html'].map((file) => readFileSync(join(site, file), 'utf8')).join('\n')
   for (const page of pages) {
@@ -141,6 +172,7 @@ t.test('in a browser', { skip: executablePath === undefined && 'no browser', tim
     '/permissions.html',
     '/tutorial/4-routes.html',
     '/reference/events.html',
+    '/reference/http-api/iam.html',
     '/zh-CN/operator.html',
   ]) {
     for (const { width, scheme } of views) {
@@ -156,6 +188,17 @@ t.test('in a browser', { skip: executablePath === undefined && 'no browser', tim
       await page.context().close()
     }
   }
+
+  for (const path of ['/configuration.html', '/configuration.zh-CN.html', '/reference/http-api/iam.html']) {
+    const page = await open(path, 1280, 'light')
+    const wide = `[...document.querySelectorAll('.vp-doc table')].filter((one) => one.scrollWidth > one.clientWidth).length`
+    t.equal(await page.evaluate(wide), 0, `tables of ${path} that do not fit 1280 pixels`)
+    await page.context().close()
+  }
+  const kernel = await open('/reference/kernel.html', 1440, 'light')
+  const outline = await kernel.locator('.VPDocAsideOutline a').allTextContents()
+  t.ok(outline.includes('definePlugin()'), 'the outline of an API page lists its members')
+  await kernel.context().close()
 
   const page = await open('/', 1440, 'light')
   await page.locator('.VPNavBarSearch button').click()

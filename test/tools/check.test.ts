@@ -103,10 +103,9 @@ t.test('an error outside all tests makes the file fail, and is shown', async (t)
 })
 
 t.test('a requirement is proven by a test, partly proven, or not proven', async (t) => {
-  const table = [
-    'id',
-    ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
-  ]
+  const before = ['A-001', 'A-002', 'A-003', 'A-004', 'A-005']
+    .map((id) => `### ${id}\n\nHolds ${id} (Part)\n\n- \`old.test.ts\`: ${id} earlier\n`)
+    .join('\n')
   // The texts are built at run time. Otherwise tools would find them as tests of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
   const tests = [
@@ -122,10 +121,13 @@ t.test('a requirement is proven by a test, partly proven, or not proven', async 
       ].join('\n'),
     ],
   ] as const
-  const page = pageOf(table.join('\n'), tests)
+  const page = pageOf(before, tests)
   t.match(page, /^5 requirements: 1 proven by a test, 1 partly, 3 not\.$/m)
-  t.match(page, /## Proven by a test\n\n### A-001\n\nHolds A-001 \(Part\)\n\n- `a\.test\.ts`: A-001 whole\n/)
-  t.match(page, /## Partly proven\n\n### A-002\n[\s\S]*: half\n[^#]*- Not proven: the other half\n/)
-  t.match(page, /## Not proven\n[\s\S]*\| A-003 \|[\s\S]*\| A-004 \|[\s\S]*\| A-005 \|/)
-  t.throws(() => pageOf('id', [['a.test.ts', declare('test', 'A-009 unknown')]]), /A-009/)
+  t.match(page, /### A-001\n\nHolds A-001 \(Part\)\n\n- `a\.test\.ts`: A-001 whole\n\n###/)
+  t.match(page, /### A-002\n[\s\S]*: half\n[^#]*- Not proven: the other half\n/)
+  for (const id of ['A-003', 'A-004', 'A-005'])
+    t.match(page, `### ${id}\n\nHolds ${id} (Part)\n\n- Not proven: no test carries the id\n`)
+  t.notMatch(page, 'earlier')
+  t.equal(pageOf(page, tests), page, 'the page is its own source')
+  t.throws(() => pageOf('', [['a.test.ts', declare('test', 'A-009 unknown')]]), /A-009/)
 })

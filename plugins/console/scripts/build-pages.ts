@@ -1,6 +1,6 @@
 /**
  * Builds the browser pages into `dist/web`. Run it with `node scripts/build-pages.ts`. The server also runs this script
- * if the pages are missing or outdated, and packing the package runs it too. Its output is shown to the operator.
+ * if the pages are missing or outdated, and so does `npm run stage`. Its output is shown to the operator.
  */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
