@@ -26,6 +26,7 @@ export const depotCities = adminFrame('getAdminAcmeDepots', {
       label: { en: 'Close a depot', 'zh-CN': '停业仓库' },
       confirm: { en: 'The depot will accept no more parcels.', 'zh-CN': '该仓库将不再接收包裹。' },
       columns: [
+        { field: 'id', as: 'reference', of: { labels: 'acme.depot' }, title: { en: 'Depot', 'zh-CN': '仓库' } },
         {
           field: 'state',
           as: 'status',

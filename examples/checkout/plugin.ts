@@ -75,7 +75,10 @@ export default definePlugin({
     const sales = new Sales({ db, clock: db.clock, payments, chains, settlements, till, paymentTimeoutMs })
     const own: Checkout = { sales, seedDemo: () => seedDemo(db) }
     provide(checkout, own)
-    contribute(paymentSuccess, paymentScene, { paid: (order) => sales.paid(order) })
+    contribute(paymentSuccess, paymentScene, {
+      title: { en: 'Order of the checkout', 'zh-CN': '收银订单' },
+      paid: (order) => sales.paid(order),
+    })
     contribute(personalData, 'example.checkout', checkoutTables(db))
     contribute(quickstartCleanup, 'checkout', demoCleanup(db))
     http.addRoutes(routes, own)

@@ -101,7 +101,11 @@ export default definePlugin({
       seedDemo: () => seedDemo(db, clock),
     }
     provide(mall, own)
-    contribute(paymentSuccess, paymentScene, { paid: (order) => orders.paid(order), refundsItself: true })
+    contribute(paymentSuccess, paymentScene, {
+      title: { en: 'Order of the mall', 'zh-CN': '商城订单' },
+      paid: (order) => orders.paid(order),
+      refundsItself: true,
+    })
     for (const [kind, name] of Object.entries(creditKinds)) contribute(ledgerKinds, kind, name)
     contribute(quickstartCleanup, 'mall', demoCleanup(db))
     http.addRoutes(memberRoutes, own)

@@ -83,6 +83,7 @@ t.test('N-001 a message is complete and sent once although the server fails', { 
     t.equal(await button('Discard').count(), 0, 'an empty form has nothing to discard')
     await main.getByLabel('Subject').fill('A secret plan')
     await button('Discard').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
     await button('Discard').waitFor({ state: 'detached' })
     t.equal(await main.getByLabel('Subject').inputValue(), '')
     await page.reload()

@@ -89,7 +89,8 @@ t.test('a page in a frame shows data, and changes it after a confirmation', { sk
 
   await frame.getByRole('button', { name: 'Close: North' }).click()
   const dialog = page.getByRole('dialog')
-  t.match(await dialog.innerText(), /Close a depot.*will accept no more parcels.*State\s+Closed/s)
+  await dialog.getByText('North', { exact: true }).waitFor()
+  t.match(await dialog.innerText(), /Close a depot.*will accept no more parcels.*Depot\s+North\s+State\s+Closed/s)
   t.strictSame(await findAccessibilityProblems(page), [])
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await dialog.waitFor({ state: 'detached' })

@@ -41,6 +41,9 @@ const dialogOf = (page: Page) => page.getByRole('dialog').last()
 const named = (within: Page | Locator, name: string | RegExp) =>
   within.getByRole('button', typeof name === 'string' ? { name, exact: true } : { name }).first()
 
+/** Confirms that the input is discarded. */
+const discard = (page: Page) => named(dialogOf(page), 'Discard').click()
+
 /** Work in a form of a declared page. */
 function inDialog(page: Page, opener: string, submit: string, fields: Readonly<Record<string, string>>) {
   const dialog = dialogOf(page)
@@ -58,7 +61,10 @@ function inDialog(page: Page, opener: string, submit: string, fields: Readonly<R
     async fill() {
       for (const [label, text] of Object.entries(fields)) await field(label).fill(text)
     },
-    cancel: () => named(dialog, 'Cancel').click(),
+    async cancel() {
+      await named(dialog, 'Cancel').click()
+      await discard(page)
+    },
     typed: () => Promise.all(Object.keys(fields).map((label) => field(label).inputValue())),
     restored: () => dialog.getByText('Your unsaved entries were restored.').waitFor(),
     reported: () => working.waitFor({ state: 'detached' }),
@@ -86,6 +92,7 @@ function inDraft(page: Page, change: () => Promise<unknown>, state: () => Promis
     async cancel() {
       await named(dialog, /^Back to/).click()
       await named(page.getByRole('region', { name: 'Draft' }), /^Discard/).click()
+      await discard(page)
     },
     async restored() {
       await page.getByRole('region', { name: 'Draft' }).waitFor()
@@ -117,7 +124,10 @@ async function inMessage(page: Page, api: Api, turn: number) {
       await pick(page, 'Template', code)
       await price.fill('7 EUR')
     },
-    cancel: () => named(main, 'Discard').click(),
+    async cancel() {
+      await named(main, 'Discard').click()
+      await discard(page)
+    },
     typed: () => Promise.all([template, price].map((field) => field.inputValue())),
     async restored() {
       await main.getByText('Your unsaved entries were restored.').waitFor()
@@ -235,6 +245,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
         // The confirmation is never restored. The user types it each time.
         await form.dialog.getByLabel(`Type ${username}`).fill(username)
       },
+      // A confirmation closes without a question.
+      cancel: () => named(form.dialog, 'Cancel').click(),
       path: `iam.user/${id}`,
       effects: async () => 1 - (await matching(api, `admin/iam/users?keyword=${username}`)),
     }

@@ -258,7 +258,7 @@ export interface Row<T> {
   time(field: MemberNames<T, Instant>, options?: Shown & { readonly link?: boolean }): For<PageColumn, T>
   count(
     field: MemberNames<T, number>,
-    options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent'; readonly total?: boolean },
+    options?: Shown & { readonly unit?: 'bytes' | 'ms' | 's' | 'percent'; readonly total?: boolean },
   ): For<PageColumn, T>
   /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
   amount(

@@ -63,8 +63,8 @@ export interface PageColumn {
   readonly mono?: boolean
   /** If true, the column is hidden until the user shows it. */
   readonly hidden?: boolean
-  /** For `count`: the unit of the number. */
-  readonly unit?: 'bytes' | 'ms' | 'percent'
+  /** For `count`: the unit of the number. `ms` and `s` are shown as a duration in words. */
+  readonly unit?: 'bytes' | 'ms' | 's' | 'percent'
   /**
    * For `count` and `amount`: if true, the sum of the displayed rows is shown below the list, for each currency or
    * asset. The browser adds it up, so it costs no query.

@@ -76,7 +76,7 @@ const columnOf = (columns: Shape) =>
       link: flag,
       mono: flag,
       hidden: flag,
-      unit: among(['bytes', 'ms', 'percent']),
+      unit: among(['bytes', 'ms', 's', 'percent']),
       total: flag,
       tones: map(among(tones)),
       labels: localizedMap,

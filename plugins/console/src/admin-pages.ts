@@ -27,7 +27,7 @@ const database = adminDetail('getAdminConsoleDatabase', (it) => ({
       columns: [
         it.text('product'),
         it.text('version', { mono: true }),
-        it.count('waitSeconds', { title: text('Longest current wait in seconds', '当前最长等待（秒）') }),
+        it.count('waitSeconds', { title: text('Longest current wait', '当前最长等待'), unit: 's' }),
         it.count('applied', { title: text('Change sets applied', '已应用变更集') }),
         it.count('pending', { title: text('Change sets pending', '待应用变更集') }),
         it.text('migratingHost', { title: text('Migrating host', '正在迁移的主机'), mono: true }),
@@ -55,6 +55,20 @@ const healthOutcomes = {
   failed: text('Failed', '失败'),
 }
 
+/** Names of the checks of the product. The check of another plugin is shown by its name in the code. */
+const healthChecks = {
+  'console.pages': text('Pages of the back office', '后台页面'),
+  database: text('Database', '数据库'),
+  'database.change-sets': text('Change sets of the database', '数据库变更集'),
+  'http.port': text('Port of the server', '服务器端口'),
+  'http.schemas': text('Schemas of the API', 'API 模式'),
+  install: text('Installation', '安装'),
+  redis: text('Redis', 'Redis'),
+  scheduler: text('Scheduled tasks', '定时任务'),
+  storage: text('Storage', '存储'),
+  'system-config.master-key': text('Master key', '主密钥'),
+}
+
 const health = adminList('getAdminConsoleHealth', (row) => ({
   id: 'console.health',
   title: text('Health', '健康状况'),
@@ -66,7 +80,7 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
   key: 'name',
   live: true,
   columns: [
-    row.text('name', { mono: true, title: text('Check', '检查项') }),
+    row.text('name', { mono: true, title: text('Check', '检查项'), labels: healthChecks }),
     row.status('outcome', { passed: 'good', warning: 'warn', failed: 'bad' }, { labels: healthOutcomes }),
     row.text('reason'),
   ],

@@ -14,6 +14,7 @@ t.test('an axis shows large counts in the short form of the language', async (t)
     ['5', '50万', '100万', '1.2亿'],
   )
   t.equal(english.axis(20_000, 'ms'), '20 sec')
+  t.equal(english.count(90, 's'), '1.5 min')
   t.equal(english.axis(1024, 'bytes'), '1 KiB')
 })
 

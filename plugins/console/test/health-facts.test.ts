@@ -37,6 +37,10 @@ t.test('operators see which health checks fail and why, without secrets, and tha
     { name: 'database', outcome: 'passed', reason: null },
     { name: 'lamp', outcome: 'passed', reason: null },
   ])
+  const page = (await call('GET', 'admin/console/pages/console.health', session)).data as {
+    readonly columns: readonly { readonly labels?: Readonly<Record<string, string>> }[]
+  }
+  t.equal(page.columns[0]?.labels?.['database'], 'Database')
   isLow = true
   const warned = (await checks()) as readonly { readonly reason: string }[]
   assertMembers(t, warned, [

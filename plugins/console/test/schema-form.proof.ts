@@ -289,6 +289,38 @@ t.test('input survives Back and a reload, and can be discarded', { skip, timeout
   t.equal(await again.getByText('Your unsaved entries were restored.').count(), 0)
 })
 
+t.test('a changed form asks in a dialog of the page before it closes', { skip, timeout: 300_000 }, async (t) => {
+  const { page, dialog } = await opened(t.teardown)
+  page.on('dialog', (shown) => {
+    t.fail(shown.message())
+    void shown.dismiss()
+  })
+  const code = dialog.getByLabel('Code')
+  await code.fill('mint')
+  const question = page.getByRole('dialog', { name: 'Your changes are not saved. Leave anyway?' })
+  await page.keyboard.press('Escape')
+  await question.locator('button:focus').waitFor()
+  t.strictSame(await findAccessibilityProblems(page), [])
+  for (let press = 0; press < 3; press++) await page.keyboard.press('Tab')
+  t.equal(await question.locator('button:focus').count(), 1, 'Tab stays in the question')
+  await page.keyboard.press('Escape')
+  await question.waitFor({ state: 'detached' })
+  await code.and(page.locator(':focus')).waitFor()
+  t.equal(await code.inputValue(), 'mint', 'Escape closes the question only')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await question.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page
+    .getByRole('button', { name: /^New offer/ })
+    .and(page.locator(':focus'))
+    .waitFor()
+
+  const other = await openSignedIn(t.teardown, `${office?.url}offers.all`, { locale: 'zh-CN' })
+  await (await formOf(other.page)).getByLabel('Code').fill('mint')
+  await other.page.keyboard.press('Escape')
+  await other.page.getByRole('button', { name: '继续编辑' }).waitFor()
+})
+
 t.test(
   'help texts are in the language of the page, and the buttons stay visible',
   { skip, timeout: 300_000 },

@@ -1,5 +1,6 @@
 import { adminAttention, adminBulkAction, adminDetail, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { eventTitles } from './event-titles.ts'
 
 const tones = { scheduled: 'quiet', pending: 'info', delivered: 'good', failed: 'bad', skipped: 'warn' } as const
 const labels = {
@@ -42,7 +43,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
   detail: 'events.event',
   columns: [
     row.time('createdAt'),
-    row.text('type', { link: true, mono: true }),
+    row.text('type', { link: true, mono: true, labels: eventTitles }),
     row.status('status', tones, { labels }),
     row.text('key', { mono: true }),
     row.count('attempts'),
@@ -74,7 +75,7 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
     {
       columns: [
         it.status('status', tones, { labels }),
-        it.text('type', { mono: true }),
+        it.text('type', { mono: true, labels: eventTitles }),
         it.text('key', { mono: true }),
         it.count('attempts'),
         it.time('createdAt'),
@@ -114,7 +115,10 @@ const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
         it.status(
           'counted',
           { exact: 'quiet', capped: 'warn' },
-          { labels: { exact: text('Exact', '精确'), capped: text('At least', '至少') } },
+          {
+            title: text('Accuracy of the numbers', '数字精度'),
+            labels: { exact: text('Exact', '精确'), capped: text('At least', '至少') },
+          },
         ),
       ],
     },

@@ -9,6 +9,7 @@ import { assertMembers } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { pages } from '../src/admin-pages.ts'
 import { startEvents } from './fixtures/product.ts'
 
 const base = '/api/v1/admin/events/outbox'
@@ -320,3 +321,12 @@ onDatabase(
     }
   },
 )
+
+t.test('the outbox shows the names of events in both languages', async (t) => {
+  const columns = pages.flatMap((page) =>
+    page.kind === 'list' ? page.columns : page.sections.flatMap((one) => one.columns),
+  )
+  for (const column of columns.filter(({ field }) => field === 'type'))
+    t.strictSame(column.labels?.['iam.user.deleted'], { en: 'User deleted', 'zh-CN': '用户已删除' })
+  t.equal(columns.filter(({ field }) => field === 'type').length, 2)
+})

@@ -1,5 +1,5 @@
-import type { TextParams } from '@plinth/kernel'
 import { errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import type { SentenceParams } from './texts.ts'
 
 /** Coded errors of this plugin, without those of the `.env` writer in env-file-text.ts. */
 export const installError = errorTable({
@@ -49,11 +49,11 @@ export const recordRemarkCodes = { retryRequested: 'retry-requested' } as const
 export class StepFailure extends Error {
   override readonly name = 'StepFailure'
   readonly text: string
-  readonly params: TextParams
+  readonly params: SentenceParams
   /** Form field to correct, for example `database.host`, or empty. */
   readonly field: string
 
-  constructor(text: string, params: TextParams = {}, cause?: unknown, field = '') {
+  constructor(text: string, params: SentenceParams = {}, cause?: unknown, field = '') {
     super(text, cause === undefined ? {} : { cause })
     this.text = text
     this.params = params

@@ -5,6 +5,8 @@ import {
   errorReason,
   fillText,
   fitTextToColumn,
+  type LocalizedText,
+  localize,
   type MessageCatalogues,
   type MessageTree,
   type TextParams,
@@ -50,6 +52,44 @@ export function englishText(name: string, params: TextParams = {}): string {
     return typeof branch === 'object' ? branch[part] : undefined
   }, tree.en.install)
   return typeof found === 'string' ? fillText(found, params) : ''
+}
+
+/** A text of this plugin with its parameters. It is stored in this form and translated for each reader. */
+export interface Sentence {
+  readonly text: string
+  readonly params?: SentenceParams | undefined
+}
+export type SentenceParams = Readonly<Record<string, SentenceParam>>
+type SentenceParam = string | number | LocalizedText | Sentence | readonly Sentence[]
+
+export function sayIn(translate: Translate, locale: string, { text, params = {} }: Sentence): string {
+  const said = (value: SentenceParam): string | number => {
+    if (typeof value !== 'object') return value
+    if (isList(value)) return value.map(said).join(translate(locale, 'result.between'))
+    return 'text' in value ? sayIn(translate, locale, value as Sentence) : localize(value as LocalizedText, locale)
+  }
+  return translate(locale, text, Object.fromEntries(Object.entries(params).map(([name, value]) => [name, said(value)])))
+}
+
+const isList = (value: object): value is readonly Sentence[] => Array.isArray(value)
+
+/** Returns a sentence as stored text, with its English text for the search. */
+export const storedSentence = (sentence: Sentence): string =>
+  JSON.stringify({ en: sayIn(createTranslate(undefined), 'en', sentence), ...sentence })
+
+/**
+ * Returns the function that translates stored sentences. It returns any other text unchanged, such as a sentence of an
+ * earlier release.
+ */
+export const createReader = (translate: Translate, locale: string) => (stored: string) => {
+  if (!stored.startsWith('{"en":')) return stored
+  try {
+    const { en, ...sentence }: Sentence & { readonly en: string } = JSON.parse(stored)
+    return sayIn(translate, locale, sentence) || en
+  } catch {
+    // A masked secret can make a stored sentence invalid.
+    return stored
+  }
 }
 
 export const businessError = defineBusinessErrors('install', tree.en.install, {

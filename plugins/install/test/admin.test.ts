@@ -252,6 +252,32 @@ onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 only the administrator step', async (
   t.match(login, { code: /^200$/, data: { accessToken: /./ } }, 'I-155')
 })
 
+onSqlite(t, 'stored sentences are in the language of the reader', async (t, db) => {
+  const { server, sessionId } = await installed(t, db)
+  const headers = { authorization: `Bearer ${(await loginToken(server)).accessToken}` }
+  const said = async (language: string) => {
+    const read = async (path: string) => {
+      const request = { url: `/api/v1/admin/install/${path}`, headers: { ...headers, 'accept-language': language } }
+      return (await server.inject(request)).json().data
+    }
+    const { session, records } = await read(`sessions/${sessionId}`)
+    const { items } = await read('audit-logs?action=execute')
+    const { changes } = await read(`audit-logs/${items[0].id}`)
+    const fact = changes.find(({ title }: { readonly title: string }) => /^(?:Message|消息)$/.test(title))
+    const [entry, preflight] = records.map(({ message }: { readonly message: string }) => message)
+    return [session.message, entry, preflight, items[0].summary.message, fact.after.value]
+  }
+  const [passed, warned] = ['The product is installed.', /^Passed with warnings\. [A-Z].*[a-z]\.$/]
+  assertMembers(t, await said('en'), [passed, 'The security check passed.', warned, passed, passed])
+  assertMembers(t, await said('zh-CN'), [
+    '产品安装完成。',
+    '安全检查通过。',
+    /^[^a-z]*(?:Redis[^a-z]*)?$/,
+    '产品安装完成。',
+    '产品安装完成。',
+  ])
+})
+
 onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', async (t, db) => {
   const { admin, server, sessionId, db: database, root } = await installed(t, db)
   const counts = async () => {

@@ -14,6 +14,7 @@ import { assertMembers, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { SingleInstallationLock } from '../src/execution/single-run.ts'
 import { StepRecordLog } from '../src/records/journal.ts'
+import { createTranslate } from '../src/texts.ts'
 import { startInstall } from './fixtures/product.ts'
 
 const markerOf = (root: string) => join(root, 'data/storage/install/installed.json')
@@ -153,13 +154,14 @@ onDatabase(t, 'I-159 a record whose commit got no response does not delay other 
     clock,
     log,
     files: { executionLog: join(root, 'probe.log') },
+    translate: createTranslate(undefined),
   })
   const record = (message: string) => ({ sessionId: 'probe', stepCode: 'probe', status: 'passed', message }) as const
   await journal.append(record('one'))
   isLost = false
   await journal.append(record('two'))
   await journal.append(record('three'))
-  const stored = (await journal.newest(9, 'probe')).map(({ message }) => message)
+  const stored = (await journal.newest(9, 'en', 'probe')).map(({ message }) => message)
   t.same(stored, ['one', 'two', 'three'])
 })
 

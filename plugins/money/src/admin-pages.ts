@@ -388,6 +388,7 @@ export const needsAttention = [
   }),
 ]
 
+const scene = { labels: 'money.payment-scene' }
 const orderLabel = { labels: 'money.payment-order', page: 'money.payment-order' }
 
 const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
@@ -398,7 +399,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
     row.amount('amount', { currency: 'asset', total: true }),
     row.amount('refundedAmount', { currency: 'asset', total: true }),
     row.text('provider', { labels: providers }),
-    row.text('scene', { mono: true, hidden: true }),
+    row.reference('scene', scene, { hidden: true }),
     row.text('transactionHash', { mono: true, hidden: true }),
     row.time('createdAt'),
     row.time('paidAt'),
@@ -460,7 +461,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
     it.amount('amount', { currency: 'asset' }),
     it.amount('refundedAmount', { currency: 'asset' }),
     it.text('provider', { labels: providers }),
-    it.text('scene', { mono: true }),
+    it.reference('scene', scene),
     it.time('createdAt'),
     it.time('paidAt'),
   ]

@@ -1,7 +1,11 @@
+import type { LabelRequest } from '@plinth/admin'
 import { onDatabase } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
+import type { PaymentSuccessHandler } from '@plinth/money/payments'
 import t from 'tap'
+import { paymentPages } from '../src/admin-pages.ts'
+import { sceneLabels } from '../src/payments/payment-routes.ts'
 import { startBackOffice } from './fixtures/back-office.ts'
 
 onDatabase(t, 'operators list payment orders and their payments', async (t, db) => {
@@ -41,4 +45,23 @@ onDatabase(t, 'operators list payment orders and their payments', async (t, db) 
   ])
   t.notOk('facts' in items[1], 'facts are for those who settle')
   t.match((await admin('payment-transactions?type=refund')).data, { total: 1 })
+})
+
+t.test('payment orders show what they are for, from the handler of their scene', async (t) => {
+  const paid = async () => {}
+  const handlers = new Map<string, PaymentSuccessHandler>([
+    ['shop', { title: { en: 'Order of the shop', 'zh-CN': '商店订单' }, paid }],
+    ['untitled', { paid }],
+  ])
+  const request = { locale: 'zh-CN' } as LabelRequest
+  const named = await sceneLabels(handlers).byIds(['shop', 'untitled'], request)
+  t.strictSame(named, [{ id: 'shop', name: '商店订单' }])
+  const columns = paymentPages.flatMap((page) =>
+    page.kind === 'list' ? page.columns : page.sections.flatMap((section) => section.columns),
+  )
+  const scenes = columns.filter(({ field }) => field === 'scene')
+  t.strictSame(
+    scenes.map(({ of }) => of?.labels),
+    ['money.payment-scene', 'money.payment-scene'],
+  )
 })

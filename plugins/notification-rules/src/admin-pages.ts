@@ -17,6 +17,11 @@ const channel = { labels: 'notification.channel' }
 const users = { labels: 'iam.user', title: text('Recipients', '接收人') }
 const channels = { labels: 'notification.channel', title: text('Channels', '渠道') }
 
+const duration = (en: string, zhCN: string) => ({ title: text(en, zhCN), unit: 's' }) as const
+const countingWindow = duration('Counting window', '计数窗口')
+const dedupeWindow = duration('Deduplication window', '去重窗口')
+const silenceWindow = duration('Silence window', '静默窗口')
+
 const event = { labels: 'notification.rule-code' }
 /** Modules of the events. */
 const categories = {
@@ -158,9 +163,9 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
         it.reference('channels', channel),
         it.reference('recipientUserIds', user, { title: text('Recipients', '接收人') }),
         it.count('thresholdCount'),
-        it.count('thresholdWindow'),
-        it.count('dedupeWindow'),
-        it.count('silenceWindow'),
+        it.count('thresholdWindow', countingWindow),
+        it.count('dedupeWindow', dedupeWindow),
+        it.count('silenceWindow', silenceWindow),
         it.text('updatedBy'),
         it.time('updatedAt'),
         it.time('createdAt'),
@@ -170,8 +175,8 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
       title: text('Escalation', '升级'),
       columns: [
         it.flag('escalation.enabled'),
-        it.count('escalation.after'),
-        it.count('escalation.dedupeWindow'),
+        it.count('escalation.after', duration('After', '等待')),
+        it.count('escalation.dedupeWindow', dedupeWindow),
         it.reference('escalation.channels', channel),
         it.reference('escalation.recipientUserIds', user, { title: text('Recipients', '接收人') }),
       ],
@@ -209,9 +214,9 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
     row.text('subject'),
     row.reference('channels', channel),
     row.count('thresholdCount'),
-    row.count('thresholdWindow', { hidden: true }),
-    row.count('dedupeWindow', { hidden: true }),
-    row.count('silenceWindow', { hidden: true }),
+    row.count('thresholdWindow', { ...countingWindow, hidden: true }),
+    row.count('dedupeWindow', { ...dedupeWindow, hidden: true }),
+    row.count('silenceWindow', { ...silenceWindow, hidden: true }),
     row.text('content', { hidden: true }),
   ],
   actions: [

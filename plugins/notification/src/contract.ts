@@ -65,6 +65,8 @@ export interface SendResult {
   readonly providerCode?: string
   readonly providerMessage?: string
   readonly hint?: string
+  /** Key of the text in `hint`, if the channel returned a key. */
+  readonly hintKey?: string
   /** Milliseconds to wait before a retry, if the provider specified them. */
   readonly retryAfterMs?: number
   /** False if the message waits for a rate limit of the product, so that no server was called. Default: true. */

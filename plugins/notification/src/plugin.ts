@@ -151,7 +151,7 @@ export default definePlugin({
       for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ ...parts, db, recorder, writer })
-      http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
+      http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries, translator })
       http?.addRoutes(messageRoutes, { recorder, list: new MessageList({ db, kernel, clock }) })
       if (events) {
         const delivery = new PartDelivery({ ...parts, db, events, recorder, writer })

@@ -1,17 +1,27 @@
 import { adminAttention, adminDetail, metricChart } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
+/** Names of the stores of `@plinth/rate-limit-stores`. Another store is shown by its name in the configuration. */
+const storeNames = {
+  memory: text('Memory of the instance', '实例内存'),
+  'local-token-bucket': text('Token bucket of the instance', '实例令牌桶'),
+  'shared-window': text('Shared fixed window', '共享固定窗口'),
+  'shared-bucket': text('Shared token bucket', '共享令牌桶'),
+}
+
+const setting = { labels: 'console.config-key', page: 'system-config.centre', optional: true }
+
 const limiterPage = adminDetail('getAdminRateLimitOperations', (it) => ({
   id: 'rate-limit.operations',
   title: text('Rate limits', '限流'),
   place: { group: 'integrations', order: 40 },
   sections: [
-    { title: text('Recommendations', '建议'), columns: [it.chips('runbookHints')] },
+    { title: text('Recommendations', '建议'), columns: [it.chips('runbookHints'), it.reference('settings', setting)] },
     {
       title: text('Stores', '存储'),
       columns: [
         it.rows('stores', (store) => [
-          store.text('name', { mono: true }),
+          store.text('name', { mono: true, labels: storeNames }),
           store.flag('available'),
           store.flag('shared'),
           store.text('algorithm', {
@@ -26,7 +36,7 @@ const limiterPage = adminDetail('getAdminRateLimitOperations', (it) => ({
     {
       title: text('Effective limits', '当前限额'),
       columns: [
-        it.text('defaultStore', { mono: true }),
+        it.text('defaultStore', { mono: true, labels: storeNames }),
         it.count('defaultWindowMs', { unit: 'ms' }),
         it.count('defaultMaxAttempts'),
         it.flag('annotationEnabled'),

@@ -48,6 +48,7 @@ const view = Type.Object({
   protectionGaps: Type.Array(
     Type.String({ description: 'Recommendations about settings that allow calls without a limit.' }),
   ),
+  settings: Type.Array(Type.String(), { description: 'Configuration keys that the recommendations are about.' }),
 })
 
 /** Route of the operations snapshot (document 1 of the specification, "Endpoints"), with the names of decision B19. */
@@ -63,6 +64,11 @@ export const operations = [
   }),
 ]
 
+/** A recommendation with its configuration key; it applies if the first value is true. */
+type Advice = readonly [boolean, string, string?]
+
+const applying = (advice: readonly Advice[]) => advice.filter(([applies]) => applies)
+
 function snapshot(
   { stores, settings, annotationEnabled, watch, server }: OperationsDependencies,
   locale: string,
@@ -74,18 +80,27 @@ function snapshot(
   const texts = { en: messages.en['rate-limit'].runbook, 'zh-CN': messages['zh-CN']['rate-limit'].runbook }
   const hint = (name: keyof typeof texts.en, values: Readonly<Record<string, string>> = {}) =>
     fillText(localize({ en: texts.en[name], 'zh-CN': texts['zh-CN'][name] }, locale), values)
-  const gaps = [
-    ...(settings.enabled ? [] : [hint('disabled')]),
-    ...(failurePolicy === 'open' ? [hint('open-policy')] : []),
-    ...(settings.shadow ? [hint('shadow')] : []),
-  ]
-  const conditional: readonly (readonly [boolean, string])[] = [
+  const key = 'platform.rate-limit'
+  const gaps = applying([
+    [!settings.enabled, hint('disabled'), `${key}.enabled`],
+    [failurePolicy === 'open', hint('open-policy'), `${key}.failure-policy`],
+    [settings.shadow, hint('shadow'), `${key}.annotation.shadow`],
+  ])
+  const others = applying([
     [failing.length > 0, hint('store-failing', { stores: failing.join(', ') })],
-    [stores.get(defaultStore)?.traits.shared !== true, hint('store-not-shared', { store: defaultStore })],
+    [
+      stores.get(defaultStore)?.traits.shared !== true,
+      hint('store-not-shared', { store: defaultStore }),
+      `${key}.default-store`,
+    ],
     [failurePolicy === 'insurance' && !stores.has(fallbackStoreName), hint('no-insurance')],
-    [!metricsAvailable, hint('no-metrics')],
-    [trustForwardedHeaders && headers.length > 1, hint('client-headers', { headers: headers.join(', ') })],
-  ]
+    [!metricsAvailable, hint('no-metrics'), 'platform.http.metrics.enabled'],
+    [
+      trustForwardedHeaders && headers.length > 1,
+      hint('client-headers', { headers: headers.join(', ') }),
+      `${key}.annotation.client-ip.headers`,
+    ],
+  ])
   return {
     defaultStore,
     defaultWindow: formatDuration(defaultWindowMs),
@@ -108,10 +123,10 @@ function snapshot(
     responseHeaders: settings.draftHeaders ? [...limitHeaders, ...draftHeaders] : [...limitHeaders],
     metricsAvailable,
     metricName: 'platform.rate.limit.requests',
-    protectionGaps: gaps,
+    protectionGaps: gaps.map(([, text]) => text),
+    settings: [...gaps, ...others].flatMap(([, , setting]) => setting ?? []),
     runbookHints: [
-      ...gaps,
-      ...conditional.filter(([holds]) => holds).map(([, text]) => text),
+      ...[...gaps, ...others].map(([, text]) => text),
       ...(['shared-stores', 'trusted-proxies', 'native-429', 'window-edge'] as const).map((name) => hint(name)),
     ],
   }

@@ -1,6 +1,7 @@
 import { http } from '@plinth/http'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
+import { pages } from '../src/admin-pages.ts'
 import { startRoutes } from './fixtures/limited-routes.ts'
 
 const path = '/api/v1/admin/rate-limit/operations'
@@ -52,6 +53,7 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
     'protectionGaps',
     'responseHeaders',
     'runbookHints',
+    'settings',
     'stores',
     'trustForwardedHeaders',
     'trustedProxies',
@@ -88,6 +90,17 @@ t.test('R-105 the hints match the product and the language of the caller', async
   t.match(await hints({ 'platform.rate-limit.enabled': 'false' }), /is disabled/)
   t.match(await hints({ 'platform.rate-limit.failure-policy': 'open' }), /without being counted/)
   t.match(await hints({ 'platform.rate-limit.annotation.shadow': 'true' }), /only report/)
+})
+
+t.test('the snapshot lists the settings that the hints are about', async (t) => {
+  const { call } = await startRoutes(t, { set: { 'platform.rate-limit.enabled': 'false' } })
+  const { settings, runbookHints } = (await call(path, { headers: viewer })).data
+  t.strictSame(settings, [
+    'platform.rate-limit.enabled',
+    'platform.rate-limit.default-store',
+    'platform.rate-limit.annotation.client-ip.headers',
+  ])
+  t.notMatch(runbookHints.join(), /platform\.rate-limit\.enabled/, 'the page has a link')
 })
 
 t.test('R-105 hints about settings that let calls pass are distinguished', async (t) => {
@@ -128,4 +141,16 @@ t.test('R-022 R-071 the snapshot shows configured values, and no secrets', async
   })
   t.same(data.responseHeaders.slice(-2), ['RateLimit-Policy', 'RateLimit'])
   t.notMatch(body, /redis:|password|6379/)
+})
+
+t.test('the page shows the names of stores, and links to the settings', async (t) => {
+  const columns = pages.flatMap(({ sections }) => sections.flatMap((section) => section.columns))
+  const named = columns
+    .flatMap((column) => [column, ...(column.columns ?? [])])
+    .filter(({ labels }) => labels?.['shared-window'])
+  t.strictSame(
+    named.map(({ field }) => field),
+    ['name', 'defaultStore'],
+  )
+  t.match(columns.find(({ field }) => field === 'settings')?.of, { page: 'system-config.centre' })
 })

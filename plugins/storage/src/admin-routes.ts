@@ -12,6 +12,8 @@ const labels = {
   disabled: text('Switched off', '已停用'),
 }
 const readers = { public: text('Everybody', '所有人'), private: text('With a signed address', '持签名地址者') }
+/** Names of the disks of the product. Another disk is shown by its name in the configuration. */
+const diskNames = { public: text('Public files', '公开文件'), local: text('Private files', '私有文件') }
 const readersTitle = text('Who may read', '可读取者')
 const problemTitle = text('What is wrong', '故障代码')
 
@@ -26,7 +28,7 @@ const disks = adminList('getAdminStorageDisks', (row) => ({
   key: 'name',
   detail: 'storage.disk',
   columns: [
-    row.text('name', { link: true, mono: true }),
+    row.text('name', { link: true, mono: true, labels: diskNames }),
     row.status('state', tones, { labels }),
     row.status('visibility', { public: 'info', private: 'quiet' }, { title: readersTitle, labels: readers }),
     row.text('fault', { title: problemTitle, mono: true }),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { http } from '@plinth/http'
 import { headerPermissionGuard } from '@plinth/http/testing'
 import t from 'tap'
+import { pages } from '../src/admin-routes.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { createTestDirectory, startStorage } from './fixtures/product.ts'
 
@@ -83,4 +84,12 @@ t.test('a directory that is a file cannot be written to', async (t) => {
   await writeFile(join(root, 'local'), 'in the way')
   const { call } = await startDisks(t, { root })
   t.hasStrict((await call(`${path}/local`)).data, { state: 'failing', fault: 'EEXIST' })
+})
+
+t.test('the list of disks shows the names of the disks of the product', async (t) => {
+  const [list] = pages
+  t.strictSame(list?.kind === 'list' && list.columns[0]?.labels?.['public'], {
+    en: 'Public files',
+    'zh-CN': '公开文件',
+  })
 })

@@ -23,7 +23,7 @@ import { sessionStatuses } from '../records/entities.ts'
 import { clampRecordLimit, type StepRecordLog } from '../records/journal.ts'
 import { type Sessions, sessionOrder } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
-import { businessError } from '../texts.ts'
+import { businessError, type Translate } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import { sessionUnknown } from '../wizard/wizard-routes.ts'
 import type { AdminService } from './admin-service.ts'
@@ -48,6 +48,7 @@ type AdminRouteDependencies = Pick<InstallServices, 'redact' | 'site' | 'clock'>
   readonly sessions: Sessions
   readonly journal: StepRecordLog
   readonly audit: InstallAuditTrail
+  readonly translate: Translate
 }
 
 const root = '/api/v1/admin/install'
@@ -76,15 +77,21 @@ function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteDependenc
     .send(redact(JSON.stringify(content, undefined, 2)))
 }
 
-async function diagnosticsOf(request: Parameters<typeof callerOf>[0], { admin }: AdminRouteDependencies) {
+async function diagnosticsOf(request: Parameters<typeof callerOf>[0], { admin, translate }: AdminRouteDependencies) {
   const { sessions, ...rest } = await admin.diagnostics(callerOf(request))
-  return { ...rest, sessions: sessions.map(viewOfSession) }
+  return { ...rest, sessions: sessions.map((row) => viewOfSession(row, request.locale, translate)) }
 }
 
-async function sessionOf(id: string, limit: number | undefined, { sessions, journal }: AdminRouteDependencies) {
+async function sessionOf(
+  id: string,
+  limit: number | undefined,
+  locale: string,
+  { sessions, journal, translate }: AdminRouteDependencies,
+) {
   const session = await sessions.find(id)
   if (session === undefined) throw sessionUnknown()
-  return { session: viewOfSession(session), records: [...(await journal.newest(clampRecordLimit(limit), id))] }
+  const records = [...(await journal.newest(clampRecordLimit(limit), locale, id))]
+  return { session: viewOfSession(session, locale, translate), records }
 }
 
 /** Uses the reason in the body, or else the reason in the header `X-Reason`. */
@@ -145,11 +152,12 @@ const recordRoutes = [
       }),
     },
     response: listPage(sessionView),
-    handler: ({ query }, { sessions }) =>
+    handler: ({ query, locale }, { sessions, translate }) =>
       listResponse(
         query,
         sessionOrder,
-        async (window) => mapListRows(await sessions.list(query, window), viewOfSession),
+        async (window) =>
+          mapListRows(await sessions.list(query, window), (row) => viewOfSession(row, locale, translate)),
         started,
       ),
   }),
@@ -160,7 +168,7 @@ const recordRoutes = [
     request: { params: view.sessionParams, query: view.limitQuery },
     response: sessionDetail,
     reasons: ['install.session-unknown'],
-    handler: ({ params, query }, parts) => sessionOf(params.sessionId, query.limit, parts),
+    handler: ({ params, query, locale }, parts) => sessionOf(params.sessionId, query.limit, locale, parts),
   }),
   rawRoute({
     ...readRecords,
@@ -170,8 +178,8 @@ const recordRoutes = [
     produces: ['application/json'],
     request: { params: view.sessionParams, query: view.limitQuery },
     reasons: ['install.session-unknown'],
-    handler: async ({ params: { sessionId }, query }, parts, reply) =>
-      sendFile(reply, parts, `install-session-${sessionId}`, await sessionOf(sessionId, query.limit, parts)),
+    handler: async ({ params: { sessionId }, query, locale }, parts, reply) =>
+      sendFile(reply, parts, `install-session-${sessionId}`, await sessionOf(sessionId, query.limit, locale, parts)),
   }),
   route({
     ...readRecords,
@@ -179,8 +187,8 @@ const recordRoutes = [
     summary: 'List the newest records, oldest first',
     request: { query: view.limitQuery },
     response: Type.Object({ records: Type.Array(view.recordView) }),
-    handler: async ({ query }, { journal }) => ({
-      records: [...(await journal.newest(clampRecordLimit(query.limit)))],
+    handler: async ({ query, locale }, { journal }) => ({
+      records: [...(await journal.newest(clampRecordLimit(query.limit), locale))],
     }),
   }),
   route({
@@ -197,11 +205,11 @@ const recordRoutes = [
       }),
     },
     response: listPage(auditView),
-    handler: ({ query, locale }, { audit }) =>
+    handler: ({ query, locale }, { audit, translate }) =>
       listResponse(
         query,
         newestFirst,
-        async (window) => mapListRows(await audit.list(query, window), (row) => viewOfAudit(row, locale)),
+        async (window) => mapListRows(await audit.list(query, window), (row) => viewOfAudit(row, locale, translate)),
         occurred,
       ),
   }),
@@ -212,10 +220,11 @@ const recordRoutes = [
     request: { params: idParams },
     response: auditDetailView,
     reasons: ['install.audit-unknown'],
-    handler: async ({ params, locale }, { audit }) => {
+    handler: async ({ params, locale }, { audit, translate }) => {
       const row = await audit.find(params.id)
       if (row === undefined) throw businessError('audit-unknown', { text: 'failure.audit-unknown' })
-      return { ...viewOfAudit(row, locale), changes: auditedChanges(row.summary, auditedInstallation, locale) }
+      const found = viewOfAudit(row, locale, translate)
+      return { ...found, changes: auditedChanges(found.summary, auditedInstallation, locale) }
     },
   }),
 ]

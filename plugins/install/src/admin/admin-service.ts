@@ -63,7 +63,7 @@ export class AdminService {
       steps: await stepOverview.list(caller.locale),
       preflight: { passed: hasPassed(checks), checks },
       sessions: items,
-      executionLogs: [...(await journal.newest(clampRecordLimit(undefined)))],
+      executionLogs: [...(await journal.newest(clampRecordLimit(undefined), caller.locale))],
     }
   }
 

@@ -4,6 +4,7 @@ import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { auditedInstallation } from '../records/audit-words.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
+import { createReader, type Translate } from '../texts.ts'
 
 export const outcome = Type.Enum(['passed', 'warning', 'failed'])
 export const sessionView = Type.Object({
@@ -80,15 +81,27 @@ export const resetView = Type.Object({
     ),
   ),
 })
-export function viewOfSession({ startedAt, endedAt, ...row }: SessionRow): Static<typeof sessionView> {
+export function viewOfSession(
+  { startedAt, endedAt, ...row }: SessionRow,
+  locale: string,
+  translate: Translate,
+): Static<typeof sessionView> {
   const durationMs = endedAt == null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime())
-  return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '', durationMs }
+  const message = createReader(translate, locale)(row.message)
+  return { ...row, message, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '', durationMs }
 }
 
 const actionNames: Readonly<Record<string, LocalizedText>> = auditedInstallation.actions
 
-export function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow, locale: string): Static<typeof auditView> {
+export function viewOfAudit(
+  { clientIp, occurredAt, ...row }: AuditRow,
+  locale: string,
+  translate: Translate,
+): Static<typeof auditView> {
   const name = ownProperty(actionNames, row.action)
   const actionName = name === undefined ? spoken(row.action) : localize(name, locale)
-  return { ...row, actionName, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
+  const { message } = row.summary
+  const said = typeof message === 'string' ? { message: createReader(translate, locale)(message) } : {}
+  const summary = { ...row.summary, ...said }
+  return { ...row, summary, actionName, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
 }

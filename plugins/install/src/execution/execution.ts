@@ -9,7 +9,7 @@ import type { StepRecordLog } from '../records/journal.ts'
 import type { Session, Sessions } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
-import type { Translate } from '../texts.ts'
+import { sayIn, storedSentence, type Translate } from '../texts.ts'
 import type { InstallEvents } from './announcements.ts'
 import type { SingleInstallationLock } from './single-run.ts'
 import type { Run } from './step.ts'
@@ -93,9 +93,13 @@ export class Execution {
         const session = await sessions.running()
         if (session === undefined || (await state.read()).name !== 'installed') return
         const message = translate('en', 'execute.passed')
-        const logCount = (await this.#parts.journal.newest(500, session.id)).length
+        const logCount = (await this.#parts.journal.newest(500, 'en', session.id)).length
         await announcements.completed({ session, logCount, message, restartSuggested: false })
-        await sessions.end(session, { status: 'passed', failedStep: '', message })
+        await sessions.end(session, {
+          status: 'passed',
+          failedStep: '',
+          message: storedSentence({ text: 'execute.passed' }),
+        })
       })
       .catch((error: unknown) =>
         log.info({ reason: errorReason(error) }, 'the installation is being run by another process'),
@@ -113,7 +117,7 @@ export class Execution {
       if (result.status === 'failed') failed = result
       if (failed !== undefined || result.restart) break
     }
-    const message = await this.#conclude(run, session, records, failed?.record)
+    const message = await this.#conclude(run, session, records, failed)
     return {
       authorized: true,
       passed: failed === undefined,
@@ -136,25 +140,27 @@ export class Execution {
     run: Run,
     session: Session,
     records: readonly RecordView[],
-    failed: RecordView | undefined,
+    failed: StepResult | undefined,
   ): Promise<string> {
     const { sessions, announcements, audit, translate } = this.#parts
     const { caller } = run
     const status = failed !== undefined ? 'failed' : run.restartRequired ? 'restart-required' : 'passed'
-    const failedStep = failed?.stepCode ?? ''
-    const message = translate(caller.locale, `execute.${status}`, { step: failedStep, reason: failed?.message ?? '' })
+    const failedStep = failed?.record.stepCode ?? ''
+    const sentence = { text: `execute.${status}`, params: { step: failedStep, reason: failed?.sentence ?? '' } }
+    const message = sayIn(translate, caller.locale, sentence)
+    const stored = storedSentence(sentence)
     await audit.note(caller, {
       action: auditActions.execute,
       status: failed === undefined ? 'passed' : 'failed',
       sessionId: session.id,
-      summary: { outcome: status, failedStep, records: records.length, message },
+      summary: { outcome: status, failedStep, records: records.length, message: stored },
       secrets: secretsOf(run.form),
     })
     const summary = { session, logCount: records.length, message }
-    if (failed !== undefined) await announcements.failed({ ...summary, step: failed })
+    if (failed !== undefined) await announcements.failed({ ...summary, step: failed.record })
     else if (run.lockedAt !== undefined)
       await announcements.completed({ ...summary, restartSuggested: run.fileChanged })
-    await sessions.end(session, { status, failedStep, message })
+    await sessions.end(session, { status, failedStep, message: stored })
     return message
   }
 }

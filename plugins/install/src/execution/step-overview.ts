@@ -30,7 +30,7 @@ export class StepOverview {
   async list(locale: string): Promise<StepView[]> {
     const { steps, journal, translate } = this.#parts
     const facts = await this.#facts()
-    const newest = new Map((await journal.newest(maxRecords)).map((record) => [record.stepCode, record]))
+    const newest = new Map((await journal.newest(maxRecords, locale)).map((record) => [record.stepCode, record]))
     return steps.all.map(({ code, displayName, required, retryable }, index) => {
       const record = newest.get(code)
       const isPassed = facts[code] ?? (record !== undefined && record.status !== 'failed')

@@ -4,7 +4,7 @@ import { StepFailure } from '../declarations.ts'
 import { secretsOf } from '../form/form-values.ts'
 import type { StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
-import { publicReason, type Translate } from '../texts.ts'
+import { publicReason, type Sentence, sayIn, storedSentence, type Translate } from '../texts.ts'
 import type { Run, RunRequest, Step, StepOutcome } from './step.ts'
 
 type StepRunnerDependencies = Pick<InstallServices, 'redact' | 'log'> & {
@@ -14,6 +14,7 @@ type StepRunnerDependencies = Pick<InstallServices, 'redact' | 'log'> & {
 
 export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
   readonly record: RecordView
+  readonly sentence: Sentence
   /** Form field to correct, or empty. */
   readonly field: string
   readonly restart: boolean
@@ -59,15 +60,18 @@ export class StepRunner {
   async finish(step: Step, run: Run, prepared: StepOutcome | undefined): Promise<StepResult> {
     const end = prepared ?? (await this.#end(step, run))
     const { status, field = '', restart = false } = end
-    const record = await this.note(step.code, run, end)
-    return { status, message: record.message, record, field, restart }
-  }
-
-  note(stepCode: string, run: Run, { status, text, params = {} }: StepOutcome): Promise<RecordView> {
+    const { text, params } = end
+    // The stored sentence contains no secrets either.
+    const sentence: Sentence = JSON.parse(
+      JSON.stringify({ text: text.includes('.') ? text : `result.${text}`, params }, (_, value) =>
+        typeof value === 'string' ? run.mask(value) : value,
+      ),
+    )
     const { journal, translate } = this.#parts
-    const name = text.includes('.') ? text : `result.${text}`
-    const message = run.mask(translate(run.caller.locale, name, params))
-    return journal.append({ sessionId: run.session?.id ?? '', stepCode, status, message })
+    const message = run.mask(sayIn(translate, run.caller.locale, sentence))
+    const noted = { sessionId: run.session?.id ?? '', stepCode: step.code, status, message }
+    const record = await journal.append(noted, storedSentence(sentence))
+    return { status, message, record, sentence, field, restart }
   }
 
   async #end(step: Step, run: Run): Promise<StepOutcome> {

@@ -1,10 +1,12 @@
-import type { LocalizedText, TextParams } from '@plinth/kernel'
-import type { Check, Outcome } from '../contract.ts'
+import type { LocalizedText } from '@plinth/kernel'
+import type { Outcome } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
+import type { SentenceCheck } from '../form/form-checks.ts'
 import type { Session } from '../records/sessions.ts'
 import type { PlannedSetting } from '../settings/settings-plan.ts'
 import type { SettingsPlan } from '../settings/settings-writer.ts'
+import type { SentenceParams } from '../texts.ts'
 import type { CreatedAdministrator } from './step-work.ts'
 
 /**
@@ -14,7 +16,7 @@ import type { CreatedAdministrator } from './step-work.ts'
 export interface StepOutcome {
   readonly status: Outcome
   readonly text: string
-  readonly params?: TextParams
+  readonly params?: SentenceParams
   /** Form field to correct if the step failed, or empty. */
   readonly field?: string
   readonly restart?: boolean
@@ -32,7 +34,11 @@ export interface Step {
   run(run: Run): Promise<StepOutcome>
 }
 
-export const passedStep = (text: string, params: TextParams = {}): StepOutcome => ({ status: 'passed', text, params })
+export const passedStep = (text: string, params: SentenceParams = {}): StepOutcome => ({
+  status: 'passed',
+  text,
+  params,
+})
 
 export interface RunRequest {
   readonly form: InstallForm
@@ -52,7 +58,7 @@ export interface RunRequest {
 export interface Run extends RunRequest {
   /** Masks configured secrets and secrets of the form. */
   readonly mask: (text: string) => string
-  checks: readonly Check[]
+  checks: readonly SentenceCheck[]
   plan?: SettingsPlan
   /** Settings of the plan, corrected with facts that the database server reported. */
   settings?: readonly PlannedSetting[]

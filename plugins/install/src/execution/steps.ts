@@ -1,8 +1,9 @@
-import { errorReason, localize } from '@plinth/kernel'
+import { errorReason } from '@plinth/kernel'
 import type { BoundInstallTask } from '@plinth/kernel/host'
-import type { Check, Outcome } from '../contract.ts'
+import type { Outcome } from '../contract.ts'
 import { builtInStepCodes, StepFailure } from '../declarations.ts'
 import { installerActorName } from '../entry/caller.ts'
+import { type SentenceCheck, sentence } from '../form/form-checks.ts'
 import type { Preflight } from '../preflight/preflight-run.ts'
 import type { StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
@@ -11,7 +12,7 @@ import type { PlannedSetting } from '../settings/settings-plan.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { RestartRequestFile } from '../state/restart-note.ts'
-import { publicReason, type Translate } from '../texts.ts'
+import { publicReason, type Sentence } from '../texts.ts'
 import { passedStep, type Run, type Step, type StepOutcome } from './step.ts'
 import type { AdministratorCreation, Migration } from './step-work.ts'
 
@@ -24,7 +25,6 @@ type StepDependencies = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'
   readonly journal: StepRecordLog
   readonly restartNote: RestartRequestFile
   readonly trial: NewConnectionTrial
-  readonly translate: Translate
 }
 
 /**
@@ -85,16 +85,11 @@ export class InstallSteps {
     return this.#judge('validation', run)
   }
 
-  #judge(kind: 'preflight' | 'validation', { checks, caller: { locale } }: Run): StepOutcome {
-    const reason = (expected: Outcome) =>
-      inOneLine(
-        checks.filter(({ status }) => status === expected),
-        locale,
-        this.#parts.translate,
-      )
+  #judge(kind: 'preflight' | 'validation', { checks }: Run): StepOutcome {
+    const reason = (expected: Outcome) => checks.filter(({ status }) => status === expected).map(sentenceOf)
     const [failed, warned] = [reason('failed'), reason('warning')]
-    if (failed !== '') throw new StepFailure('failure.checks', { reason: failed })
-    if (warned !== '') return { status: 'warning', text: `${kind}-warnings`, params: { reason: warned } }
+    if (failed.length > 0) throw new StepFailure('failure.checks', { reason: failed })
+    if (warned.length > 0) return { status: 'warning', text: `${kind}-warnings`, params: { reason: warned } }
     return passedStep(kind, { count: checks.length })
   }
 
@@ -145,8 +140,8 @@ export class InstallSteps {
     return pendingBefore === 0 ? passedStep('up-to-date') : passedStep('migrated', { count: applied })
   }
 
-  async #runTask(task: BoundInstallTask, { signal, caller, mask }: Run): Promise<StepOutcome> {
-    const name = localize(task.displayName, caller.locale)
+  async #runTask(task: BoundInstallTask, { signal, mask }: Run): Promise<StepOutcome> {
+    const name = task.displayName
     const note = (text: string) => this.#parts.log.info({ step: task.code, note: mask(text) }, 'install task')
     try {
       if (await task.isCompleted(signal, note)) return passedStep('task-complete', { name })
@@ -187,14 +182,6 @@ function planOf({ plan }: Run) {
 const changedKeys = (settings: readonly PlannedSetting[]) =>
   settings.flatMap(({ key, connection, isChanged }) => (isChanged && connection !== undefined ? [key] : [])).join(', ')
 
-/**
- * Joins problems in one line. Adds the group of a form field, because several groups have fields with the same name.
- */
-const inOneLine = (checks: readonly Check[], locale: string, translate: Translate) =>
-  checks
-    .map(({ field, group, message }) =>
-      field === ''
-        ? message
-        : translate(locale, 'result.of-group', { group: translate(locale, `group.${group}.label`), message }),
-    )
-    .join(translate(locale, 'result.between'))
+/** Returns a problem. Adds the group of a form field, because several groups have fields with the same name. */
+const sentenceOf = ({ field, group, [sentence]: message }: SentenceCheck): Sentence =>
+  field === '' ? message : { text: 'result.of-group', params: { group: { text: `group.${group}.label` }, message } }

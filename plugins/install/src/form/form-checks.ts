@@ -1,13 +1,20 @@
 import type { Check, Outcome } from '../contract.ts'
-import type { Translate } from '../texts.ts'
+import { type Sentence, sayIn, type Translate } from '../texts.ts'
 import { type FieldProblem, failedRule, plainTextRule, type RuleContext } from './field-rules.ts'
 import { allFields } from './fields.ts'
 import { type FormValues, isSecretField, textOf } from './form-values.ts'
 
 type Field = (typeof allFields)[number]
 
+export const sentence = Symbol('sentence')
+
+/** A check with its untranslated message. Responses do not contain the message, because JSON has no symbols. */
+export interface SentenceCheck extends Check {
+  readonly [sentence]: Sentence
+}
+
 /** Checks the content of the form. Reads configuration, but opens no connection and writes nothing. */
-export function checkForm(form: FormValues, context: RuleContext): readonly Check[] {
+export function checkForm(form: FormValues, context: RuleContext): readonly SentenceCheck[] {
   const requested = allFields.filter(({ type, rule, counts }) => {
     return (type !== 'boolean' || rule !== undefined) && counts?.(form) !== false
   })
@@ -48,17 +55,18 @@ export function checkOf(
   { status, text, params = {} }: FieldProblem,
   locale: string,
   translate: Translate,
-): Check {
+): SentenceCheck {
   const [group = ''] = field.split('.')
-  const label = translate(locale, `field.${field}.label`)
+  const message = { text: `check.${text}`, params: { field: { text: `field.${field}.label` }, ...params } }
   return {
     code: field,
     finding: text,
     group,
     field,
     status,
-    message: translate(locale, `check.${text}`, { field: label, ...params }),
+    message: sayIn(translate, locale, message),
     fix: '',
+    [sentence]: message,
   }
 }
 

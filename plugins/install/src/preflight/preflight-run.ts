@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type NodeEnvironment, omitUndefined, withinDeadline } from '@plinth/kernel'
-import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
+import { type SentenceCheck, sentence } from '../form/form-checks.ts'
 import type { ReadConfiguredValue } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
 import type { Translate } from '../texts.ts'
@@ -40,7 +40,7 @@ export class Preflight {
   async run(
     caller: Caller,
     options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
-  ): Promise<readonly Check[]> {
+  ): Promise<readonly SentenceCheck[]> {
     const { hostClock, config, database, files, kernel, nodeEnvironment, running, translate, storage, redis } =
       this.#parts
     const { fallback } = kernel
@@ -89,6 +89,7 @@ export class Preflight {
       status,
       message: translate(caller.locale, nameOf(message.key), message.params),
       fix: fix === undefined ? '' : translate(caller.locale, nameOf(fix.key), fix.params),
+      [sentence]: { text: nameOf(message.key), params: message.params },
     }))
   }
 }

@@ -5,6 +5,7 @@ import { errorReason, makePrivateDirectory } from '@plinth/kernel'
 import type { Outcome, RecordView } from '../contract.ts'
 import type { InstallFiles } from '../files.ts'
 import type { InstallServices } from '../requires.ts'
+import { createReader, type Translate } from '../texts.ts'
 import { RecordRow } from './entities.ts'
 
 interface NewRecord {
@@ -18,6 +19,7 @@ interface NewRecord {
 
 type JournalDependencies = Pick<InstallServices, 'database' | 'clock' | 'log'> & {
   readonly files: Pick<InstallFiles, 'executionLog'>
+  readonly translate: Translate
 }
 
 const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
@@ -46,21 +48,30 @@ export class StepRecordLog {
     this.#parts = parts
   }
 
-  /** Never throws, because an installation must not fail if its log cannot be written. */
-  async append(record: NewRecord): Promise<RecordView> {
+  /**
+   * Never throws, because an installation must not fail if its log cannot be written.
+   *
+   * @param stored sentence for the row; default: the message
+   */
+  async append(record: NewRecord, stored = record.message): Promise<RecordView> {
     const { clock, log } = this.#parts
     const now = clock.now()
     const view: RecordView = { id: this.#newId(now), ...record, occurredAt: new Date(now).toISOString() }
     await this.#appendLine(view).catch((error: unknown) => {
       log.warn({ reason: errorReason(error) }, 'the execution log of the installation cannot be written')
     })
-    this.#waiting = [...this.#waiting, view].slice(-maxWaiting)
+    this.#waiting = [...this.#waiting, { ...view, message: stored }].slice(-maxWaiting)
     await this.storeWaiting()
     return view
   }
 
   /** Returns the newest records of one session or of all sessions, oldest first. */
-  async newest(limit: number, sessionId?: string): Promise<readonly RecordView[]> {
+  async newest(limit: number, locale: string, sessionId?: string): Promise<readonly RecordView[]> {
+    const read = createReader(this.#parts.translate, locale)
+    return (await this.#newest(limit, sessionId)).map((record) => ({ ...record, message: read(record.message) }))
+  }
+
+  async #newest(limit: number, sessionId: string | undefined): Promise<readonly RecordView[]> {
     try {
       const where = sessionId === undefined ? {} : { sessionId }
       const rows = await this.#parts.database.fork().find(RecordRow, where, { orderBy: newestFirst, limit })

@@ -14,7 +14,7 @@ export interface Session {
 interface SessionEnd {
   readonly status: Exclude<SessionStatus, 'running'>
   readonly failedStep: string
-  /** Must not contain secrets. */
+  /** A stored sentence. Must not contain secrets. */
   readonly message: string
 }
 

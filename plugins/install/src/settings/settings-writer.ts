@@ -3,7 +3,7 @@ import type { ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
 import { errorCodeOf, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
-import type { Check, FixedField, PlanEntry } from '../contract.ts'
+import type { FixedField, PlanEntry } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
 import { type Caller, installerActorName } from '../entry/caller.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
@@ -11,7 +11,7 @@ import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
 import { defaultPasswordPolicy, type FieldProblem, passwordPolicies, passwordProblems } from '../form/field-rules.ts'
 import { type InstallForm, settingsOf } from '../form/fields.ts'
-import { checkForm, checkOf, hasPassed } from '../form/form-checks.ts'
+import { checkForm, checkOf, hasPassed, type SentenceCheck } from '../form/form-checks.ts'
 import { formDefaults } from '../form/form-schema.ts'
 import { type ReadConfiguredValue, textOf } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
@@ -33,7 +33,7 @@ type SettingsWriterDependencies = Pick<
 }
 
 export interface SettingsPlan {
-  readonly checks: readonly Check[]
+  readonly checks: readonly SentenceCheck[]
   readonly passed: boolean
   /** Settings of the form; empty if a check failed. */
   readonly settings: readonly PlannedSetting[]
@@ -83,7 +83,7 @@ export class SettingsWriter {
     return places
   }
 
-  check(form: InstallForm, locale: string): readonly Check[] {
+  check(form: InstallForm, locale: string): readonly SentenceCheck[] {
     return checkForm(form, { ...this.#parts, locale })
   }
 

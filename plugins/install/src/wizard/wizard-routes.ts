@@ -212,7 +212,10 @@ const recordRoutes = [
     request: { query: view.limitQuery },
     response: view.logsView,
     refused: () => ({ ...none, records: [] }),
-    handle: async ({ query }, { wizard }) => ({ authorized: true, records: await wizard.records(query.limit) }),
+    handle: async ({ query }, { wizard, caller }) => ({
+      authorized: true,
+      records: await wizard.records(query.limit, caller),
+    }),
   }),
   installerRoute({
     method: 'GET',
@@ -221,8 +224,8 @@ const recordRoutes = [
     request: { params: view.sessionParams, query: view.limitQuery },
     response: view.sessionLogsView,
     refused: ({ request }) => ({ ...none, sessionId: request.params.sessionId, records: [] }),
-    handle: async ({ params: { sessionId }, query }, { wizard }) => {
-      return { authorized: true, sessionId, records: await wizard.records(query.limit, sessionId) }
+    handle: async ({ params: { sessionId }, query }, { wizard, caller }) => {
+      return { authorized: true, sessionId, records: await wizard.records(query.limit, caller, sessionId) }
     },
   }),
 ]

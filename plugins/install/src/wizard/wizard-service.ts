@@ -23,7 +23,7 @@ import { clampRecordLimit, type StepRecordLog } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import { fieldOfFailure } from '../settings/connection-probes.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
-import type { Translate } from '../texts.ts'
+import { storedSentence, type Translate } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
 
 type WizardServiceDependencies = Pick<InstallServices, 'kernel' | 'configAdmin' | 'signal'> & {
@@ -113,12 +113,16 @@ export class WizardService {
     // operations.
     const prepared = await runner.prepare(steps.write, run)
     return this.#oneByOne(async () => {
-      const { status, message, field } = await runner.finish(steps.write, run, prepared)
+      const { status, message, field, sentence } = await runner.finish(steps.write, run, prepared)
       const { plan, checks } = run
       const restartRequired = plan?.restartRequired ?? false
       const passed = status !== 'failed'
       const outcome = passed ? outcomeOfChecks(checks) : status
-      await this.#audit(run, { action: auditActions.write, status: outcome, summary: { restartRequired, message } })
+      await this.#audit(run, {
+        action: auditActions.write,
+        status: outcome,
+        summary: { restartRequired, message: storedSentence(sentence) },
+      })
       const own: view.Check[] =
         passed || plan?.passed === false
           ? []
@@ -137,20 +141,20 @@ export class WizardService {
    */
   async runMigration(caller: Caller, action: AuditAction): Promise<view.MigrateView> {
     const run = this.#newRun({}, caller)
-    const { status, message } = await this.#parts.runner.run(this.#parts.steps.migration, run)
+    const { status, message, sentence } = await this.#parts.runner.run(this.#parts.steps.migration, run)
     const { pendingBefore = 0, applied = 0 } = run.migrated ?? {}
     const migrated = run.migrated !== undefined
     const result = { migrated, pendingBefore, applied, upToDate: migrated && pendingBefore === 0 }
-    await this.#audit(run, { action, status, summary: { ...result, message } })
+    await this.#audit(run, { action, status, summary: { ...result, message: storedSentence(sentence) } })
     return { authorized: true, ...result, message }
   }
 
   createAdministrator(administrator: AdministratorForm, caller: Caller): Promise<view.AdministratorView | undefined> {
     return this.#oneByOne(async () => {
       const run = this.#newRun({ administrator }, caller)
-      const { status, message } = await this.#parts.runner.run(this.#parts.steps.administrator, run)
+      const { status, message, sentence } = await this.#parts.runner.run(this.#parts.steps.administrator, run)
       const { created, userId, username } = run.administrator ?? { created: false, userId: null, username: '' }
-      const summary = { created, username, message }
+      const summary = { created, username, message: storedSentence(sentence) }
       await this.#audit(run, { action: auditActions.administrator, status, summary })
       return { authorized: true, ready: run.administrator !== undefined, created, userId, username, message }
     })
@@ -159,8 +163,8 @@ export class WizardService {
   writeLock(caller: Caller): Promise<view.LockView | undefined> {
     return this.#oneByOne(async () => {
       const run = this.#newRun({}, caller)
-      const { status, message } = await this.#parts.runner.run(this.#parts.steps.lock, run)
-      await this.#audit(run, { action: auditActions.lock, status, summary: { message } })
+      const { status, message, sentence } = await this.#parts.runner.run(this.#parts.steps.lock, run)
+      await this.#audit(run, { action: auditActions.lock, status, summary: { message: storedSentence(sentence) } })
       const snapshot = await this.#parts.status.snapshot(caller.prefix)
       const { lockedAt = '' } = run
       return { authorized: true, locked: run.lockedAt !== undefined, lockedAt, status: snapshot, message }
@@ -184,9 +188,11 @@ export class WizardService {
    */
   async retry(sessionId: string, form: Form, caller: Caller): Promise<view.ExecuteView | 'unknown' | undefined> {
     const { journal, translate } = this.#parts
-    if ((await journal.newest(1, sessionId)).length === 0) return 'unknown'
-    const message = translate(caller.locale, 'result.retry-requested')
-    await journal.append({ sessionId, stepCode: recordRemarkCodes.retryRequested, status: 'passed', message })
+    if ((await journal.newest(1, caller.locale, sessionId)).length === 0) return 'unknown'
+    const sentence = { text: 'result.retry-requested' }
+    const message = translate(caller.locale, sentence.text)
+    const noted = { sessionId, stepCode: recordRemarkCodes.retryRequested, status: 'passed', message } as const
+    await journal.append(noted, storedSentence(sentence))
     await this.#audit(this.#newRun(form, caller), { action: auditActions.retry, status: 'passed', sessionId })
     return this.execute(form, caller, { retriedSessionId: sessionId })
   }
@@ -195,8 +201,8 @@ export class WizardService {
     return this.#parts.stepOverview.list(locale)
   }
 
-  async records(limit: number | undefined, sessionId?: string): Promise<view.RecordView[]> {
-    return [...(await this.#parts.journal.newest(clampRecordLimit(limit), sessionId))]
+  async records(limit: number | undefined, { locale }: Caller, sessionId?: string): Promise<view.RecordView[]> {
+    return [...(await this.#parts.journal.newest(clampRecordLimit(limit), locale, sessionId))]
   }
 
   #newRun(form: Form, caller: Caller): Run {

@@ -66,6 +66,8 @@ export type PaymentTransaction = Selected<typeof transactions>
  * such as `recharge`.
  */
 export interface PaymentSuccessHandler {
+  /** What the payer pays for, for operators. Default: the scene. */
+  readonly title?: LocalizedText
   /**
    * Called inside the transaction that settles the order, after the status changed to `success`. It may only use the
    * database. After a conflict it may be called again, so it must take effect once per order number. An error rolls
@@ -98,7 +100,7 @@ export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payme
   names: shape.coded,
   shape: shape.object<PaymentSuccessHandler>(
     { paid: shape.function },
-    { refunded: shape.function, owedAfter: shape.function, refundsItself: shape.flag },
+    { title: shape.localized, refunded: shape.function, owedAfter: shape.function, refundsItself: shape.flag },
   ),
 })
 

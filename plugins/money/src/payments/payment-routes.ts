@@ -1,4 +1,4 @@
-import type { LabelSource } from '@plinth/admin'
+import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import {
   count,
@@ -17,7 +17,15 @@ import {
   viewOf,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
-import { orderOwnerColumn, ownerThroughOrder, type Payments, payerProofs, paymentStatuses } from './contract.ts'
+import { localize } from '@plinth/kernel'
+import {
+  orderOwnerColumn,
+  ownerThroughOrder,
+  type PaymentSuccessHandler,
+  type Payments,
+  payerProofs,
+  paymentStatuses,
+} from './contract.ts'
 import { permissionCodes } from './declarations.ts'
 import { orders, PaymentOrderRow, transactions } from './entities.ts'
 
@@ -177,3 +185,10 @@ export const orderLabels = (db: Database): LabelSource => ({
     return (await findPage<PaymentOrderRow>(db.fork(), PaymentOrderRow, where, window)).items.map(labelOf)
   },
 })
+
+/** Names of the scenes, from their handlers. */
+export const sceneLabels = (handlers: ReadonlyMap<string, PaymentSuccessHandler>): LabelSource =>
+  createStaticLabelSource(
+    (locale) => [...handlers].flatMap(([id, { title }]) => (title ? [{ id, name: localize(title, locale) }] : [])),
+    permissionCodes.paymentView,
+  )

@@ -17,7 +17,7 @@ import { namePayers } from './migrations/0002-name-payers.ts'
 import { indexPaid } from './migrations/0003-index-paid.ts'
 import { useRefundsOnce } from './migrations/0004-use-refunds-once.ts'
 import { paymentCharts, paymentTiles } from './overview.ts'
-import { orderLabels, paymentRoutes } from './payment-routes.ts'
+import { orderLabels, paymentRoutes, sceneLabels } from './payment-routes.ts'
 import { PaymentsService } from './payments-service.ts'
 import { rechargeHandler } from './recharge.ts'
 
@@ -74,6 +74,7 @@ export default definePlugin({
     for (const chart of paymentCharts) contribute(charts, chart.id, chart)
     for (const tile of paymentTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'money.payment-order', orderLabels(db))
+    contribute(labelSources, 'money.payment-scene', sceneLabels(handlers))
     http?.addRoutes(paymentRoutes, { payments: service })
     http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })
     http?.addRoutes(actionRoutes, { payments: service, db, kernel, handlers })

@@ -1,4 +1,4 @@
-import { omitUndefined } from '@plinth/kernel'
+import { bilingual, omitUndefined } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
 import type { PaymentOrder, PaymentSuccessHandler } from './contract.ts'
 import { businessError } from './declarations.ts'
@@ -13,6 +13,7 @@ const ownerOf = ({ userId }: PaymentOrder) => {
  * contain the order number, so nothing is posted twice.
  */
 export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'find' | 'takeBack'>): PaymentSuccessHandler => ({
+  title: bilingual('Recharge', '充值'),
   async paid(order) {
     const { outTradeNo, asset, amount } = order
     await ledger.credit({

@@ -9,7 +9,7 @@ import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
-import { queuedResult, readSentResults } from './sent-results.ts'
+import { type HintText, queuedResult, readSentResults } from './sent-results.ts'
 
 /** A message with more recipients than this is enqueued, if the product has a queue. */
 export const maxConcurrent = 50
@@ -20,6 +20,7 @@ interface AdministratorsSendDependencies {
   readonly idempotency: Pick<Idempotency, 'current'> | undefined
   readonly db: Database | undefined
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
+  readonly hintText: HintText
 }
 
 interface AdministratorsOptions {
@@ -56,14 +57,14 @@ export class AdministratorsSend {
     { channels: requested, notBefore, priority }: AdministratorsOptions,
     sender: Sender,
   ): Promise<readonly AdministratorsResult[]> {
-    const { notification, idempotency, db, recorder } = this.#parts
+    const { notification, idempotency, db, recorder, hintText } = this.#parts
     const channels = notification.codesOf(requested.length === 0 ? [notification.administratorsChannel] : requested)
     if (notBefore !== undefined && !notification.hasQueue)
       throw businessError('no-queue', { data: { field: 'notBefore' } })
     const call = idempotency?.current
     if (call?.isRepeated && db !== undefined) {
       await recorder?.written()
-      const results = await readSentResults(db, call.id, channels)
+      const results = await readSentResults(db, call.id, channels, hintText)
       requireAnything(results)
       return results
     }

@@ -71,6 +71,7 @@ export function sendResultOf(
     ...(providerCode === undefined ? {} : { providerCode }),
     ...(providerMessage === undefined ? {} : { providerMessage }),
     ...(hint === undefined ? {} : { hint: hintText(hint) }),
+    ...(hint === undefined || hintText(hint) === hint ? {} : { hintKey: hint }),
   }
   if (outcome === 'accepted') {
     const messageId = delivery.messageId ?? message.id

@@ -30,6 +30,9 @@ const loggedFields = [
 ] as const
 type LoggedSend = Pick<SendLogRow, (typeof loggedFields)[number]>
 
+/** Returns a hint for operators in the language of the site. */
+export type HintText = (hint: string) => string
+
 /**
  * Returns the results of a call whose response was lost, from the rows of its message. A channel without a stored
  * outcome is `unknown`.
@@ -38,6 +41,7 @@ export async function readSentResults(
   db: Database,
   claimId: number,
   channels: readonly string[],
+  hintText: HintText,
 ): Promise<readonly AdministratorsResult[]> {
   const em = db.fork()
   const message = await em.findOne(NotificationRow, { claimId })
@@ -52,20 +56,26 @@ export async function readSentResults(
       channel,
       message,
       rows.filter((row) => row.channel === channel),
+      hintText,
     ),
   )
 }
 
-function resultOf(channel: string, message: NotificationRow, rows: readonly LoggedSend[]): SendResult {
+function resultOf(
+  channel: string,
+  message: NotificationRow,
+  rows: readonly LoggedSend[],
+  hintText: HintText,
+): SendResult {
   const { messageId, state, recipientCount } = message
-  const results = rows.map((row) => resultOfRow(row, messageId))
+  const results = rows.map((row) => resultOfRow(row, messageId, hintText))
   // The process may have died before it sent to all recipients.
   const logged = rows.reduce((sum, row) => sum + row.recipientCount, 0)
   const isComplete = rows.length > 0 && (state === 'finished' || logged >= recipientCount)
   return combineSendResults(messageId, isComplete ? results : [...results, unknownResult(channel, messageId)])
 }
 
-function resultOfRow(row: LoggedSend, sentId: string): SendResult {
+function resultOfRow(row: LoggedSend, sentId: string, hintText: HintText): SendResult {
   const { channel, status, messageId, errorCode, errorMessage, provider, providerCode, providerMessage, hint } = row
   const isWaiting = status === 'waiting'
   const outcome = row.outcome ?? (isWaiting ? 'deferred' : null)
@@ -81,7 +91,7 @@ function resultOfRow(row: LoggedSend, sentId: string): SendResult {
     ...(provider == null ? {} : { provider }),
     ...(providerCode == null ? {} : { providerCode }),
     ...(providerMessage == null ? {} : { providerMessage }),
-    ...(hint == null ? {} : { hint }),
+    ...(hint == null ? {} : { hint: hintText(hint) }),
   }
 }
 

@@ -16,6 +16,7 @@ import {
   Type,
   text,
 } from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
 import { callerRows, callerRowsSql, requirePrincipal } from '@plinth/iam'
 import { auditFieldsOfCaller } from '@plinth/kernel'
 import { permissionCodes } from '../declarations.ts'
@@ -30,6 +31,7 @@ interface SendLogRouteDependencies {
   readonly recorder: Pick<SendRecorder, 'written'>
   readonly reader: SendLogReader
   readonly retries: SendLogRetries
+  readonly translator: Translator | undefined
 }
 
 /** The path does not contain `/admin/`, because document 2 of the specification defines it in this form. */
@@ -85,7 +87,7 @@ const summaryView = Type.Object({
   dead: count,
 })
 
-const viewOf = (log: ListedSendLog) => ({
+const viewOf = (log: ListedSendLog, locale: string, translator: Translator | undefined) => ({
   id: log.id,
   channel: log.channel,
   provider: log.provider ?? null,
@@ -100,7 +102,7 @@ const viewOf = (log: ListedSendLog) => ({
   errorMessage: log.errorMessage ?? null,
   providerCode: log.providerCode ?? null,
   providerMessage: log.providerMessage ?? null,
-  hint: log.hint ?? null,
+  hint: log.hint == null ? null : (translator?.resolve(locale, log.hint) ?? log.hint),
   retryable: log.status === retryable.status && log.restorable,
   attempt: log.attempt,
   nextAttemptAt: log.status === 'waiting' ? (log.claimedUntil?.toISOString() ?? null) : null,
@@ -146,14 +148,15 @@ export const sendLogRoutes = [
     },
     response: listPage(sendLogView),
     reasons: ['notification.channel-not-found'],
-    async handler(request, { recorder, reader }) {
-      const { query } = request
+    async handler(request, { recorder, reader, translator }) {
+      const { query, locale } = request
       const rows = callerRows(request, recipientOwner)
       await recorder.written()
       return listResponse(
         query,
         sort.parse(query.sort),
-        async (window) => mapListRows(await reader.list({ ...query, rows }, window), viewOf),
+        async (window) =>
+          mapListRows(await reader.list({ ...query, rows }, window), (log) => viewOf(log, locale, translator)),
         range,
       )
     },
@@ -183,9 +186,10 @@ export const sendLogRoutes = [
     request: { params: idParams },
     response: sendLogView,
     reasons: ['notification.channel-not-found', 'notification.message-not-found', 'notification.send-log-not-found'],
-    async handler(request, { recorder, reader }) {
+    async handler(request, { recorder, reader, translator }) {
       await recorder.written()
-      return viewOf(await reader.find(request.params.id, callerRows(request, recipientOwner)))
+      const log = await reader.find(request.params.id, callerRows(request, recipientOwner))
+      return viewOf(log, request.locale, translator)
     },
   }),
   route({

@@ -138,7 +138,8 @@ export function createFinishedRow(
     errorMessage: textOrNull(result.errorMessage, 500),
     providerCode: textOrNull(result.providerCode, 128),
     providerMessage: textOrNull(result.providerMessage, 500),
-    hint: textOrNull(result.hint, 500),
+    // The key, because the log is read in another language than that of the send.
+    hint: textOrNull(result.hintKey ?? result.hint, 500),
     restorable: payload !== null,
     payload,
     claimedUntil: nextAttemptAt,

@@ -29,7 +29,7 @@ export interface Column {
   readonly opens?: { readonly base: string; readonly path: string }
   readonly mono?: boolean
   readonly hidden?: boolean
-  readonly unit?: 'bytes' | 'ms' | 'percent'
+  readonly unit?: 'bytes' | 'ms' | 's' | 'percent'
   /** True if the list shows the sum of the column. */
   readonly total?: boolean
   readonly tones?: Readonly<Record<string, Tone>>

@@ -102,9 +102,12 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'rows':
       return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
   }
-  const text = labelOf(column, value) ?? (isWide ? String(value) : plainText(value))
+  const name = labelOf(column, value)
+  const text = name ?? (isWide ? String(value) : plainText(value))
+  // A name is not a code that users copy.
+  const plain = name === undefined ? column : { ...column, mono: false }
   const elsewhere = addressElsewhere(column, row)
-  return <PlainCell text={text} column={column} href={href} elsewhere={elsewhere} isWide={isWide} />
+  return <PlainCell text={text} column={plain} href={href} elsewhere={elsewhere} isWide={isWide} />
 }
 
 function Time({ value, href }: { readonly value: string; readonly href: string | undefined }) {

@@ -65,7 +65,7 @@ export function formatsOf(language: string, timeZone: string): Formats {
     day: (time, isDay = false) => (isDay ? utcDay : day).format(time),
     count(value, unit) {
       if (unit === 'bytes') return bytes(value, numbers)
-      if (unit === 'ms') return duration(value, language)
+      if (unit === 'ms' || unit === 's') return duration(unit === 's' ? value * 1000 : value, language)
       return unit === 'percent' ? `${numbers.format(value)} %` : numbers.format(value)
     },
     axis: (value, unit) => (unit === undefined ? short.format(value) : made.count(value, unit)),

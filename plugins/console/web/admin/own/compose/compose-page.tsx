@@ -10,6 +10,7 @@ import { type Account, ownAccount } from '../../api/operations.ts'
 import type { Form, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ApiResponse } from '../../pages/facts.tsx'
+import { useDiscardQuestion } from '../../pages/forms/discard-question.tsx'
 import type { Typed } from '../../pages/forms/field-values.ts'
 import { FormFields, isSecretField } from '../../pages/forms/form-fields.tsx'
 import { useFormState } from '../../pages/forms/form-state.ts'
@@ -106,6 +107,7 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
     isDropped.current = true
     onRestart()
   }
+  const question = useDiscardQuestion(translate('compose.discard-sure'), restart)
 
   const [ready, setReady] = useState<ReadyMessage>()
   const onSubmit = (event: FormEvent) => {
@@ -142,12 +144,7 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
         />
         <div className={classes.buttons}>
           {state.isChanged && (
-            <Button
-              variant="default"
-              onClick={() => {
-                if (window.confirm(translate('compose.discard-sure'))) restart()
-              }}
-            >
+            <Button variant="default" onClick={question.ask}>
               {translate('compose.discard')}
             </Button>
           )}
@@ -157,6 +154,7 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
           </Button>
         </div>
       </div>
+      {question.dialog}
       <ChannelList previews={previews} audience={audience} isEmpty={isEmpty} nameOf={nameOf} />
       {ready !== undefined && (
         <SendDialog

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useEffect } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
+import { useDiscardQuestion } from '../../pages/forms/discard-question.tsx'
 import { pressed } from '../../shell/shortcuts.ts'
 import classes from '../draft-bar.module.css'
 import { draft } from './config-draft.ts'
@@ -20,6 +21,7 @@ interface DraftBarProps {
  */
 export function DraftBar({ count, isShown, onShow, onReview, onSave }: DraftBarProps) {
   const { translate } = useLanguage()
+  const question = useDiscardQuestion(translate('config.discard-all', { count }), () => draft.clear())
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (pressed('configuration', event) === 'review') onReview()
@@ -34,11 +36,7 @@ export function DraftBar({ count, isShown, onShow, onReview, onSave }: DraftBarP
         <Button variant="subtle" size="sm" aria-pressed={isShown} onClick={onShow}>
           {translate(isShown ? 'config.show-all' : 'config.show-draft')}
         </Button>
-        <Button
-          variant="default"
-          size="sm"
-          onClick={() => window.confirm(translate('config.discard-all', { count })) && draft.clear()}
-        >
+        <Button variant="default" size="sm" onClick={question.ask}>
           {translate('config.discard')}
         </Button>
         <Button size="sm" variant={count === 1 ? 'default' : 'filled'} onClick={onReview}>
@@ -50,6 +48,7 @@ export function DraftBar({ count, isShown, onShow, onReview, onSave }: DraftBarP
           </Button>
         )}
       </div>
+      {question.dialog}
     </section>
   )
 }

@@ -9,6 +9,7 @@ import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWhyNot } from '../../api/why-not.ts'
+import { useDiscardQuestion } from '../../pages/forms/discard-question.tsx'
 import list from '../../pages/list-view.module.css'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import draftBar from '../draft-bar.module.css'
@@ -168,21 +169,19 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
 
 function DraftBar({ count, onReview }: { readonly count: number; onReview(): void }) {
   const { translate } = useLanguage()
+  const question = useDiscardQuestion(translate('roles.discard-all', { count }), () => draft.clear())
   return (
     <section className={draftBar.bar} aria-label={translate('roles.draft')}>
       <span role="status">{translate('roles.changed', { count })}</span>
       <div className={draftBar.buttons}>
-        <Button
-          variant="default"
-          size="sm"
-          onClick={() => window.confirm(translate('roles.discard-all', { count })) && draft.clear()}
-        >
+        <Button variant="default" size="sm" onClick={question.ask}>
           {translate('roles.discard')}
         </Button>
         <Button size="sm" onClick={onReview}>
           {translate('roles.review')}
         </Button>
       </div>
+      {question.dialog}
     </section>
   )
 }

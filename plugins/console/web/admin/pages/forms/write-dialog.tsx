@@ -17,6 +17,7 @@ import { unitTyped } from '../amounts.ts'
 import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
+import { useDiscardQuestion } from './discard-question.tsx'
 import { type Typed, withoutSecrets } from './field-values.ts'
 import { Conflict } from './form-conflict.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
@@ -227,11 +228,15 @@ function WriteForm(props: WriteFormProps) {
     const requested = state.body(onlyChanged)
     if (requested !== undefined && (isReady || isDry)) run.mutate(requested)
   }
-  const leave = () => {
-    if (done !== undefined) onDone?.(done.answer)
-    if (keeps && state.isChanged && done === undefined && !window.confirm(translate('admin.discard'))) return
+  const drop = () => {
     isDropped.current = true
     onClose()
+  }
+  const question = useDiscardQuestion(translate('admin.discard'), drop)
+  const leave = () => {
+    if (done !== undefined) onDone?.(done.answer)
+    if (keeps && state.isChanged && done === undefined) question.ask()
+    else drop()
   }
   const restart = (input?: Draft) => {
     isDropped.current = true
@@ -253,10 +258,12 @@ function WriteForm(props: WriteFormProps) {
     <Modal
       opened
       onClose={leave}
+      closeOnEscape={!question.isAsked}
       title={title}
       size={live !== undefined ? '84rem' : fields.length > 0 || columns === undefined ? 'lg' : 'xl'}
       closeButtonProps={{ 'aria-label': translate('admin.close') }}
     >
+      {question.dialog}
       {typeof once === 'string' ? (
         <OnceShown value={once} onClose={leave} />
       ) : done !== undefined ? (
