@@ -161,6 +161,7 @@ for (const [page, ofPage] of Object.entries(checks)) {
 const others: Readonly<Record<string, string>> = {
   'npm test': 'runs this test',
   'npm run bench': 'takes minutes; bench/ has its own tests',
+  'npm run docs': 'test/site/site.proof.ts builds the site, and two builds would share a directory',
   'plinth create product': 'names the command; the next entry is the whole command',
   'npx plinth create product shop': 'docs/integrator.md has it; test/create.proof.ts runs it',
   'npm create plinth': 'needs a registry with the packages; test/integrator-guide.proof.ts runs it',

@@ -190,7 +190,11 @@ t.test('a declared write that was cancelled without a network is never sent', { 
         const turn = actions.slice(0, place).filter(({ label }) => label === action.label).length
         const named = { name: action.label, exact: true }
         // The name of this button contains the name of the row.
-        if (view.kind === 'list') await main.getByRole('button', { name: /^Actions: / }).first().click()
+        if (view.kind === 'list')
+          await main
+            .getByRole('button', { name: /^Actions: / })
+            .first()
+            .click()
         const offered = view.kind === 'list' ? page.getByRole('menuitem', named) : main.getByRole('button', named)
         await offered.nth(turn).click()
         if (action.undo === undefined) await tryAndCancel(dialog, action)

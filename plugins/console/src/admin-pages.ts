@@ -63,7 +63,7 @@ const healthChecks = {
   'http.port': text('Port of the server', '服务器端口'),
   'http.schemas': text('Schemas of the API', 'API 模式'),
   install: text('Installation', '安装'),
-  redis: text('Redis', 'Redis'),
+  redis: text('Redis cache', 'Redis 缓存'),
   scheduler: text('Scheduled tasks', '定时任务'),
   storage: text('Storage', '存储'),
   'system-config.master-key': text('Master key', '主密钥'),

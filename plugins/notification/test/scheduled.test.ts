@@ -140,6 +140,8 @@ onDatabase(
       errorCode: 'acme.busy',
       errorMessage: 'Busy',
       isAttempted: false,
+      // The retry must not be due before its event is lost.
+      retryAfterMs: 60_000,
     })
     const send = (body: object) => request('POST', '/api/v1/notifications/send', { content: 'Hi', ...body })
     const sent = await send({ channels: ['hook'] })
@@ -148,7 +150,7 @@ onDatabase(
     t.hasStrict(await summary(), { waiting: 1, failed: 0 })
     hook.behave = acceptSend
     await db.execute(`delete from outbox_event where type = 'notification.retry'`)
-    await pass(11 * 60_000)
+    await pass(12 * 60_000)
     t.equal(hook.sent.length, 1)
     const settle = running.scheduledTasks.find(({ name }) => name === 'notification.send-log.settle')
     await settle?.run(new AbortController().signal)

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { count, nullable, Type, text } from '@plinth/http'
+import { count, nullable, Type, text, withDescription } from '@plinth/http'
 import {
   BusinessError,
   type DeliveryOutcome,
@@ -27,6 +27,7 @@ export const sendResult = Type.Object({
   providerCode: Type.Optional(text),
   providerMessage: Type.Optional(text),
   hint: Type.Optional(text),
+  hintKey: Type.Optional(withDescription(text, 'Key of the text in `hint`, if the channel has a key for it.')),
   retryAfterMs: Type.Optional(count),
   isAttempted: Type.Optional(
     Type.Boolean({ description: 'False if the message waits for a rate limit of the product.' }),
