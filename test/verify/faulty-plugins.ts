@@ -306,14 +306,15 @@ const processes: readonly FaultyPlugin[] = [
   },
   {
     name: 'acme-blocked-loop',
-    fault: 'a request blocks the event loop for two seconds',
+    fault: 'a request blocks the event loop for two seconds of processor time',
     code: 'PLINTH_VERIFY_LOOP_BLOCKED',
     names: 'GET /api/v1/acme-blocked-loop',
     files: filesOf('acme-blocked-loop', {
       before: `${httpImportLine}
 function search() {
-  const end = Date.now() + 2000
-  while (Date.now() < end);
+  const used = () => process.threadCpuUsage().user + process.threadCpuUsage().system
+  const end = used() + 2_000_000
+  while (used() < end);
   return { value: 'found' }
 }`,
       members: 'requires: { http },',
