@@ -14,7 +14,8 @@ export function recordStatements(folder) {
     if (!found.has(key)) found.set(key, { dialect, sql, parameters, place })
   })
   process.once('exit', () => {
-    const lines = [...found.values()].map((one) => `${JSON.stringify(one)}\n`)
+    const inText = (_, value) => (typeof value === 'bigint' ? String(value) : value)
+    const lines = [...found.values()].map((one) => `${JSON.stringify(one, inText)}\n`)
     if (lines.length > 0) writeFileSync(join(folder, `${process.pid}.jsonl`), lines.join(''))
   })
 }
