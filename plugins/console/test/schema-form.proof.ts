@@ -208,6 +208,7 @@ t.test('leaving a picker chooses the object that the text identifies', { skip, t
   await dialog.getByLabel('Kind').selectOption('gift')
   const currency = dialog.getByRole('combobox', { name: 'Currency' })
   const leave = async (text: string, option: RegExp) => {
+    await currency.click()
     await currency.fill(text)
     await dialog.getByRole('option', { name: option }).first().waitFor()
     await dialog.getByLabel('Code').focus()

@@ -384,8 +384,8 @@ t.test(
       'platform.wallet-login.chain-id': '137',
     })
     for (const [locale, name, chain, wait] of [
-      ['en', 'Sign in with a wallet', /Only wallets on chain 137/, /Too many requests\. Try again in \d+ s\./],
-      ['zh-CN', '使用钱包登录', /链 137/, /\d+ 秒/],
+      ['en', 'Sign in with a wallet', /Only wallets on chain 137/, /Too many requests\. Try again in \d+ (?:s|min)\./],
+      ['zh-CN', '使用钱包登录', /链 137/, /\d+ (?:秒|分钟)/],
     ] as const) {
       const { url } = strict
       const [first, second] = [newAccount(), newAccount()]
