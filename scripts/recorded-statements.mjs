@@ -20,14 +20,18 @@ export function recordStatements(folder) {
   })
 }
 
+/** Files of the plugin `database` that have a text for each dialect. Its tests run them on each database. */
+const branching = /plugins\/database\/src\/(?:rows\/purge|time\/[\w-]+)\.ts/
+
 /**
- * Returns the innermost place in the source of a plugin other than `database`. Returns undefined for statements of tests. The ten frames
- * that a stack has by default are too few.
+ * Returns the innermost place in the source of a plugin other than `database`. Returns undefined for statements of tests, and of files with
+ * a text for each dialect. The ten frames that a stack has by default are too few.
  */
 function currentPlace() {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 100
   const { stack = '' } = new Error()
   Error.stackTraceLimit = limit
-  return /((?:plugins|examples)\/(?!database\/)[\w-]+\/(?!test\/)[\w./-]+\.ts:\d+)/.exec(stack)?.[1]
+  const found = /((?:plugins|examples)\/(?!database\/)[\w-]+\/(?!test\/)[\w./-]+\.ts:\d+)/.exec(stack)
+  return branching.test(stack.slice(0, found?.index)) ? undefined : found?.[1]
 }
