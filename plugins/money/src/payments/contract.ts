@@ -66,7 +66,7 @@ export type PaymentTransaction = Selected<typeof transactions>
  * such as `recharge`.
  */
 export interface PaymentSuccessHandler {
-  /** What the payer pays for, for operators. Default: the scene. */
+  /** Name of the scene on the pages of operators. Default: the scene itself. */
   readonly title?: LocalizedText
   /**
    * Called inside the transaction that settles the order, after the status changed to `success`. It may only use the
