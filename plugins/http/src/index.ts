@@ -12,6 +12,7 @@ export { default } from './plugin.ts'
 export * from './routes/declaration.ts'
 export { operatorVisibleTo, type Viewer } from './routes/guards.ts'
 export { serializedDataOf } from './routes/response-check.ts'
+export { operationIdOf } from './routes/route-shape.ts'
 export { auditedChange, auditedChanges, plainValue, spoken } from './schemas/audited-facts.ts'
 export { ignoreMembers } from './schemas/input-schema.ts'
 export {
