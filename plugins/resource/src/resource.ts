@@ -1,5 +1,5 @@
 import type { Shape } from '@plinth/table'
-import { auditedOf, labelsOf, messagesOf, permissionsOf, retentionOf } from './declarations.ts'
+import { auditedOf, messagesOf, permissionsOf, retentionOf } from './declarations.ts'
 import { type AnyOptions, definitionOf, type Row } from './definition.ts'
 import type { AnyShape, Permission, Resource, ResourceOptions } from './options.ts'
 import { pagesOf } from './pages.ts'
@@ -30,9 +30,8 @@ export function resource<S extends AnyShape, P, B, E extends string>(
     messages: messagesOf(definition),
     ...retentionOf(definition),
     audited: auditedOf(definition),
-    pages: pagesOf(definition),
+    pages: pagesOf(definition, operations),
     personalTables: shape.of.personalTables,
-    labels: (services) => labelsOf(definition, services),
     error: definition.error,
     store: (parts) => storeOf(new RowStore(definition, parts)),
   } satisfies Resource<AnyShape, unknown, string>

@@ -11,7 +11,7 @@ import {
 } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
 import { type AuditSummary, auditFieldsOfCaller, BusinessError, maskedValue, writeAuditEntry } from '@plinth/kernel'
-import type { AnyHooks, Definition, Reach, Row } from './definition.ts'
+import { type AnyHooks, type Definition, type Reach, type Row, versionConflict } from './definition.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
 /** The caller of an operation, and the rows that it may reach. */
@@ -83,10 +83,14 @@ export class RowStore {
     return findPage<Row>(this.#db.fork(), this.#entity, rows, window, { search })
   }
 
-  /** @throws BusinessError "404" if the row does not exist or the caller may not reach it */
-  async get(id: number, caller: Caller): Promise<Row> {
+  /**
+   * @param version version that the caller has read, if any
+   * @throws BusinessError "404" if the row does not exist or the caller may not reach it, "409" for another version
+   */
+  async get(id: number, caller: Caller, version?: number): Promise<Row> {
     const [row] = await this.getAll([id], caller)
     if (row === undefined) throw this.#definition.error(this.#definition.notFound, { params: { id } })
+    if (version !== undefined && version !== row['version']) throw this.#conflict(row)
     return row
   }
 
@@ -96,11 +100,6 @@ export class RowStore {
     const found = await this.#db.fork().find<Row>(this.#entity, where, { orderBy: { id: 'asc' } as never })
     const selection = selectionOf(this.#definition.table.entity)
     return found.map((row) => selection.of(row as never) as Row)
-  }
-
-  /** @throws BusinessError "409" if `version` is not the version of the row */
-  assertVersion(row: Row, version: number | undefined): void {
-    if (version !== undefined && version !== row['version']) throw this.#conflict(row)
   }
 
   async create(columns: Row, caller: Caller, hooks: AnyHooks = {}, input?: unknown): Promise<Row> {
@@ -263,9 +262,9 @@ export class RowStore {
   }
 
   #conflict(row: Row): BusinessError {
-    const { table, error, conflict, notFound } = this.#definition
+    const { table, error, notFound } = this.#definition
     if (!table.hasEdits) return error(notFound, { params: { id: Number(row['id']) } })
-    return error(conflict, { data: versionConflictData(row as never) })
+    return error(versionConflict, { data: versionConflictData(row as never) })
   }
 
   async #record({ operator, reach }: Caller, verb: string, row: Row, columns: Row, before: Row | undefined) {

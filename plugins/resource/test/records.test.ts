@@ -1,5 +1,4 @@
-/** What a resource leaves behind: audit, personal data, retention, labels. */
-import { labelSources } from '@plinth/admin'
+/** What a resource leaves behind: audit, personal data, retention. */
 import { onDatabase } from '@plinth/database/testing'
 import { personalRecords } from '@plinth/iam'
 import { declaredTasks } from '@plinth/kernel/host'
@@ -109,22 +108,4 @@ onDatabase(t, 'a retention of 0 keeps all rows', async (t: Test, db) => {
   clock.shiftWallClock(86_400_000 * 4000)
   await task?.run(new AbortController().signal)
   t.equal((await rows()).length, 1)
-})
-
-onDatabase(t, 'labels name the rows in the data scope', async (t: Test, db) => {
-  const { running, createContact, ids, root } = await startContacts(t, db)
-  const [ofBen, ofCleo] = [await createContact('ben', { name: 'Ada' }), await createContact('cleo', { name: 'Bea' })]
-  const source = running.contributions(labelSources).get('acme.contact')
-  t.match(source, { permission: 'acme:contact:view', scope: 'caller' })
-  const principal = { userId: ids['ben'], orgId: 1, dataScope: 'self' }
-  const request = { locale: 'en', principal } as never
-  const everything = { locale: 'en', principal: { ...principal, dataScope: 'all' } } as never
-  t.same(await source?.byIds([String(ofBen.id), String(ofCleo.id), 'x'], request), [{ id: ofBen.id, name: 'Ada' }])
-  t.same(await source?.search('', everything), [
-    { id: ofBen.id, name: 'Ada' },
-    { id: ofCleo.id, name: 'Bea' },
-  ])
-  t.same(await source?.search('be', everything), [{ id: ofCleo.id, name: 'Bea' }])
-  t.same(await source?.search('be', request), [])
-  t.equal((await root('GET', path)).data.total, 2)
 })
