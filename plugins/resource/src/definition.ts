@@ -52,7 +52,7 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
     {
       [notFound]: '404',
       ...(table.hasEdits ? { [versionConflict]: '409' } : {}),
-      ...Object.fromEntries(table.uniques.map(({ reason }) => [reason, '409'])),
+      ...Object.fromEntries(reasonedUniques(table).map(({ reason }) => [reason, '409'])),
       ...Object.fromEntries(Object.entries(reasons).map(([name, { code }]) => [name, code])),
     },
   )
@@ -96,10 +96,15 @@ export const inSentence = (title: string) =>
 
 export const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-function reasonTexts({ title, uniques, columns }: TableDescription, notFound: string) {
+/** Returns the unique columns whose violation callers may see. */
+export const reasonedUniques = ({ uniques }: TableDescription) =>
+  uniques.flatMap(({ columns, reason }) => (reason === undefined ? [] : [{ columns, reason }]))
+
+function reasonTexts(table: TableDescription, notFound: string) {
+  const { title, columns } = table
   const { en, 'zh-CN': zh } = title.one
   const one = inSentence(en)
-  const taken = uniques.map(({ columns: [first = ''], reason }) => {
+  const taken = reasonedUniques(table).map(({ columns: [first = ''], reason }) => {
     const column = columns[first]?.description.title ?? localizedOf([first, first])
     const text = [
       `Another ${one} has the same value of "${column.en}".`,

@@ -223,6 +223,6 @@ export interface ResourceDeclarations<P> {
 export interface Resource<S, P, E extends string = never> extends ResourceDeclarations<P> {
   /** Returns an error with a reason of the resource, for routes by hand. */
   readonly error: ErrorOf<E>
-  /** Reads and writes rows with the guarantees of the operations, for code of the plugin. */
-  readonly store: (parts: ResourceParts<P>) => Store<S>
+  /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */
+  readonly store: (services: ResourceServices) => Store<S>
 }

@@ -29,6 +29,7 @@ import {
   kebabCase,
   type Row,
   reachOf,
+  reasonedUniques,
   versionConflict,
 } from './definition.ts'
 import { listReader } from './list-query.ts'
@@ -92,7 +93,7 @@ class Routes {
     this.#aRow = `${/^[aeio]/i.test(this.#one) ? 'an' : 'a'} ${this.#one}`
     this.#many = inSentence(table.title.many.en)
     const isChosen = Object.values(table.columns).some(({ description }) => description.role === 'user')
-    const values = table.uniques.map(({ reason }) => `${options.area}.${reason}`)
+    const values = reasonedUniques(table).map(({ reason }) => `${options.area}.${reason}`)
     this.#reasons = {
       notFound: [`${options.area}.${notFound}`],
       conflict: table.hasEdits ? [`${options.area}.${versionConflict}`] : [],
@@ -139,6 +140,7 @@ class Routes {
 
   addCreate(create: Declared<'create'>): void {
     const { shape } = this.#definition
+    const hooks = create as AnyHooks
     this.#add('create', create, {
       method: 'POST',
       path: this.#path,
@@ -148,7 +150,7 @@ class Routes {
       reasons: this.#reasons.values,
       annotations: [idempotent],
       handler: async (request, store, caller, parts) => {
-        const row = await store.create(shape.rowOf(request.body), caller, create as AnyHooks, request.body)
+        const row = await store.create(shape.rowOf(request.body), { caller, hooks, input: request.body })
         return create.response === 'id' ? { id: row['id'] } : this.#viewOf(row, request, parts)
       },
     })
@@ -156,6 +158,7 @@ class Routes {
 
   addChange(change: Declared<'change'>): void {
     const { shape } = this.#definition
+    const hooks = change as AnyHooks
     this.#add('change', change, {
       method: 'PUT',
       path: `${this.#path}/:id`,
@@ -166,7 +169,7 @@ class Routes {
       handler: async (request, store, caller, parts) => {
         const { version, input } = this.#partsOf(request.body)
         const before = await store.get(request.params.id, caller, version)
-        const row = await store.change(before, shape.rowOf(input), 'update', caller, change as AnyHooks, input)
+        const row = await store.change(before, shape.rowOf(input), 'update', { caller, hooks, input })
         return this.#viewOf(row, request, parts)
       },
     })
@@ -183,13 +186,13 @@ class Routes {
       response: nothing,
       reasons: [...this.#reasons.notFound, ...this.#reasons.conflict],
       handler: async ({ params, query }, store, caller) => {
-        await store.remove(await store.get(params.id, caller, query.version), caller, hooks)
+        await store.remove(await store.get(params.id, caller, query.version), { caller, hooks })
         return null
       },
     })
     if (remove.bulk)
       this.#addBatch('delete', remove, `Delete several ${this.#many}`, (rows, store, caller) =>
-        store.writeAll(rows, undefined, 'delete', caller, hooks),
+        store.writeAll(rows, undefined, 'delete', { caller, hooks }),
       )
   }
 
@@ -211,12 +214,12 @@ class Routes {
         const { version, input } = this.#partsOf(request.body ?? {})
         const before = await store.get(request.params.id, caller, version)
         const columns = await columnsOf(action, store, caller, before, input)
-        return this.#viewOf(await store.change(before, columns, verb, caller, hooks, input), request, parts)
+        return this.#viewOf(await store.change(before, columns, verb, { caller, hooks, input }), request, parts)
       },
     })
     if (action.bulk)
       this.#addBatch(name, action, `${title} several ${this.#many}`, (rows, store, caller) =>
-        store.writeAll(rows, (row) => columnsOf(action, store, caller, row, undefined), verb, caller, hooks),
+        store.writeAll(rows, (row) => columnsOf(action, store, caller, row, undefined), verb, { caller, hooks }),
       )
   }
 
