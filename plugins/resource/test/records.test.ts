@@ -56,6 +56,9 @@ onDatabase(t, 'writes with a permission are audited', async (t: Test, db) => {
   await root('POST', '/api/v1/admin/acme/calls', { contactId: owned.id, minutes: 3 })
   const calls = (await root('GET', `${audits}?targetType=contact-call`)).data.items
   assertMembers(t, calls, [{ action: 'contact-call.create', summary: { minutes: 3, verb: 'create' } }])
+  const [call] = (await root('GET', '/api/v1/admin/acme/calls')).data.items
+  t.equal((await ben('POST', `/api/v1/acme/calls/${call.id}/reset`)).data.minutes, 0)
+  t.equal((await root('GET', `${audits}?targetType=contact-call`)).data.total, 1, 'no entry for a row of the caller')
 })
 
 onDatabase(t, 'the data of a user is exported and erased', async (t: Test, db) => {
