@@ -63,8 +63,10 @@ interface Write extends WriteOptions {
   readonly verb: string
   /** The stored row; `undefined` for a new row. */
   readonly before: Row | undefined
+  /** The row after the write, or the removed row. */
   readonly row: Row
   readonly columns: Row
+  readonly isRemoval?: true
 }
 
 /** A unique index rejected the row of the resource itself, not a row that a hook has written. */
@@ -94,9 +96,8 @@ export class RowStore {
   }
 
   /** Returns a page of the rows that the caller may reach. */
-  find(where: object, { operator, reach }: Caller, window: PageWindow, search: TextSearch) {
-    const rows = { $and: [where, this.#rows({ operator, reach })] }
-    return findPage<Row>(this.#db.fork(), this.#entity, rows, window, { search })
+  find(where: object, caller: Caller, window: PageWindow, search: TextSearch) {
+    return findPage<Row>(this.#db.fork(), this.#entity, { $and: [where, this.#rows(caller)] }, window, { search })
   }
 
   /**
@@ -173,7 +174,7 @@ export class RowStore {
 
   async #removalOf(before: Row, options: WriteOptions): Promise<Write> {
     await this.#prepared({}, before, options)
-    return { ...options, verb: 'delete', before, row: before, columns: {} }
+    return { ...options, verb: 'delete', before, row: before, columns: {}, isRemoval: true }
   }
 
   /** Checks the columns, and returns them with those of the hook. */
@@ -210,7 +211,7 @@ export class RowStore {
   }
 
   /** Executes the statement. It affects the row only if version and owner are those that were read. */
-  async #execute(em: SqlEntityManager, { verb, before, row, columns }: Write): Promise<number> {
+  async #execute(em: SqlEntityManager, { before, row, columns, isRemoval }: Write): Promise<number> {
     const { entity, hasEdits, ownerProperties } = this.#definition.table
     if (before === undefined) {
       await assertFree(row, insertRow(this.#db, entity, row as never))
@@ -218,7 +219,7 @@ export class RowStore {
     }
     const read = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, before[name]]))
     const where = read(['id', ...(hasEdits ? ['version'] : []), ...ownerProperties])
-    if (verb === 'delete') return em.nativeDelete<Row>(this.#entity, where)
+    if (isRemoval) return em.nativeDelete<Row>(this.#entity, where)
     const names = [...Object.keys(columns), ...(hasEdits ? ['version', 'updatedAt', 'updatedBy'] : [])]
     if (names.length === 0) return 1
     const values = Object.fromEntries(names.map((name) => [name, row[name]]))
