@@ -13,7 +13,7 @@ interface Layer {
 }
 
 export const layers: readonly Layer[] = [
-  { name: 'ground', packages: ['config-schema', 'kernel', 'create-plinth', 'migrations'] },
+  { name: 'ground', packages: ['config-schema', 'kernel', 'migrations'] },
   {
     name: 'platform',
     packages: [
@@ -69,6 +69,8 @@ export const layers: readonly Layer[] = [
   },
   { name: 'face', packages: ['console'] },
   { name: 'products', packages: ['presets'] },
+  // Development dependencies: no package needs them while a product runs.
+  { name: 'development', packages: ['dev', 'create-plinth'] },
 ]
 
 const order = layers.flatMap(({ packages }) => packages)
@@ -120,7 +122,7 @@ export function climbingImports(file: string, source: string): readonly string[]
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
   const files = globSync(
-    ['{config-schema,create-plinth,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'],
+    ['{config-schema,create-plinth,dev,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'],
     {
       cwd: root,
     },

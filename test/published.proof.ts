@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t, { type Test } from 'tap'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
@@ -70,7 +70,7 @@ export default defineProduct({
 `
 const main = `
 import { loadProduct, startProduct } from '@plinth/kernel/host'
-import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { notificationChannelCases } from '@plinth/dev/conformance'
 import { http } from '@plinth/http'
 const running = await startProduct(await loadProduct('plinth.config.js'), { set: { 'platform.http.port': '0', 'platform.log.level': 'silent' } })
 const post = (path, body, token) => fetch(running.service(http).url + path, {

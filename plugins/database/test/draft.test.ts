@@ -1,11 +1,11 @@
 /** Tests `plinth migrate draft`, which writes the change set from the migrated database to the entities. */
 import { defineEntity } from '@mikro-orm/core'
 import { column, database } from '@plinth/database'
+import { pluginCommands } from '@plinth/dev/commands'
+import { assertMembers, startForTest } from '@plinth/dev/testing'
 import { definePlugin, type Plugin } from '@plinth/kernel'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import { type ChangeSet, defineChangeSet, type SchemaContext, type Statement } from '@plinth/migrations'
 import t from 'tap'
-import { runDraftCommand } from '../src/migrate-command.ts'
 import { onEachDatabase, productOn, type TestDatabase } from './fixtures/databases.ts'
 
 const id = column.primaryKey()
@@ -69,7 +69,9 @@ async function draftOn(db: TestDatabase, drafted: Plugin, { migrates = false } =
       result: (value: unknown, text: string) => Object.assign(printed, { value, text }),
       progress: () => {},
     }
-    const exitCode = await runDraftCommand(service, { output } as never)
+    const [runtime, command] = [running.runtimeOf('database'), pluginCommands['database']?.[0]]
+    if (runtime === undefined || command === undefined) throw new Error('there is no command')
+    const exitCode = await command.run(runtime, { output } as never)
     return { ...printed, exitCode }
   } finally {
     await running.stop('drafted')

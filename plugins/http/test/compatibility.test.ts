@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { breakingChanges } from '@plinth/dev/openapi'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
 import type { CommandOutput } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import type { TSchema } from 'typebox'
 import { type HttpServer, type RequestSchemas, type RouteDeclaration, Type } from '../src/index.ts'
-import { breakingChanges } from '../src/openapi/openapi-changes.ts'
 import { startHttp } from './start-http.ts'
 
 interface Changes {

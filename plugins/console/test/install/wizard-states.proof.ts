@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { assertMembers } from '@plinth/dev/testing'
 import { systemClock } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { builtPage } from '../../src/built-page.ts'
