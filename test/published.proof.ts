@@ -26,6 +26,7 @@ const plainly = (...words: readonly string[]) => run('env', ['-u', 'NODE_OPTIONS
 const packages = [
   'config-schema',
   'create-plinth',
+  'dev',
   'kernel',
   'migrations',
   ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
