@@ -224,5 +224,17 @@ t.test(
       checkCreated(t, created),
     )
     await t.test('the product installs with pnpm, passes its tests and runs', (t) => checkCreatedWithPnpm(t, created))
+    await t.test('without @plinth/dev, only its commands are missing', async (t) => {
+      await rm(join(project, 'node_modules/@plinth/dev'), { recursive: true })
+      for (const command of ['dev', 'plugins lock', 'create plugin pager', 'migrate draft']) {
+        const ended = run(program, [...command.split(' '), '--json'], { cwd: project })
+        const { code, stdout } = await ended.then(
+          ({ stdout }) => ({ code: 0, stdout }),
+          (error: { code: number; stdout: string }) => error,
+        )
+        t.hasStrict({ code, ...JSON.parse(stdout) }, { code: 2, error: { code: 'PLINTH_DEV_MISSING' } }, command)
+      }
+      await t.resolves(run(program, ['migrate', '--status'], { cwd: project }))
+    })
   },
 )
