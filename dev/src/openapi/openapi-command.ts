@@ -2,10 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HttpServer } from '@plinth/http'
 import { type CommandDeclaration, type CommandOutput, errorReason, service } from '@plinth/kernel'
-import { clientModule } from './client-types.ts'
 import { openApiError } from './errors.ts'
-import { breakingChanges } from './openapi-changes.ts'
-import { operationTypes } from './operation-types.ts'
 
 /** By name, because a product may run without the package. */
 const http = service<HttpServer>('http')
@@ -26,13 +23,17 @@ export const openApiCommand: CommandDeclaration = {
     { flags: '--client <folder>', description: 'write a typed client for the API, for openapi-fetch' },
   ],
   async run({ own }, { options, output }) {
+    // Loaded here, because a product may have no HTTP server.
+    const [{ breakingChanges, clientModule, operationTypes }, { publishedApi }] = await Promise.all([
+      import('./index.ts'),
+      import('@plinth/http'),
+    ])
     const inline = await own(http).openapi()
     const { previous, types, client } = options as { previous?: string; types?: string; client?: string }
     if (types !== undefined) {
       const text = operationTypes(inline, (plugin) => plugin === types)
       return void output.result({ types: text }, text)
     }
-    const { publishedApi } = await import('@plinth/http')
     const document = publishedApi(inline)
     if (client !== undefined) return void writeClient(client, clientModule(document), output)
     if (previous === undefined) return void output.result(document, JSON.stringify(document, undefined, 2))
