@@ -23,6 +23,7 @@ export const layers: readonly Layer[] = [
       'http',
       'outgoing-http',
       'database',
+      'table',
       'coordination',
       'shared-store',
       'events',
@@ -40,12 +41,13 @@ export const layers: readonly Layer[] = [
       'system-config',
       'idempotency',
       'iam',
-      'open-platform',
       'approval',
       // Tasks belong to users and are removed with them, so this package depends on `iam`.
       'async-task',
       // Operators with a permission edit templates, so this package depends on `iam`.
       'template',
+      'resource',
+      'open-platform',
     ],
   },
   {

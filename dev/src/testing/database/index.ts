@@ -1,5 +1,6 @@
 export * from './database-template.ts'
 export * from './half-open-proxy.ts'
+export * from './migration-draft.ts'
 export * from './own-servers.ts'
 export * from './statement-plans.ts'
 export * from './test-database.ts'
