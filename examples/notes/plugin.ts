@@ -1,5 +1,5 @@
 import { createPurgeTask, purgeKeys, rowsBefore } from '@plinth/coordination'
-import { database, personalTable } from '@plinth/database'
+import { database, personalTable, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, key, personalData } from '@plinth/kernel'
@@ -35,22 +35,21 @@ export default definePlugin({
   kernel: '^1.0.0',
   businessErrors: [businessError],
   requires,
-  contributes: [personalData],
+  contributes: [
+    personalData.of(({ database }: WithDatabase) => ({
+      'example.notes': [
+        personalTable(database, Note, { title: bilingual('Notes', '笔记'), owner: 'owner_id', erasure: 'removed' }),
+      ],
+    })),
+  ],
   config,
   entities: [Note],
   migrations: [createNote],
   messages: { en, 'zh-CN': zhCN },
   permissions: [{ code: removeNotes, displayName: { en: 'Remove notes', 'zh-CN': '删除笔记' } }],
   scheduledTasks: [purge],
-  setup({ services, contribute }) {
+  setup({ services }) {
     const notes = new Notes({ db: services.database, events: services.events, clock: services.database.clock })
-    contribute(personalData, 'example.notes', [
-      personalTable(services.database, Note, {
-        title: bilingual('Notes', '笔记'),
-        owner: 'owner_id',
-        erasure: 'removed',
-      }),
-    ])
     services.http.addRoutes(noteRoutes, { notes })
     services.events.on(noteAdded, 'example.notes.announce', ({ payload }) => notes.announce(payload.id), {
       transaction: true,
