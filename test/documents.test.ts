@@ -61,6 +61,22 @@ t.test('files that documents name exist', (t) => {
   t.end()
 })
 
+t.test('decisions that comments cite are on the page of decisions, in both languages', (t) => {
+  const sources = globSync('{config-schema,kernel,migrations,plugins/*,examples/*}/**/*.{ts,tsx,md}', {
+    cwd: root,
+    exclude: ['**/node_modules', '**/dist'],
+  })
+  const text = sources.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
+  const cited = [...text.matchAll(/\bdecisions?[\s*]+([A-G]\d+)(?:,\s([A-G]\d+))?/g)].flatMap(([, ...ids]) => ids)
+  const expected = [...new Set(cited.filter((id) => id !== undefined))].sort()
+  t.ok(expected.length > 50)
+  for (const page of ['docs/decisions.md', 'docs/zh-CN/decisions.md']) {
+    const listed = [...readFileSync(join(root, page), 'utf8').matchAll(/^\| ([A-G]\d+) \|/gm)].map(([, id]) => id)
+    t.same(listed.toSorted(), expected, page)
+  }
+  t.end()
+})
+
 t.test('examples in documents add routes without the name of a plugin', (t) => {
   for (const document of documents) {
     const calls = readFileSync(join(root, document), 'utf8').match(/\.?\b(?:route|rawRoute)\((?:'|plugin\b)/g) ?? []

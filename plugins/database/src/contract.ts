@@ -30,6 +30,11 @@ export interface TransactionOptions {
 /** See `Database.reserved`. */
 export type ReservedStatements = Pick<Database, 'execute' | 'query'>
 
+/** Services of a plugin that requires the database under this name, for functions in its declaration. */
+export interface WithDatabase {
+  readonly database: Database
+}
+
 export interface Database {
   readonly dialect: Dialect
   /** Location of the database as text for users, without credentials. */

@@ -1,7 +1,7 @@
-import { adminPages } from '@plinth/admin'
+import { backOffice } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { businessError, createTable, Entry } from './entry.ts'
 import en from './messages/en.json' with { type: 'json' }
@@ -15,7 +15,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   businessErrors: [businessError],
   requires: { database, http },
-  contributes: [optional(adminPages)],
+  contributes: backOffice({ pages }),
   entities: [Entry],
   migrations: [createTable],
   messages: { en, 'zh-CN': zhCN },
@@ -23,8 +23,7 @@ export default definePlugin({
     { code: viewEntries, displayName: { en: 'View entries', 'zh-CN': '查看条目' } },
     { code: editEntries, displayName: { en: 'Edit entries', 'zh-CN': '编辑条目' } },
   ],
-  setup({ services, contribute }) {
+  setup({ services }) {
     services.http.addRoutes(routes, { db: services.database })
-    for (const page of pages) contribute(adminPages, page.id, page)
   },
 })
