@@ -184,6 +184,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     ],
     files: ['test/{document-blocks,integrator-guide,readme,cli-page}.proof.ts', 'test/site/site.proof.ts'],
   },
+  same: {
+    proves:
+      'A record of everything that users, operators, authors and databases see is the same each time. The differences from the base of the change are printed.',
+    minutes: 1,
+    group: 2,
+    paths: ['test/same/**'],
+    files: ['test/same/same.proof.ts'],
+  },
   sqlite: {
     proves: 'All tests of npm test pass on SQLite, which CI does not use otherwise.',
     minutes: 11,
