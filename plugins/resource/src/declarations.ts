@@ -1,7 +1,5 @@
-import { type Label, type LabelSource, maxLabels } from '@plinth/admin'
 import { createPurgeTask, purgeKeys, rowsBefore } from '@plinth/coordination'
-import { type database, findPage, selectionOf } from '@plinth/database'
-import { callerRows } from '@plinth/iam'
+import { type database, selectionOf } from '@plinth/database'
 import {
   type AuditedPropertyText,
   type AuditTexts,
@@ -13,8 +11,7 @@ import {
   type ScheduledTask,
 } from '@plinth/kernel'
 import { type ColumnDescription, localizedOf, titleOfChoice } from '@plinth/table'
-import { type Definition, inSentence, operationsOf, permissionOf, type Row, reachOf } from './definition.ts'
-import type { ResourceServices } from './options.ts'
+import { type Definition, inSentence, kebabCase, operationsOf, permissionOf } from './definition.ts'
 import { pageIdsOf } from './pages.ts'
 
 /** Returns the distinct permissions of the operations, in the order of their first use. */
@@ -37,7 +34,7 @@ export function auditedOf(definition: Definition): Readonly<Record<string, Audit
     description.title === undefined ? [] : [[property, factOf(description, description.title)] as const],
   )
   const actions = Object.entries(options.actions ?? {}).map(([action, { title }]) => [
-    action.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    kebabCase(action),
     localizedOf(title),
   ])
   const texts: AuditTexts = {
@@ -45,7 +42,6 @@ export function auditedOf(definition: Definition): Readonly<Record<string, Audit
     facts: Object.fromEntries(facts),
     ...(actions.length > 0 && { actions: Object.fromEntries(actions) }),
     ...(name !== undefined && { nameFrom: name }),
-    ...(options.labels !== undefined && { labels: options.labels }),
     ...(options.page && options.list && options.get && { page: pageIdsOf(definition).detail }),
   }
   return { [auditKind]: texts }
@@ -98,34 +94,4 @@ export function retentionOf({ options: { retention }, table: { name, title, enti
     },
   })
   return { config, tasks: [task as unknown as ScheduledTask] }
-}
-
-/** Returns the source of names for the ids of a resource. A label is visible to callers who may list the rows. */
-export function labelsOf(
-  { options: { labels, list }, name, table }: Definition,
-  { database }: Pick<ResourceServices, 'database'>,
-): Readonly<Record<string, LabelSource>> {
-  const permission = list && permissionOf(list)
-  if (labels === undefined || list === undefined || permission === undefined || name === undefined) return {}
-  const reach = reachOf(list, table)
-  const rowsOf = (request: Parameters<LabelSource['search']>[1]) =>
-    reach === 'caller' && table.owner !== undefined ? callerRows(request, table.owner) : {}
-  const labelOf = (row: Row): Label => ({ id: Number(row['id']), name: String(row[name]) })
-  const window = { orderBy: [{ property: name, direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' } as const
-  const entity = table.entity as never
-  const source: LabelSource = {
-    permission: permission.code,
-    scope: reach === 'own' ? 'caller' : reach,
-    async byIds(ids, request) {
-      const known = ids.map(Number).filter(Number.isSafeInteger)
-      const rows = await database.fork().find<Row>(entity, { $and: [{ id: { $in: known } }, rowsOf(request)] })
-      return rows.map(labelOf)
-    },
-    async search(text, request) {
-      const search = { text, properties: list.search ?? [name] }
-      const found = await findPage<Row>(database.fork(), entity, rowsOf(request), window, { search })
-      return found.items.map(labelOf)
-    },
-  }
-  return { [labels]: source }
 }

@@ -1,74 +1,20 @@
-import type { PageColumn, Row as PageRow } from '@plinth/admin'
 import type { RowVisibility } from '@plinth/http'
-import {
-  type AuditSummary,
-  type BusinessError,
-  defineBusinessErrors,
-  type Localized,
-  type PluginDeclaration,
-} from '@plinth/kernel'
-import { localizedOf, type Shape, type TableDescription, type Text } from '@plinth/table'
+import { type BusinessError, defineBusinessErrors, type Localized, type PluginDeclaration } from '@plinth/kernel'
+import { localizedOf, type Shape, type TableDescription } from '@plinth/table'
 import type { TObject } from 'typebox'
-import type { ErrorOf, Operation, PageOptions, Permission, Reason, Work } from './options.ts'
-
-/* The options of a resource without its types. The types of `options.ts` check what an author writes; the code below
- * them treats all tables the same. */
+import type { ErrorOf, Hooks, Operation, Permission, Reason, ResourceOptions } from './options.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
-type Hook<Details> = (work: Work<unknown, string> & Details) => unknown
-export interface AnyHooks {
-  readonly prepare?: Hook<{ readonly input: unknown; readonly before: Row | undefined }>
-  readonly inTransaction?: Hook<{
-    readonly em: object
-    readonly row: Row
-    readonly input: unknown
-    readonly before: Row | undefined
-  }>
-  readonly afterCommit?: Hook<{ readonly row: Row }>
+/** A shape whose rows have any columns, so that the code treats all tables the same. */
+type AnyRowShape = Shape<Row, Row, Row, Row> & {
+  readonly columns: Readonly<Record<string, { readonly '~facts'?: undefined }>>
 }
-
-export interface AnyList extends Operation {
-  readonly filters?: readonly string[]
-  readonly search?: readonly string[]
-  readonly range?: string
-  readonly sort?: readonly string[]
-  readonly order?: string
-}
-
-export interface AnyAction extends Operation, AnyHooks {
-  readonly title: Text
-  readonly confirm?: Text
-  readonly tone?: 'danger'
-  readonly input?: TObject
-  readonly set:
-    | Row
-    | ((work: Work<unknown, string> & { readonly row: Row; readonly input: unknown }) => Row | Promise<Row>)
-  readonly when?: Row
-  readonly bulk?: true
-}
-
-export interface AnyOptions {
-  readonly area: string
-  readonly path: string
-  readonly name?: string
-  readonly reasonNames?: { readonly notFound?: string; readonly conflict?: string }
-  readonly reasons?: Readonly<Record<string, Reason>>
-  readonly list?: AnyList
-  readonly get?: Operation
-  readonly create?: Operation & AnyHooks & { readonly response?: 'id' }
-  readonly change?: Operation & AnyHooks
-  readonly remove?: Operation & AnyHooks & { readonly bulk?: true }
-  readonly actions?: Readonly<Record<string, AnyAction>>
-  readonly audit?:
-    | { readonly kind?: string; readonly summary?: (row: Row, verb: string, changed: Row) => AuditSummary }
-    | 'none'
-  readonly retention?: { readonly by: string; readonly keep: string; readonly keys: `platform.${string}` }
-  readonly labels?: string
-  readonly page?: Omit<PageOptions<never>, 'columns'> & {
-    readonly columns?: (row: PageRow<never>) => readonly PageColumn[]
-  }
-}
+/** The options of a resource. The types of `options.ts` check what an author writes. */
+export type AnyOptions = ResourceOptions<AnyRowShape, unknown, Readonly<Record<string, TObject>>, string>
+export type ListOf = NonNullable<AnyOptions['list']>
+export type ActionOf = NonNullable<AnyOptions['actions']>[string]
+export type AnyHooks = Hooks<AnyRowShape, unknown, string, unknown, Row | undefined>
 
 /** A resource: its options with their defaults, and its errors. */
 export interface Definition {
@@ -78,7 +24,6 @@ export interface Definition {
   /** Column with the name of an object for people, if there is one. */
   readonly name: string | undefined
   readonly notFound: string
-  readonly conflict: string
   /** First word of the audited actions; `undefined` without audit. */
   readonly auditKind: string | undefined
   readonly error: ErrorOf<string>
@@ -87,61 +32,52 @@ export interface Definition {
   readonly texts: Readonly<Record<string, Localized>>
 }
 
-/**
- * @throws TypeError for an operation with `access: 'user'` on a table without an owner, or with `scope: 'caller'`; for
- *   an owner column that responses need but the shape omits
- */
+/** @throws TypeError for `access: 'user'` or `scope: 'caller'` on a table without an owner */
 export function definitionOf(shape: Definition['shape'], options: AnyOptions): Definition {
   const { of: table } = shape
   const operations = operationsOf(options)
-  for (const [name, { access, scope }] of operations) {
-    if (table.owner === undefined && (access === 'user' || scope === 'caller'))
-      throw new TypeError(
-        `${table.name}: the operation "${name}" is about the rows of a user, and the table has no owner.`,
-      )
-  }
-  const columns = Object.entries(table.columns)
-  const firstText = columns.find(
-    ([
-      ,
-      {
-        description: { kind, isShown, role },
-      },
-    ]) => kind === 'text' && isShown && role === undefined,
+  const owned = operations.find(([, { access, scope }]) => access === 'user' || scope === 'caller')
+  if (table.owner === undefined && owned !== undefined)
+    throw new TypeError(
+      `${table.name}: the operation "${owned[0]}" is about the rows of a user, and the table has no owner.`,
+    )
+
+  const isName = ({ description: { kind, isShown, role } }: TableDescription['columns'][string]) =>
+    kind === 'text' && isShown && role === undefined
+  const { notFound = 'not-found', reasons = {}, audit } = options
+  const texts = { ...reasonTexts(table, notFound), ...ownTexts(reasons) }
+  const businessErrors = defineBusinessErrors(
+    options.area,
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.en])),
+    {
+      [notFound]: '404',
+      ...(table.hasEdits ? { [versionConflict]: '409' } : {}),
+      ...Object.fromEntries(reasonedUniques(table).map(({ reason }) => [reason, '409'])),
+      ...Object.fromEntries(Object.entries(reasons).map(([name, { code }]) => [name, code])),
+    },
   )
-  const { notFound = 'not-found', conflict = 'version-conflict' } = options.reasonNames ?? {}
-  const texts = { ...reasonTexts(table, notFound, conflict), ...ownTexts(options.reasons ?? {}) }
-  const codes = {
-    [notFound]: '404',
-    ...(table.hasEdits ? { [conflict]: '409' } : {}),
-    ...Object.fromEntries(table.uniques.map(({ reason }) => [reason, '409'])),
-    ...Object.fromEntries(Object.entries(options.reasons ?? {}).map(([name, { code }]) => [name, code])),
-  }
-  const english = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.en]))
-  const businessError = defineBusinessErrors(options.area, english, codes)
-  const isAudited =
-    options.audit !== 'none' && operations.some(([name, { access }]) => access !== 'user' && !reads.has(name))
-  const { kind = table.name.replaceAll('_', '-') } = options.audit === 'none' ? {} : (options.audit ?? {})
+  const isAudited = operations.some(([name, { access }]) => access !== 'user' && name !== 'list' && name !== 'get')
+  const { kind = table.name.replaceAll('_', '-') } = audit === 'none' ? {} : (audit ?? {})
   return {
     options,
     shape,
     table,
-    name: options.name ?? firstText?.[0],
+    name: options.name ?? Object.entries(table.columns).find(([, column]) => isName(column))?.[0],
     notFound,
-    conflict,
-    auditKind: isAudited ? kind : undefined,
-    error: (name, details = {}): BusinessError => businessError(name, details),
-    businessErrors: businessError,
+    auditKind: isAudited && audit !== 'none' ? kind : undefined,
+    error: (name, details = {}): BusinessError => businessErrors(name, details),
+    businessErrors,
     texts,
   }
 }
 
-const reads: ReadonlySet<string> = new Set(['list', 'get'])
+/** Last part of the reason for a change that is based on an older version. */
+export const versionConflict: string = 'version-conflict'
 
 /** Returns the declared operations by name. */
 export const operationsOf = ({ list, get, create, change, remove, actions = {} }: AnyOptions) =>
-  Object.entries({ list, get, create, change, remove, ...actions }).flatMap(([name, operation]) =>
-    operation === undefined ? [] : [[name, operation] as const],
+  Object.entries<Operation | undefined>({ list, get, create, change, remove, ...actions }).flatMap(
+    ([name, operation]) => (operation === undefined ? [] : [[name, operation] as const]),
   )
 
 /** Rows that an operation may reach. `own`: those of the caller, for operations without a permission. */
@@ -158,23 +94,30 @@ export const permissionOf = ({ access }: Operation): Permission | undefined => (
 export const inSentence = (title: string) =>
   /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title
 
-function reasonTexts({ title, uniques, columns }: TableDescription, notFound: string, conflict: string) {
+export const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** Returns the unique columns whose violation callers may see. */
+export const reasonedUniques = ({ uniques }: TableDescription) =>
+  uniques.flatMap(({ columns, reason }) => (reason === undefined ? [] : [{ columns, reason }]))
+
+function reasonTexts(table: TableDescription, notFound: string) {
+  const { title, columns } = table
   const { en, 'zh-CN': zh } = title.one
   const one = inSentence(en)
-  const taken = uniques.map(({ columns: [first = ''], reason }) => {
-    const column = columns[first]?.description.title ?? { en: first, 'zh-CN': first }
-    const text = {
-      en: `Another ${one} has the same value of "${column.en}".`,
-      'zh-CN': `另一个${zh}的“${column['zh-CN']}”与此相同。`,
-    }
-    return [reason, text] as const
+  const taken = reasonedUniques(table).map(({ columns: [first = ''], reason }) => {
+    const column = columns[first]?.description.title ?? localizedOf([first, first])
+    const text = [
+      `Another ${one} has the same value of "${column.en}".`,
+      `另一个${zh}的“${column['zh-CN']}”与此相同。`,
+    ] as const
+    return [reason, localizedOf(text)] as const
   })
   return {
-    [notFound]: { en: `The ${one} {{id}} does not exist.`, 'zh-CN': `没有编号为 {{id}} 的${zh}。` },
-    [conflict]: {
-      en: `Another user changed this ${one}. Reload to see the new version.`,
-      'zh-CN': `该${zh}已被其他用户修改，请重新加载以查看新版本。`,
-    },
+    [notFound]: localizedOf([`The ${one} {{id}} does not exist.`, `没有编号为 {{id}} 的${zh}。`]),
+    [versionConflict]: localizedOf([
+      `Another user changed this ${one}. Reload to see the new version.`,
+      `该${zh}已被其他用户修改，请重新加载以查看新版本。`,
+    ]),
     ...Object.fromEntries(taken),
   }
 }

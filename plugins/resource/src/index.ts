@@ -1,26 +1,4 @@
-export type {
-  ActionOptions,
-  AuditOptions,
-  ChangeIn,
-  ChangeOptions,
-  CreateIn,
-  CreateOptions,
-  Hooks,
-  ListOptions,
-  Operation,
-  PageOptions,
-  Permission,
-  Reason,
-  RemoveOptions,
-  Resource,
-  ResourceDeclarations,
-  ResourceOptions,
-  ResourceParts,
-  ResourceServices,
-  RowIn,
-  ViewIn,
-  Work,
-} from './options.ts'
+export * from './options.ts'
 export { permission } from './resource.ts'
 export {
   type Builders,

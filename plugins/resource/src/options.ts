@@ -1,5 +1,5 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import type { DetailPageDeclaration, LabelSource, ListPageDeclaration, PageColumn, PageGroup, Row } from '@plinth/admin'
+import type { DetailPageDeclaration, ListPageDeclaration, PageColumn, PageGroup, Row } from '@plinth/admin'
 import type { Database } from '@plinth/database'
 import type { HttpServer, Route, RowVisibility } from '@plinth/http'
 import type { Identity, Operator } from '@plinth/iam'
@@ -101,9 +101,8 @@ export interface ListOptions<S, E extends string> extends Operation<E> {
   readonly search?: readonly TextName<ColumnsIn<S>>[]
   /** Column of the parameters `from` and `to`. */
   readonly range?: TimeName<ColumnsIn<S>>
+  /** Columns by which callers may sort, in addition to the default: the newest first. */
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
-  /** Order without the parameter `sort`. Default: `-id`, the newest first. */
-  readonly order?: `${'' | '-'}${PlainName<ColumnsIn<S>>}`
 }
 
 export interface CreateOptions<S, P, E extends string> extends Operation<E>, Hooks<S, P, E, CreateIn<S>, undefined> {
@@ -161,12 +160,8 @@ export interface AuditOptions<S> {
 export interface PageOptions<S> {
   readonly group: PageGroup
   readonly order: number
-  readonly lead?: Text
   /** Columns of the list. Default: all columns, the long ones hidden. */
   readonly columns?: (row: Row<ViewIn<S>>) => readonly PageColumn[]
-  /** Changes the finished declarations, for options that this page does not have. */
-  readonly list?: (page: ListPageDeclaration) => ListPageDeclaration
-  readonly detail?: (page: DetailPageDeclaration) => DetailPageDeclaration
 }
 
 /** Operations exist only if they are declared. */
@@ -177,8 +172,8 @@ export interface ResourceOptions<S, P, B, E extends string> {
   readonly path: string
   /** Column with the name of an object for people. Default: the first text column in responses. */
   readonly name?: TextName<ColumnsIn<S>>
-  /** Last parts of the reasons, if they are not `not-found` and `version-conflict`. */
-  readonly reasonNames?: { readonly notFound?: string; readonly conflict?: string }
+  /** Last part of the reason for an unknown row. Default: `not-found`. */
+  readonly notFound?: string
   /** Reasons of the hooks. Those of the operations need no declaration. */
   readonly reasons?: Readonly<Record<E, Reason>>
   readonly list?: ListOptions<S, E>
@@ -196,8 +191,6 @@ export interface ResourceOptions<S, P, B, E extends string> {
     readonly keep: string
     readonly keys: `platform.${string}`
   }
-  /** Kind of the labels, such as `mall.voucher`, by which other pages show names for ids. Needs `list`. */
-  readonly labels?: string
   readonly page?: PageOptions<S>
 }
 
@@ -225,12 +218,11 @@ export interface ResourceDeclarations<P> {
   readonly audited: Readonly<Record<string, AuditTexts>>
   readonly pages: readonly (ListPageDeclaration | DetailPageDeclaration)[]
   readonly personalTables: (db: Database) => readonly PersonalTable[]
-  readonly labels: (services: ResourceServices) => Readonly<Record<string, LabelSource>>
 }
 
 export interface Resource<S, P, E extends string = never> extends ResourceDeclarations<P> {
   /** Returns an error with a reason of the resource, for routes by hand. */
   readonly error: ErrorOf<E>
-  /** Reads and writes rows with the guarantees of the operations, for code of the plugin. */
-  readonly store: (parts: ResourceParts<P>) => Store<S>
+  /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */
+  readonly store: (services: ResourceServices) => Store<S>
 }

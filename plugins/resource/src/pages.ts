@@ -15,7 +15,7 @@ import { operationIdOf } from '@plinth/http'
 import { bilingual, type Localized, type LocalizedText } from '@plinth/kernel'
 import { type ColumnDescription, localizedOf, titleOfChoice } from '@plinth/table'
 import type { Definition } from './definition.ts'
-import { type Address, addressesOf } from './routes.ts'
+import type { AnyRoute } from './routes.ts'
 
 /** Ids of the pages of a resource: its list, and one row. */
 export function pageIdsOf({ options: { area }, table: { title } }: Definition) {
@@ -24,11 +24,14 @@ export function pageIdsOf({ options: { area }, table: { title } }: Definition) {
 }
 
 /** Returns the page of the list, and the page of one row if the resource has the operation `get`. */
-export function pagesOf(definition: Definition): readonly (ListPageDeclaration | DetailPageDeclaration)[] {
+export function pagesOf(
+  definition: Definition,
+  operations: Readonly<Record<string, AnyRoute>>,
+): readonly (ListPageDeclaration | DetailPageDeclaration)[] {
   const { page, list, get } = definition.options
   if (page === undefined || list === undefined) return []
-  const pages = new Pages(definition)
-  return [pages.list(page), ...(get === undefined ? [] : [pages.detail(page)])]
+  const pages = new Pages(definition, operations)
+  return [pages.list(page), ...(get === undefined ? [] : [pages.detail()])]
 }
 
 /** Columns that rarely help in a list. */
@@ -40,70 +43,65 @@ type Page = NonNullable<Definition['options']['page']>
 
 class Pages {
   readonly #definition: Definition
-  readonly #addresses: Readonly<Record<string, Address>>
+  readonly #operations: Readonly<Record<string, AnyRoute>>
   readonly #ids: ReturnType<typeof pageIdsOf>
 
-  constructor(definition: Definition) {
+  constructor(definition: Definition, operations: Readonly<Record<string, AnyRoute>>) {
     this.#definition = definition
-    this.#addresses = addressesOf(definition)
+    this.#operations = operations
     this.#ids = pageIdsOf(definition)
   }
 
-  list({ group, order, lead, columns, list = (page) => page }: Page): ListPageDeclaration {
+  list({ group, order, columns }: Page): ListPageDeclaration {
     const { options, table } = this.#definition
     const { many } = table.title
     const { search = [], filters = [] } = options.list ?? {}
-    return list(
-      adminList(this.#operation('list'), (row) => {
-        const shown = columns?.(row as never) ?? this.#columns(row as never, 'list')
-        const page: Omit<ListPageDeclaration, 'kind' | 'source'> = {
-          id: this.#ids.list,
-          title: many,
-          place: { group, order },
-          key: 'id',
-          columns: shown,
-          live: [table.name],
-          empty: bilingual('No entries yet.', '暂无记录。'),
-          ...(lead && { lead: localizedOf(lead) }),
-          ...(options.get && { detail: this.#ids.detail }),
-          ...(search.length > 0 && { search: 'keyword' }),
-          filters: filters.map((name) => this.#filter(name)),
-          ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
-          actions: this.#actions(),
-          bulk: this.#bulk(),
-        }
-        return page as never
-      }),
-    )
+    return adminList(this.#operation('list'), (row) => {
+      const shown = columns?.(row as never) ?? this.#columns(row as never, 'list')
+      const page: Omit<ListPageDeclaration, 'kind' | 'source'> = {
+        id: this.#ids.list,
+        title: many,
+        place: { group, order },
+        key: 'id',
+        columns: shown,
+        live: [table.name],
+        empty: bilingual('No entries yet.', '暂无记录。'),
+        ...(options.get && { detail: this.#ids.detail }),
+        ...(search.length > 0 && { search: 'keyword' }),
+        filters: filters.map((name) => this.#filter(name)),
+        ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
+        actions: this.#actions(),
+        bulk: this.#bulk(),
+      }
+      return page as never
+    })
   }
 
-  detail({ detail = (page) => page }: Page): DetailPageDeclaration {
+  detail(): DetailPageDeclaration {
     const { options, table, name } = this.#definition
-    return detail(
-      adminDetail(this.#operation('get'), (it) => {
-        const page: Omit<DetailPageDeclaration, 'kind' | 'source'> = {
-          id: this.#ids.detail,
-          title: table.title.one,
-          name: name ?? 'id',
-          param: 'id',
-          live: [table.name],
-          sections: [{ columns: this.#columns(it as never, 'detail') }],
-          ...(options.change && {
-            form: {
-              ...this.#form('change', bilingual('Change', '修改')),
-              params: { id: { field: 'id' } },
-              ...(table.hasEdits && { version: 'version' }),
-            },
-          }),
-          actions: this.#actions(),
-        }
-        return page as never
-      }),
-    )
+    return adminDetail(this.#operation('get'), (it) => {
+      const page: Omit<DetailPageDeclaration, 'kind' | 'source'> = {
+        id: this.#ids.detail,
+        title: table.title.one,
+        name: name ?? 'id',
+        param: 'id',
+        live: [table.name],
+        sections: [{ columns: this.#columns(it as never, 'detail') }],
+        ...(options.change && {
+          form: {
+            ...this.#form('change', bilingual('Change', '修改')),
+            params: { id: { field: 'id' } },
+            ...(table.hasEdits && { version: 'version' }),
+          },
+        }),
+        actions: this.#actions(),
+      }
+      return page as never
+    })
   }
 
   #operation(name: string): never {
-    const { method, path } = this.#addresses[name] as Address
+    const { method, path } = (this.#operations[name] as AnyRoute).declaration
     return operationIdOf(method, path) as never
   }
 

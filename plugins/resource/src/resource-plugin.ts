@@ -1,9 +1,10 @@
-import { adminPages, type DetailPageDeclaration, type ListPageDeclaration, labelSources } from '@plinth/admin'
+import { adminPages } from '@plinth/admin'
 import { database } from '@plinth/database'
 import type { EventRef, Events, Handler } from '@plinth/events'
 import { http, type Route, type RouteBuilders, routesWith } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import {
+  type AuditTexts,
   auditTexts,
   definePlugin,
   type KeyDeclarations,
@@ -12,14 +13,12 @@ import {
   type MessageTree,
   optional,
   type Plugin,
-  type PluginContext,
   type PluginDeclaration,
   personalData,
   type Requirements,
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
-import type { TableDescription } from '@plinth/table'
 import type { AnyShape, Resource, ResourceDeclarations, ResourceOptions, ResourceServices } from './options.ts'
 import { resource } from './resource.ts'
 
@@ -59,87 +58,57 @@ const base = { database, http, identity, kernel }
 type Base = typeof base
 
 /** The members of `definePlugin`, and those that follow from the resources. */
-export type ResourcePlugin<R extends Requirements, K extends KeyDeclarations, P> = Omit<
-  PluginDeclaration,
-  | 'requires'
-  | 'config'
-  | 'setup'
-  | 'provides'
-  | 'extensionPoints'
-  | 'contributes'
-  | 'scheduledTasks'
-  | 'installTasks'
-  | 'commands'
-  | 'entities'
-  | 'migrations'
-> & {
+export interface ResourcePlugin<R extends Requirements, K extends KeyDeclarations, P>
+  extends Pick<
+    PluginDeclaration,
+    'id' | 'version' | 'kernel' | 'title' | 'roles' | 'configGroups' | 'messages' | 'permissions' | 'businessErrors'
+  > {
   /** Services in addition to `database`, `http`, `identity` and `kernel`. */
   readonly requires?: R
   readonly config?: K
   readonly migrations: readonly ChangeSet[]
   readonly resources: readonly ResourceDeclarations<P>[]
-  /** Tables without operations. */
-  readonly tables?: readonly TableDescription[]
   readonly routes?: readonly Route<P>[]
-  readonly pages?: readonly (ListPageDeclaration | DetailPageDeclaration)[]
   readonly handlers?: readonly EventHandler<P>[]
-} & ([ServicesOf<R> & ResourceServices] extends [P]
-    ? {
-        /** Returns what hooks and handlers receive. Default: the services of the plugin. */
-        readonly setup?: (context: SetupOf<R, K>) => P
-      }
-    : { readonly setup: (context: SetupOf<R, K>) => P })
-
-/** The members that `definePlugin` receives, changed or as they are. */
-type Own<R extends Requirements, K extends KeyDeclarations, P> = Pick<
-  PluginDeclaration,
-  Exclude<keyof PluginDeclaration, 'setup' | 'requires' | 'config'>
-> & { readonly requires?: R; readonly config?: K; readonly setup?: (context: SetupOf<R, K>) => P }
-
-type SetupOf<R extends Requirements, K extends KeyDeclarations> = PluginContext<{
-  readonly requires: R & Base
-  readonly provides: readonly []
-  readonly extensionPoints: readonly []
-  readonly contributes: readonly []
-  readonly config: K
-}>
+}
 
 /** Merges the parts of the resources into the declaration and calls `definePlugin`. */
 export function defineResourcePlugin<
   const R extends Requirements = Record<never, never>,
   const K extends KeyDeclarations = Record<never, never>,
-  P = ServicesOf<R> & ResourceServices,
->(declaration: ResourcePlugin<R, K, P>): Plugin {
-  const { resources, tables: others = [], routes = [], pages = [], handlers = [], ...own } = declaration
-  const { setup, requires, config, messages, permissions = [], businessErrors = [], ...rest } = own as Own<R, K, P>
-  const tables = distinct([...resources.map(({ shape }) => shape.of), ...others], ({ name }) => name)
+>(declaration: ResourcePlugin<R, K, ServicesOf<R> & ResourceServices>): Plugin {
+  const { resources, routes = [], handlers = [], requires, config, messages, ...own } = declaration
+  const { permissions = [], businessErrors = [], ...rest } = own
+  const tables = distinct(
+    resources.map(({ shape }) => shape.of),
+    ({ name }) => name,
+  )
   return definePlugin({
     ...rest,
     requires: { ...requires, ...base } as Base,
-    contributes: [personalData, auditTexts, optional(adminPages), optional(labelSources)],
+    contributes: [personalData, auditTexts, optional(adminPages)],
     config: Object.assign({}, ...resources.map((one) => one.config), config) as KeyDeclarations,
     permissions: distinct([...resources.flatMap((one) => one.permissions), ...permissions], ({ code }) => code),
     businessErrors: [...resources.map((one) => one.businessErrors), ...businessErrors],
     entities: tables.map(({ entity }) => entity),
     messages: merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])]),
     scheduledTasks: resources.flatMap((one) => one.tasks) as never,
-    setup(context) {
-      const { plugin, contribute } = context
-      const services = context.services as unknown as ResourceServices & { readonly events?: Events }
-      const parts = (setup?.(context as never) ?? services) as P
-      for (const { routes } of resources) services.http.addRoutes(routes, { parts, services })
-      services.http.addRoutes(routes, parts as never)
-      for (const page of [...resources.flatMap((one) => one.pages), ...pages]) contribute(adminPages, page.id, page)
-      const audited = Object.assign({}, ...resources.map((one) => one.audited)) as (typeof resources)[number]['audited']
+    setup({ plugin, contribute, ...context }) {
+      const services = context.services as unknown as ServicesOf<R> & ResourceServices
+      const { http, database } = services as ResourceServices
+      // Two resources of one table declare the same audited kind.
+      const audited: Readonly<Record<string, AuditTexts>> = Object.assign({}, ...resources.map((one) => one.audited))
+      const { events } = services as { readonly events?: Events }
+      for (const { routes } of resources) http.addRoutes(routes, { parts: services, services })
+      http.addRoutes(routes, services as never)
+      for (const page of resources.flatMap((one) => one.pages)) contribute(adminPages, page.id, page)
       for (const [kind, texts] of Object.entries(audited)) contribute(auditTexts, kind, texts)
-      for (const { labels } of resources)
-        for (const [kind, source] of Object.entries(labels(services))) contribute(labelSources, kind, source)
-      const personal = tables.flatMap((table) => table.personalTables(services.database))
+      const personal = tables.flatMap((table) => table.personalTables(database))
       if (personal.length > 0) contribute(personalData, plugin.id, personal)
       for (const { event, name, handle } of handlers) {
         const run: Handler<unknown> = async (delivery) =>
-          void (await handle(delivery.payload as never, parts, delivery as never))
-        services.events?.on(event, `${plugin.id}.${name}`, run, { transaction: true })
+          void (await handle(delivery.payload as never, services, delivery as never))
+        events?.on(event, `${plugin.id}.${name}`, run, { transaction: true })
       }
     },
   })

@@ -1,10 +1,11 @@
+import type { Operator } from '@plinth/iam'
 import type { Shape } from '@plinth/table'
-import { auditedOf, labelsOf, messagesOf, permissionsOf, retentionOf } from './declarations.ts'
+import { auditedOf, messagesOf, permissionsOf, retentionOf } from './declarations.ts'
 import { type AnyOptions, definitionOf, type Row } from './definition.ts'
 import type { AnyShape, Permission, Resource, ResourceOptions } from './options.ts'
 import { pagesOf } from './pages.ts'
 import { routesOf } from './routes.ts'
-import { RowStore, type Store } from './store.ts'
+import { type Caller, RowStore, type Store } from './store.ts'
 
 /** Declares a permission with its name in English and Chinese. */
 export const permission = (code: string, en: string, zh: string): Permission => ({ code, title: [en, zh] })
@@ -30,21 +31,20 @@ export function resource<S extends AnyShape, P, B, E extends string>(
     messages: messagesOf(definition),
     ...retentionOf(definition),
     audited: auditedOf(definition),
-    pages: pagesOf(definition),
+    pages: pagesOf(definition, operations),
     personalTables: shape.of.personalTables,
-    labels: (services) => labelsOf(definition, services),
     error: definition.error,
-    store: (parts) => storeOf(new RowStore(definition, parts)),
+    store: (services) => storeOf(new RowStore(definition, { services, parts: undefined })),
   } satisfies Resource<AnyShape, unknown, string>
   return declared as unknown as Resource<S, P, E>
 }
 
 const storeOf = (rows: RowStore): Store<AnyShape> => {
-  const reach = 'caller'
+  const callerOf = (operator: Operator): Caller => ({ operator, reach: 'caller' })
   return {
-    get: (id, operator) => rows.get(id, { operator, reach }) as never,
-    create: (columns, operator) => rows.create(columns as Row, { operator, reach }) as never,
-    change: (before, columns, verb, operator) =>
-      rows.change(before as Row, columns as Row, verb, { operator, reach }) as never,
+    get: (id, operator, version) => rows.get(id, callerOf(operator), version) as never,
+    create: (columns, operator) => rows.create(columns as Row, { caller: callerOf(operator) }) as never,
+    change: (before, columns, verb, operator, summary) =>
+      rows.change(before as Row, columns as Row, verb, { caller: callerOf(operator), summary }) as never,
   }
 }

@@ -1,354 +1,271 @@
-import { selectionOf } from '@plinth/database'
 import {
   affectedCount,
   bulkRateLimit,
   id,
   idParams,
   type ListQuery,
-  line,
   listPage,
-  listQuery,
   listResponse,
   type Method,
-  newestFirst,
   nothing,
   operatorVisibleTo,
-  type RangeQuery,
   type Route,
   type RouteAnnotation,
   type RouteRequest,
-  rangeQuery,
   routesWith,
-  sortQuery,
   Type,
   version,
   versionQuery,
 } from '@plinth/http'
 import { operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { withTitle } from '@plinth/table'
-import type { TObject, TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import {
-  type AnyAction,
+  type ActionOf,
   type AnyHooks,
-  type AnyList,
+  type AnyOptions,
   type Definition,
   inSentence,
+  kebabCase,
   type Row,
   reachOf,
+  reasonedUniques,
+  versionConflict,
 } from './definition.ts'
+import { listReader } from './list-query.ts'
 import type { Operation, ResourceParts } from './options.ts'
 import { type Caller, RowStore } from './store.ts'
 
 type Parts = ResourceParts<unknown>
-type AnyRoute = Route<Parts>
-
-/** Method and path of an operation. Pages need them for its id. */
-export interface Address {
-  readonly method: Method
-  readonly path: string
-}
+export type AnyRoute = Route<Parts>
+type Declared<Name extends keyof AnyOptions> = NonNullable<AnyOptions[Name]>
 
 const maxBatch = 200
 const batchBody = Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: maxBatch, uniqueItems: true }) })
-
-const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-
-/** Returns method and path of each declared operation by its name. */
-export function addressesOf({ options }: Definition): Readonly<Record<string, Address>> {
-  const { path, list, get, create, change, remove, actions = {} } = options
-  const of = (method: Method, operation: Operation | undefined, usual: string) =>
-    operation === undefined ? undefined : { method, path: operation.path ?? usual }
-  const addresses: Record<string, Address | undefined> = {
-    list: of('GET', list, path),
-    get: of('GET', get, `${path}/:id`),
-    create: of('POST', create, path),
-    change: of('PUT', change, `${path}/:id`),
-    remove: of('DELETE', remove, `${path}/:id`),
-    deleteBatch: remove?.bulk && { method: 'POST', path: `${path}/delete-batch` },
-  }
-  for (const [name, action] of Object.entries(actions)) {
-    addresses[name] = of('POST', action, `${path}/:id/${kebabCase(name)}`)
-    if (action.bulk) addresses[`${name}Batch`] = { method: 'POST', path: `${path}/${kebabCase(name)}-batch` }
-  }
-  return Object.fromEntries(Object.entries(addresses).flatMap(([name, address]) => (address ? [[name, address]] : [])))
-}
 
 /** Builds the routes of a resource by the name of their operation. */
 export function routesOf(definition: Definition): Readonly<Record<string, AnyRoute>> {
   const { list, get, create, change, remove, actions = {} } = definition.options
   const routes = new Routes(definition)
-  return Object.fromEntries(
-    Object.entries({
-      ...(list && { list: routes.list(list) }),
-      ...(get && { get: routes.get(get) }),
-      ...(create && { create: routes.create(create) }),
-      ...(change && { change: routes.change(change) }),
-      ...(remove && { remove: routes.remove(remove) }),
-      ...(remove?.bulk && { deleteBatch: routes.removeAll(remove) }),
-      ...Object.fromEntries(
-        Object.entries(actions).flatMap(([name, action]) => [
-          [name, routes.run(name, action)],
-          ...(action.bulk ? [[`${name}Batch`, routes.runAll(name, action)] as const] : []),
-        ]),
-      ),
-    }),
-  )
+  if (list !== undefined) routes.addList(list)
+  if (get !== undefined) routes.addGet(get)
+  if (create !== undefined) routes.addCreate(create)
+  if (change !== undefined) routes.addChange(change)
+  if (remove !== undefined) routes.addRemove(remove)
+  for (const [name, action] of Object.entries(actions)) routes.addAction(name, action)
+  return routes.byName
 }
 
-interface Request {
-  readonly params?: TSchema
-  readonly query?: TSchema
-  readonly body?: TSchema
-}
 /** A request after its validation. */
 interface Checked extends Omit<RouteRequest, 'params' | 'query' | 'body'> {
   readonly params: { readonly id: number }
   readonly query: ListQuery & { readonly version?: number; readonly [name: string]: unknown }
   readonly body: Row
 }
+
 interface Details {
+  readonly method: Method
+  /** Path if the operation does not declare one. */
+  readonly path: string
   readonly summary: string
-  readonly request: Request
+  readonly request: { readonly params?: TSchema; readonly query?: TSchema; readonly body?: TSchema }
   readonly response: TSchema
+  /** Reasons of the operation itself. */
   readonly reasons: readonly string[]
   readonly annotations?: readonly RouteAnnotation[]
   readonly handler: (request: Checked, store: RowStore, caller: Caller, parts: Parts) => Promise<unknown>
 }
 
 class Routes {
+  readonly byName: Record<string, AnyRoute> = {}
   readonly #definition: Definition
-  readonly #addresses: ReturnType<typeof addressesOf>
+  readonly #path: string
   readonly #one: string
+  readonly #aRow: string
   readonly #many: string
+  readonly #reasons: Readonly<Record<'notFound' | 'conflict' | 'values', readonly string[]>>
 
   constructor(definition: Definition) {
+    const { options, table, notFound } = definition
     this.#definition = definition
-    this.#addresses = addressesOf(definition)
-    const { one, many } = definition.table.title
-    this.#one = inSentence(one.en)
-    this.#many = inSentence(many.en)
+    this.#path = options.path
+    this.#one = inSentence(table.title.one.en)
+    this.#aRow = `${/^[aeio]/i.test(this.#one) ? 'an' : 'a'} ${this.#one}`
+    this.#many = inSentence(table.title.many.en)
+    const isChosen = Object.values(table.columns).some(({ description }) => description.role === 'user')
+    const values = reasonedUniques(table).map(({ reason }) => `${options.area}.${reason}`)
+    this.#reasons = {
+      notFound: [`${options.area}.${notFound}`],
+      conflict: table.hasEdits ? [`${options.area}.${versionConflict}`] : [],
+      values: isChosen ? [...values, 'iam.out-of-scope'] : values,
+    }
   }
 
-  list(list: AnyList): AnyRoute {
-    const { shape } = this.#definition
-    const { query, orderOf, range, whereOf } = this.#listQuery(list)
-    return this.#route('list', list, {
+  addList(list: Declared<'list'>): void {
+    const { shape, table } = this.#definition
+    const reader = listReader(table, list)
+    this.#add('list', list, {
+      method: 'GET',
+      path: this.#path,
       summary: `List ${this.#many}`,
-      request: { query },
+      request: { query: reader.schema },
       response: listPage(shape.schemas.view),
       reasons: [],
-      handler: (request, store, caller, parts) =>
+      handler: ({ query, ...request }, store, caller, parts) =>
         listResponse(
-          request.query,
-          orderOf(request.query['sort']),
+          query,
+          reader.orderOf(query),
           async (window) => {
-            const search = { text: String(request.query['keyword'] ?? ''), properties: list.search ?? [] }
-            const found = await store.find(whereOf(request.query), caller, window, search)
+            const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
+            const found = await store.find(reader.whereOf(query), caller, window, search)
             return { ...found, items: await this.#viewsOf(found.items, request, parts) }
           },
-          range,
+          reader.range,
         ),
     })
   }
 
-  get(get: Operation): AnyRoute {
-    return this.#route('get', get, {
-      summary: `Get ${this.#a()}`,
+  addGet(get: Operation): void {
+    this.#add('get', get, {
+      method: 'GET',
+      path: `${this.#path}/:id`,
+      summary: `Get ${this.#aRow}`,
       request: { params: idParams },
       response: this.#definition.shape.schemas.view,
-      reasons: this.#reasons('notFound'),
+      reasons: this.#reasons.notFound,
       handler: async (request, store, caller, parts) =>
         this.#viewOf(await store.get(request.params.id, caller), request, parts),
     })
   }
 
-  create(create: Operation & AnyHooks & { readonly response?: 'id' }): AnyRoute {
+  addCreate(create: Declared<'create'>): void {
     const { shape } = this.#definition
-    return this.#route('create', create, {
-      summary: `Create ${this.#a()}`,
+    const hooks = create as AnyHooks
+    this.#add('create', create, {
+      method: 'POST',
+      path: this.#path,
+      summary: `Create ${this.#aRow}`,
       request: { body: shape.schemas.create },
       response: create.response === 'id' ? Type.Object({ id }) : shape.schemas.view,
-      reasons: this.#reasons('values'),
+      reasons: this.#reasons.values,
       annotations: [idempotent],
       handler: async (request, store, caller, parts) => {
-        const row = await store.create(shape.rowOf(request.body), caller, create, request.body)
+        const row = await store.create(shape.rowOf(request.body), { caller, hooks, input: request.body })
         return create.response === 'id' ? { id: row['id'] } : this.#viewOf(row, request, parts)
       },
     })
   }
 
-  change(change: Operation & AnyHooks): AnyRoute {
+  addChange(change: Declared<'change'>): void {
     const { shape } = this.#definition
-    return this.#route('change', change, {
-      summary: `Change ${this.#a()}; omitted fields do not change`,
+    const hooks = change as AnyHooks
+    this.#add('change', change, {
+      method: 'PUT',
+      path: `${this.#path}/:id`,
+      summary: `Change ${this.#aRow}; omitted fields do not change`,
       request: { params: idParams, body: shape.schemas.change },
       response: shape.schemas.view,
-      reasons: this.#reasons('notFound', 'conflict', 'values'),
+      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict, ...this.#reasons.values],
       handler: async (request, store, caller, parts) => {
         const { version, input } = this.#partsOf(request.body)
-        const before = await store.get(request.params.id, caller)
-        store.assertVersion(before, version)
-        const row = await store.change(before, shape.rowOf(input), 'update', caller, change, input)
+        const before = await store.get(request.params.id, caller, version)
+        const row = await store.change(before, shape.rowOf(input), 'update', { caller, hooks, input })
         return this.#viewOf(row, request, parts)
       },
     })
   }
 
-  remove(remove: Operation & AnyHooks): AnyRoute {
+  addRemove(remove: Declared<'remove'>): void {
+    const hooks = remove as AnyHooks
     const query = this.#definition.table.hasEdits ? { query: versionQuery } : {}
-    return this.#route('remove', remove, {
-      summary: `Delete ${this.#a()}`,
+    this.#add('remove', remove, {
+      method: 'DELETE',
+      path: `${this.#path}/:id`,
+      summary: `Delete ${this.#aRow}`,
       request: { params: idParams, ...query },
       response: nothing,
-      reasons: this.#reasons('notFound', 'conflict'),
-      handler: async (request, store, caller) => {
-        const before = await store.get(request.params.id, caller)
-        store.assertVersion(before, request.query.version)
-        await store.remove(before, caller, remove)
+      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict],
+      handler: async ({ params, query }, store, caller) => {
+        await store.remove(await store.get(params.id, caller, query.version), { caller, hooks })
         return null
       },
     })
+    if (remove.bulk)
+      this.#addBatch('delete', remove, `Delete several ${this.#many}`, (rows, store, caller) =>
+        store.writeAll(rows, undefined, 'delete', { caller, hooks }),
+      )
   }
 
-  removeAll(remove: Operation & AnyHooks): AnyRoute {
-    return this.#batch('deleteBatch', remove, `Delete several ${this.#many}`, async (ids, store, caller) => {
-      return store.writeAll(await store.getAll(ids, caller), undefined, 'delete', caller, remove)
-    })
-  }
-
-  run(name: string, action: AnyAction): AnyRoute {
+  addAction(name: string, action: ActionOf): void {
     const { shape, table } = this.#definition
+    const [title] = action.title
+    const verb = kebabCase(name)
+    const hooks = action as AnyHooks
     const members = { ...action.input?.properties, ...(table.hasEdits ? { version: Type.Optional(version) } : {}) }
-    const body = Object.keys(members).length === 0 ? {} : { body: Type.Object(members) }
-    return this.#route(name, action, {
-      summary: `${action.title[0]}: ${this.#one}`,
-      request: { params: idParams, ...body },
+    this.#add(name, action, {
+      method: 'POST',
+      path: `${this.#path}/:id/${verb}`,
+      summary: `${title} ${this.#aRow}`,
+      request: { params: idParams, ...(Object.keys(members).length === 0 ? {} : { body: Type.Object(members) }) },
       response: shape.schemas.view,
-      reasons: this.#reasons('notFound', 'conflict', 'values'),
+      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict, ...this.#reasons.values],
       ...(action.input === undefined ? {} : { annotations: [idempotent] }),
       handler: async (request, store, caller, parts) => {
         const { version, input } = this.#partsOf(request.body ?? {})
-        const before = await store.get(request.params.id, caller)
-        store.assertVersion(before, version)
+        const before = await store.get(request.params.id, caller, version)
         const columns = await columnsOf(action, store, caller, before, input)
-        const row = await store.change(before, columns, kebabCase(name), caller, action, input)
-        return this.#viewOf(row, request, parts)
+        return this.#viewOf(await store.change(before, columns, verb, { caller, hooks, input }), request, parts)
       },
     })
+    if (action.bulk)
+      this.#addBatch(name, action, `${title} several ${this.#many}`, (rows, store, caller) =>
+        store.writeAll(rows, (row) => columnsOf(action, store, caller, row, undefined), verb, { caller, hooks }),
+      )
   }
 
-  runAll(name: string, action: AnyAction): AnyRoute {
-    return this.#batch(
-      `${name}Batch`,
-      action,
-      `${action.title[0]}: several ${this.#many}`,
-      async (ids, store, caller) => {
-        const rows = await store.getAll(ids, caller)
-        const set = (row: Row) => columnsOf(action, store, caller, row, undefined)
-        return store.writeAll(rows, set, kebabCase(name), caller, action)
-      },
-    )
-  }
-
-  #batch(
+  #addBatch(
     name: string,
-    operation: Operation,
+    { access, scope, throws = [] }: Operation,
     summary: string,
-    write: (ids: readonly number[], store: RowStore, caller: Caller) => Promise<number>,
-  ): AnyRoute {
-    const { access, scope, throws = [] } = operation
-    return this.#route(
-      name,
+    write: (rows: readonly Row[], store: RowStore, caller: Caller) => Promise<number>,
+  ): void {
+    this.#add(
+      `${name}Batch`,
       { access, throws, ...(scope && { scope }) },
       {
+        method: 'POST',
+        path: `${this.#path}/${kebabCase(name)}-batch`,
         summary,
         request: { body: batchBody },
         response: affectedCount,
-        reasons: this.#reasons('values'),
+        reasons: this.#reasons.values,
         annotations: [bulkRateLimit, idempotent],
-        handler: async ({ body }, store, caller) => ({
-          affected: await write(body['ids'] as readonly number[], store, caller),
-        }),
+        async handler({ body }, store, caller) {
+          const rows = await store.getAll(body['ids'] as readonly number[], caller)
+          return { affected: await write(rows, store, caller) }
+        },
       },
     )
   }
 
-  #route(name: string, operation: Operation, details: Details): AnyRoute {
-    const { area } = this.#definition.options
-    const { access, summary = details.summary, throws = [], reasons } = operation
-    const reach = reachOf(operation, this.#definition.table)
-    const { handler, ...rest } = details
-    const { route } = routesWith<Parts>()
-    return route({
-      ...rest,
-      ...(this.#addresses[name] as Address),
+  #add(name: string, operation: Operation, { handler, ...details }: Details): void {
+    const { table, options } = this.#definition
+    const { access, path = details.path, summary = details.summary, throws = [], reasons } = operation
+    const reach = reachOf(operation, table)
+    this.byName[name] = routesWith<Parts>().route({
+      ...details,
+      path,
       summary,
       access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
-      reasons: reasons ?? [...new Set([...details.reasons, ...throws.map((reason) => `${area}.${reason}`)])],
-      handler: (request, parts) => {
-        const caller = { operator: operatorOf(request), reach }
-        return handler(request as never, new RowStore(this.#definition, parts), caller, parts)
-      },
-    })
-  }
-
-  /** Returns the reasons of a row that is not found, of a conflict, and of values that cannot be stored. */
-  #reasons(...kinds: readonly ('notFound' | 'conflict' | 'values')[]): readonly string[] {
-    const { options, table, notFound, conflict } = this.#definition
-    const columns = Object.values(table.columns)
-    const isChosen = columns.some(({ description }) => description.role === 'user')
-    const reasons = {
-      notFound: [`${options.area}.${notFound}`],
-      conflict: table.hasEdits ? [`${options.area}.${conflict}`] : [],
-      values: [
-        ...table.uniques.map(({ reason }) => `${options.area}.${reason}`),
-        ...(isChosen ? ['iam.out-of-scope'] : []),
-      ],
-    }
-    return kinds.flatMap((kind) => reasons[kind])
-  }
-
-  /** Returns the schema of the query, and functions that read it. */
-  #listQuery({ filters = [], search = [], range, sort = [], order = '-id' }: AnyList) {
-    const { columns, entity } = this.#definition.table
-    const times = range === undefined ? undefined : this.#rangeQuery(range)
-    const columnNames = new Map(selectionOf(entity).columns.map(({ property, name }) => [property, name]))
-    const sortable = Object.fromEntries(
-      [...new Set([...sort, order.replace(/^-/, '')])].map((name) => [name, columnNames.get(name) ?? name]),
-    )
-    const sorts = sortQuery(sortable, order as never)
-    const query: TObject = Type.Object({
-      ...listQuery.properties,
-      ...(sort.length === 0 ? {} : sorts.properties),
-      ...(search.length === 0 ? {} : { keyword: Type.Optional(line(100)) }),
-      ...Object.fromEntries(
-        filters.flatMap((name) => {
-          const description = columns[name]?.description
-          return description ? [[name, Type.Optional(withTitle(description.inputSchema, description.title))]] : []
-        }),
-      ),
-      ...times?.properties,
-    })
-    return {
-      query,
-      range: times,
-      orderOf: (sort: unknown) => (order === '-id' && sort === undefined ? newestFirst : sorts.parse(sort as never)),
-      whereOf: (query: Row) =>
-        Object.fromEntries(
-          filters.flatMap((name) => {
-            const value = query[name]
-            if (value === undefined) return []
-            return [[name, columns[name]?.description.kind === 'time' ? new Date(String(value)) : value]]
-          }),
+      reasons: reasons ?? [...new Set([...details.reasons, ...throws.map((reason) => `${options.area}.${reason}`)])],
+      handler: (request, parts) =>
+        handler(
+          request as unknown as Checked,
+          new RowStore(this.#definition, parts),
+          { operator: operatorOf(request), reach },
+          parts,
         ),
-    }
-  }
-
-  /** The id of a row was created together with its creation time, so that no index on this time is needed. */
-  #rangeQuery(property: string): RangeQuery {
-    const isCreation = this.#definition.table.columns[property]?.description.isCreation === true
-    return isCreation ? rangeQuery(property, 'id') : rangeQuery(property)
+    })
   }
 
   /** Separates the version, which the body contains if the table has the columns of `c.edits()`. */
@@ -358,28 +275,25 @@ class Routes {
     return { version: version as number | undefined, input }
   }
 
-  async #viewOf(row: Row, request: Checked, parts: Parts): Promise<Row> {
+  async #viewOf(row: Row, request: Viewed, parts: Parts): Promise<Row> {
     const [view] = await this.#viewsOf([row], request, parts)
     return view ?? row
   }
 
-  async #viewsOf(rows: readonly Row[], request: Checked, { services: { database } }: Parts): Promise<readonly Row[]> {
+  async #viewsOf(rows: readonly Row[], request: Viewed, { services: { database } }: Parts): Promise<readonly Row[]> {
     const { shape, table } = this.#definition
     const at = { now: new Date(database.clock.now()), locale: request.locale, em: database.fork() }
     const views = await shape.viewsOf(rows, at)
     if (table.owner !== undefined || !table.hasEdits) return views
     // All callers see the row, but not the names of operators outside their data scope.
-    return views.map((view) =>
-      'updatedBy' in view
-        ? { ...view, updatedBy: operatorVisibleTo(request, view['updatedBy'] as string | null) }
-        : view,
-    )
-  }
-
-  #a(): string {
-    return `${/^[aeio]/i.test(this.#one) ? 'an' : 'a'} ${this.#one}`
+    return views.map((view) => {
+      const updatedBy = operatorVisibleTo(request, view['updatedBy'] as string | null | undefined)
+      return 'updatedBy' in view ? { ...view, updatedBy } : view
+    })
   }
 }
 
-const columnsOf = async ({ set }: AnyAction, store: RowStore, caller: Caller, row: Row, input: unknown) =>
-  typeof set === 'function' ? set({ ...store.workOf(caller), row, input }) : set
+type Viewed = Pick<Checked, 'locale' | 'principal'>
+
+const columnsOf = async ({ set }: ActionOf, store: RowStore, caller: Caller, row: Row, input: unknown): Promise<Row> =>
+  typeof set === 'function' ? set({ ...store.workOf(caller), row, input } as never) : set

@@ -11,7 +11,7 @@ import {
 } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
 import { type AuditSummary, auditFieldsOfCaller, BusinessError, maskedValue, writeAuditEntry } from '@plinth/kernel'
-import type { AnyHooks, Definition, Reach, Row } from './definition.ts'
+import { type AnyHooks, type Definition, type Reach, type Row, reasonedUniques, versionConflict } from './definition.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
 /** The caller of an operation, and the rows that it may reach. */
@@ -22,8 +22,11 @@ export interface Caller {
 
 /** Reads and writes rows in the data scope of an operator, with version, unique values and audit. */
 export interface Store<S> {
-  /** @throws BusinessError "404" if the row does not exist or is outside the data scope */
-  get(id: number, operator: Operator): Promise<RowIn<S>>
+  /**
+   * @param version version that the caller has read, if any
+   * @throws BusinessError "404" if the row does not exist or is outside the data scope, "409" for another version
+   */
+  get(id: number, operator: Operator, version?: number): Promise<RowIn<S>>
   /**
    * Inserts a row. Columns that `columns` omits get their default.
    *
@@ -34,21 +37,34 @@ export interface Store<S> {
    * Changes columns of a row that `get` returned, if nobody else has changed it since then.
    *
    * @param verb second word of the action in the audit, such as `update`
+   * @param summary summary of the audit entry; default: that of the resource
    * @throws BusinessError "404", "409" for another version; the errors of `create`
    */
-  change(before: RowIn<S>, columns: Partial<RowIn<S>>, verb: string, operator: Operator): Promise<RowIn<S>>
+  change(
+    before: RowIn<S>,
+    columns: Partial<RowIn<S>>,
+    verb: string,
+    operator: Operator,
+    summary?: AuditSummary,
+  ): Promise<RowIn<S>>
+}
+
+/** Circumstances of a write. */
+interface WriteOptions {
+  readonly caller: Caller
+  readonly hooks?: AnyHooks
+  /** The request, for the hooks. */
+  readonly input?: unknown
+  readonly summary?: AuditSummary | undefined
 }
 
 /** One write. `columns` are those that the caller or the code has set. */
-interface Write {
+interface Write extends WriteOptions {
   readonly verb: string
-  readonly caller: Caller
   /** The stored row; `undefined` for a new row. */
   readonly before: Row | undefined
   readonly row: Row
   readonly columns: Row
-  readonly hooks: AnyHooks
-  readonly input: unknown
 }
 
 /** A unique index rejected the row of the resource itself, not a row that a hook has written. */
@@ -83,10 +99,14 @@ export class RowStore {
     return findPage<Row>(this.#db.fork(), this.#entity, rows, window, { search })
   }
 
-  /** @throws BusinessError "404" if the row does not exist or the caller may not reach it */
-  async get(id: number, caller: Caller): Promise<Row> {
+  /**
+   * @param version version that the caller has read, if any
+   * @throws BusinessError "404" if the row does not exist or the caller may not reach it, "409" for another version
+   */
+  async get(id: number, caller: Caller, version?: number): Promise<Row> {
     const [row] = await this.getAll([id], caller)
     if (row === undefined) throw this.#definition.error(this.#definition.notFound, { params: { id } })
+    if (version !== undefined && version !== row['version']) throw this.#conflict(row)
     return row
   }
 
@@ -98,35 +118,22 @@ export class RowStore {
     return found.map((row) => selection.of(row as never) as Row)
   }
 
-  /** @throws BusinessError "409" if `version` is not the version of the row */
-  assertVersion(row: Row, version: number | undefined): void {
-    if (version !== undefined && version !== row['version']) throw this.#conflict(row)
-  }
-
-  async create(columns: Row, caller: Caller, hooks: AnyHooks = {}, input?: unknown): Promise<Row> {
-    await this.#assertUsers(columns, caller)
-    const prepared = await hooks.prepare?.({ ...this.workOf(caller), input, before: undefined })
-    const set = { ...columns, ...Object(prepared) }
+  async create(columns: Row, options: WriteOptions): Promise<Row> {
+    const { caller } = options
+    const set = await this.#prepared(columns, undefined, options)
     const row = { ...this.#newRow(caller), ...set, id: this.#db.newId() }
-    await this.#commit({ verb: 'create', caller, before: undefined, row, columns: set, hooks, input })
+    await this.#commit({ ...options, verb: 'create', before: undefined, row, columns: set })
     return row
   }
 
-  async change(
-    before: Row,
-    columns: Row,
-    verb: string,
-    caller: Caller,
-    hooks: AnyHooks = {},
-    input?: unknown,
-  ): Promise<Row> {
-    const write = await this.#changeOf(before, columns, verb, caller, hooks, input)
+  async change(before: Row, columns: Row, verb: string, options: WriteOptions): Promise<Row> {
+    const write = await this.#changeOf(before, columns, verb, options)
     await this.#commit(write)
     return write.row
   }
 
-  async remove(before: Row, caller: Caller, hooks: AnyHooks = {}): Promise<void> {
-    await this.#commit(await this.#removalOf(before, caller, hooks))
+  async remove(before: Row, options: WriteOptions): Promise<void> {
+    await this.#commit(await this.#removalOf(before, options))
   }
 
   /**
@@ -139,17 +146,15 @@ export class RowStore {
     rows: readonly Row[],
     columnsOf: ((row: Row) => Promise<Row>) | undefined,
     verb: string,
-    caller: Caller,
-    hooks: AnyHooks,
+    options: WriteOptions,
   ): Promise<number> {
     const writes: Write[] = []
-    for (const row of rows) {
-      const write =
+    for (const row of rows)
+      writes.push(
         columnsOf === undefined
-          ? this.#removalOf(row, caller, hooks)
-          : this.#changeOf(row, await columnsOf(row), verb, caller, hooks, undefined)
-      writes.push(await write)
-    }
+          ? await this.#removalOf(row, options)
+          : await this.#changeOf(row, await columnsOf(row), verb, options),
+      )
     return this.#transactional(async (em) => {
       let affected = 0
       for (const write of writes) if (await this.#apply(em, write)) affected++
@@ -157,27 +162,24 @@ export class RowStore {
     })
   }
 
-  async #changeOf(
-    before: Row,
-    columns: Row,
-    verb: string,
-    caller: Caller,
-    hooks: AnyHooks,
-    input: unknown,
-  ): Promise<Write> {
-    await this.#assertUsers(columns, caller)
-    const prepared = await hooks.prepare?.({ ...this.workOf(caller), input, before })
-    const set = { ...columns, ...Object(prepared) }
-    const { username: updatedBy } = caller.operator.principal
+  async #changeOf(before: Row, columns: Row, verb: string, options: WriteOptions): Promise<Write> {
+    const set = await this.#prepared(columns, before, options)
+    const { username: updatedBy } = options.caller.operator.principal
     const edited = this.#definition.table.hasEdits
       ? { version: Number(before['version']) + 1, updatedAt: this.#now, updatedBy }
       : {}
-    return { verb, caller, before, row: { ...before, ...set, ...edited }, columns: set, hooks, input }
+    return { ...options, verb, before, row: { ...before, ...set, ...edited }, columns: set }
   }
 
-  async #removalOf(before: Row, caller: Caller, hooks: AnyHooks): Promise<Write> {
-    await hooks.prepare?.({ ...this.workOf(caller), input: undefined, before })
-    return { verb: 'delete', caller, before, row: before, columns: {}, hooks, input: undefined }
+  async #removalOf(before: Row, options: WriteOptions): Promise<Write> {
+    await this.#prepared({}, before, options)
+    return { ...options, verb: 'delete', before, row: before, columns: {} }
+  }
+
+  /** Checks the columns, and returns them with those of the hook. */
+  async #prepared(columns: Row, before: Row | undefined, { caller, hooks, input }: WriteOptions): Promise<Row> {
+    await this.#assertUsers(columns, caller)
+    return { ...columns, ...Object(await hooks?.prepare?.({ ...this.workOf(caller), input, before })) }
   }
 
   async #commit(write: Write): Promise<void> {
@@ -196,13 +198,13 @@ export class RowStore {
 
   /** Returns false if another transaction has changed or removed the row since it was read. */
   async #apply(em: SqlEntityManager, write: Write): Promise<boolean> {
-    const { verb, caller, before, row, columns, hooks, input } = write
+    const { caller, before, row, hooks, input } = write
     if ((await this.#execute(em, write)) === 0) return false
     await this.#assertReached(em, write)
     const work = { ...this.workOf(caller), row }
-    await hooks.inTransaction?.({ ...work, em, input, before })
-    await this.#record(caller, verb, row, columns, before)
-    const { afterCommit } = hooks
+    await hooks?.inTransaction?.({ ...work, em, input, before })
+    await this.#record(write)
+    const afterCommit = hooks?.afterCommit
     if (afterCommit !== undefined) this.#db.afterCommit(async () => void (await afterCommit(work)))
     return true
   }
@@ -251,39 +253,37 @@ export class RowStore {
   /** Returns the error for a unique value. The database does not say in the same way which index rejected the row. */
   async #takenError(row: Row, cause: unknown): Promise<unknown> {
     // Rows may have the same values if one of them is null.
-    const uniques = this.#definition.table.uniques.filter(({ columns }) => columns.every((name) => row[name] !== null))
+    const { table } = this.#definition
+    const uniques = reasonedUniques(table).filter(({ columns }) => columns.every((name) => row[name] !== null))
     const em = this.#db.fork()
     for (const { columns, reason } of uniques) {
       const values = Object.fromEntries(columns.map((name) => [name, row[name]]))
       const isTaken =
-        uniques.length === 1 || (await em.count<Row>(this.#entity, { ...values, id: { $ne: row['id'] } })) > 0
+        table.uniques.length === 1 || (await em.count<Row>(this.#entity, { ...values, id: { $ne: row['id'] } })) > 0
       if (isTaken) return this.#definition.error(reason, { data: { field: columns[0] }, cause })
     }
     return cause
   }
 
   #conflict(row: Row): BusinessError {
-    const { table, error, conflict, notFound } = this.#definition
+    const { table, error, notFound } = this.#definition
     if (!table.hasEdits) return error(notFound, { params: { id: Number(row['id']) } })
-    return error(conflict, { data: versionConflictData(row as never) })
+    return error(versionConflict, { data: versionConflictData(row as never) })
   }
 
-  async #record({ operator, reach }: Caller, verb: string, row: Row, columns: Row, before: Row | undefined) {
+  async #record(write: Write): Promise<void> {
+    const { caller, verb, row, columns } = write
     const { auditKind, options } = this.#definition
-    if (auditKind === undefined || reach === 'own') return
+    if (auditKind === undefined || caller.reach === 'own') return
     const own = options.audit === 'none' ? undefined : options.audit?.summary
-    const summary = own?.(row, verb, columns) ?? this.#summaryOf(row, columns, before)
-    const entry = {
-      ...auditFieldsOfCaller(operator),
-      action: `${auditKind}.${verb}`,
-      subject: Number(row['id']),
-      summary,
-    }
+    const summary = write.summary ?? own?.(row, verb, columns) ?? this.#summaryOf(write)
+    const action = `${auditKind}.${verb}`
+    const entry = { ...auditFieldsOfCaller(caller.operator), action, subject: Number(row['id']), summary }
     await writeAuditEntry(this.#parts.services.kernel, entry)
   }
 
   /** Returns the name of the object, and the values that were set. Of a changed value also the one before. */
-  #summaryOf(row: Row, columns: Row, before: Row | undefined): AuditSummary {
+  #summaryOf({ row, columns, before }: Write): AuditSummary {
     const { name, table } = this.#definition
     const facts = Object.entries(columns).flatMap(([property, value]) => {
       const { isShown, isAudited } = table.columns[property]?.description ?? { isShown: false, isAudited: false }

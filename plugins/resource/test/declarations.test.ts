@@ -26,10 +26,10 @@ onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async
       ['GET', 's', 'get', 'List contacts'],
       ['GET', 's/:id', 'getById', 'Get a contact'],
       ['POST', 's', 'post', 'Create a contact'],
-      ['POST', 's/:id/disable', 'postByIdDisable', 'Disable: contact'],
-      ['POST', 's/:id/move-stage', 'postByIdMoveStage', 'Move: contact'],
+      ['POST', 's/:id/disable', 'postByIdDisable', 'Disable a contact'],
+      ['POST', 's/:id/move-stage', 'postByIdMoveStage', 'Move a contact'],
       ['POST', 's/delete-batch', 'postDeleteBatch', 'Delete several contacts'],
-      ['POST', 's/disable-batch', 'postDisableBatch', 'Disable: several contacts'],
+      ['POST', 's/disable-batch', 'postDisableBatch', 'Disable several contacts'],
       ['PUT', 's/:id', 'putById', 'Change a contact; omitted fields do not change'],
     ],
   )

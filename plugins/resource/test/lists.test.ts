@@ -91,16 +91,6 @@ onDatabase(t, 'a list is filtered, searched, sorted and paged', async (t: Test, 
       }),
     )
   })
-
-  await t.test('an order of its own', async (t) => {
-    const [contact] = (await root('GET', path)).data.items
-    const calls = '/api/v1/admin/acme/calls'
-    for (const minutes of [2, 9, 4]) await root('POST', calls, { contactId: contact.id, minutes })
-    const minutesOf = async (query: string) =>
-      (await root('GET', `${calls}${query}`)).data.items.map(({ minutes }: { minutes: number }) => minutes)
-    t.same(await minutesOf(''), [9, 4, 2])
-    t.same(await minutesOf('?sort=minutes'), [2, 4, 9])
-  })
 })
 
 onDatabase(t, 'a page costs the same number of statements with one row and with many', async (t: Test, db) => {

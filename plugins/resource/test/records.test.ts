@@ -1,5 +1,4 @@
-/** What a resource leaves behind: audit, personal data, retention, labels. */
-import { labelSources } from '@plinth/admin'
+/** What a resource leaves behind: audit, personal data, retention. */
 import { assertMembers } from '@plinth/dev/testing'
 import { onDatabase } from '@plinth/dev/testing/database'
 import { personalRecords } from '@plinth/iam'
@@ -57,6 +56,9 @@ onDatabase(t, 'writes with a permission are audited', async (t: Test, db) => {
   await root('POST', '/api/v1/admin/acme/calls', { contactId: owned.id, minutes: 3 })
   const calls = (await root('GET', `${audits}?targetType=contact-call`)).data.items
   assertMembers(t, calls, [{ action: 'contact-call.create', summary: { minutes: 3, verb: 'create' } }])
+  const [call] = (await root('GET', '/api/v1/admin/acme/calls')).data.items
+  t.equal((await ben('POST', `/api/v1/acme/calls/${call.id}/reset`)).data.minutes, 0)
+  t.equal((await root('GET', `${audits}?targetType=contact-call`)).data.total, 1, 'no entry for a row of the caller')
 })
 
 onDatabase(t, 'the data of a user is exported and erased', async (t: Test, db) => {
@@ -109,22 +111,4 @@ onDatabase(t, 'a retention of 0 keeps all rows', async (t: Test, db) => {
   clock.shiftWallClock(86_400_000 * 4000)
   await task?.run(new AbortController().signal)
   t.equal((await rows()).length, 1)
-})
-
-onDatabase(t, 'labels name the rows in the data scope', async (t: Test, db) => {
-  const { running, createContact, ids, root } = await startContacts(t, db)
-  const [ofBen, ofCleo] = [await createContact('ben', { name: 'Ada' }), await createContact('cleo', { name: 'Bea' })]
-  const source = running.contributions(labelSources).get('acme.contact')
-  t.match(source, { permission: 'acme:contact:view', scope: 'caller' })
-  const principal = { userId: ids['ben'], orgId: 1, dataScope: 'self' }
-  const request = { locale: 'en', principal } as never
-  const everything = { locale: 'en', principal: { ...principal, dataScope: 'all' } } as never
-  t.same(await source?.byIds([String(ofBen.id), String(ofCleo.id), 'x'], request), [{ id: ofBen.id, name: 'Ada' }])
-  t.same(await source?.search('', everything), [
-    { id: ofBen.id, name: 'Ada' },
-    { id: ofCleo.id, name: 'Bea' },
-  ])
-  t.same(await source?.search('be', everything), [{ id: ofCleo.id, name: 'Bea' }])
-  t.same(await source?.search('be', request), [])
-  t.equal((await root('GET', path)).data.total, 2)
 })

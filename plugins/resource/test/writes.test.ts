@@ -270,3 +270,27 @@ onDatabase(t, 'unknown members and columns that only code sets are rejected', as
   const emptied = { about: null, salary: null, meetsAt: null, email: null }
   assertMembers(t, (await root('PUT', `${path}/${data.id}`, emptied)).data, { ...emptied, tags: ['漢'], name: 'x' })
 })
+
+onDatabase(t, 'a row that changes between its reading and its writing is not written', async (t: Test, db) => {
+  const { root, db: service, createContact, rows } = await startContacts(t, db)
+  const { id } = await createContact('ben')
+  hooksFor(t, {
+    prepare: () => service.execute(`update acme_contact set name = 'other', version = version + 1 where id = ?`, [id]),
+  })
+  const rejected = await root('PUT', `${path}/${id}`, { name: 'lost' })
+  t.equal(outcomeOf(rejected), '409 acme-contacts.version-conflict')
+  t.equal(rejected.data.currentVersion, 2)
+  assertMembers(t, await rows(), [{ name: 'other', version: 2 }])
+})
+
+onDatabase(t, 'a row that changes its owner meanwhile is not written', async (t: Test, db) => {
+  const { anna, root, db: service, createContact } = await startContacts(t, db)
+  const [ofBen, ofCleo] = [await createContact('ben'), await createContact('cleo')]
+  const calls = '/api/v1/admin/acme/calls'
+  const { data } = await root('POST', calls, { contactId: ofBen.id, minutes: 1 })
+  hooksFor(t, {
+    beforeCall: () => service.execute('update acme_contact_call set contact_id = ? where id = ?', [ofCleo.id, data.id]),
+  })
+  t.equal(outcomeOf(await anna('PUT', `${calls}/${data.id}`, { minutes: 9 })), '404 acme-calls.not-found')
+  assertMembers(t, (await root('GET', calls)).data.items, [{ contactId: ofCleo.id, minutes: 1 }])
+})

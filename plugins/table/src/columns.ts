@@ -62,8 +62,12 @@ export interface Column<F extends Facts> {
   readonly description: ColumnDescription
   /** Heading of the column, label of the field, and name in the audit. */
   title(en: string, zh: string): Column<F>
-  /** Description of the member in the API description. */
-  describe(english: string): Column<F>
+  /**
+   * Description of the member in the API description.
+   *
+   * @param inResponses description in responses, if it differs
+   */
+  describe(english: string, inResponses?: string): Column<F>
   nullable(): Column<
     With<
       F,
@@ -141,10 +145,10 @@ function columnOf<F extends Facts>(property: object, declared: Declared): Column
     property,
     description,
     title: (en, zh) => changed({ title: localizedOf([en, zh]) }),
-    describe: (english) =>
+    describe: (english, inResponses = english) =>
       changed({
         inputSchema: withDescription(description.inputSchema, english),
-        viewSchema: withDescription(description.viewSchema, english),
+        viewSchema: withDescription(description.viewSchema, inResponses),
       }),
     nullable: () => columnOf((property as { nullable(): object }).nullable(), { ...description, isNullable: true }),
     default: (defaultValue) => changed({ defaultValue }),
@@ -305,6 +309,6 @@ export const titleOfChoice = (choice: Choice): Localized => localizedOf('title' 
  */
 export function withTitle(schema: TSchema, title: Localized | undefined): TSchema {
   if (title === undefined) return schema
-  const copy: TSchema = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema))
-  return Object.assign(copy, { title: title.en, 'x-title': title })
+  const titles = { title: title.en, 'x-title': title }
+  return Object.defineProperties(titles, Object.getOwnPropertyDescriptors(schema))
 }

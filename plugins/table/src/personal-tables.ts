@@ -23,7 +23,8 @@ function editedRows(
   { entity, ownerProperties, title: { many } }: TableDescription,
   options: TableOptions<Columns>,
 ): PersonalTable {
-  const { unexported = [] } = options.owner === 'none' ? {} : options
+  const { unexported = [], erasure = 'removed' } = options.owner === 'none' ? {} : options
+  const isAnonymised = erasure !== 'removed' && 'anonymised' in erasure
   return personalTable(db, entity, {
     title: bilingual(`${many.en} that the user changed last`, `用户最后修改的${many['zh-CN']}`),
     owner: { username: 'updated_by' },
@@ -31,7 +32,9 @@ function editedRows(
     omit: [...ownerProperties, ...unexported],
     erasure: 'anonymised',
     set: { updatedBy: null },
-    reason: bilingual('Only the name of the user is removed.', '仅移除用户名。'),
+    reason: isAnonymised
+      ? localizedOf(erasure.reason)
+      : bilingual('Only the name of the user is removed.', '仅移除用户名。'),
   })
 }
 
@@ -41,7 +44,12 @@ function ownedRows(
   owner: RowOwner,
   { erasure, unexported = [] }: Exclude<TableOptions<Columns>, { readonly owner: 'none' }>,
 ): PersonalTable {
-  const rows = { title: title.many, owner, omit: [...unexported, ...(hasEdits ? ['updatedBy'] : [])] }
+  const { en, 'zh-CN': zh } = title.many
+  const rows = {
+    title: bilingual(`${en} of the user`, `用户名下的${zh}`),
+    owner,
+    omit: [...unexported, ...(hasEdits ? ['updatedBy'] : [])],
+  }
   if (erasure === 'removed') return personalTable(db, entity, { ...rows, erasure: 'removed' })
   if ('kept' in erasure)
     return personalTable(db, entity, { ...rows, erasure: 'kept', reason: localizedOf(erasure.kept) })

@@ -57,8 +57,8 @@ type Ownership<C> =
 /** Columns whose values only one row may have. */
 export interface Unique<C> {
   readonly columns: readonly (keyof C & string)[]
-  /** Last part of the reason with which a second row is rejected. */
-  readonly reason: string
+  /** Last part of the reason with which a second row is rejected. Without a reason, such a row is an internal error. */
+  readonly reason?: string
 }
 
 export type TableOptions<C> = Ownership<C> & {

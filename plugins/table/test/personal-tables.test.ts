@@ -110,7 +110,7 @@ onDatabase(t, 'rows of a user are exported and erased', async (t: Test, db) => {
       table: 'acme_account',
       erasure: 'kept',
       reason: { en: 'Bookkeeping.' },
-      title: { en: 'Things' },
+      title: { en: 'Things of the user' },
     })
     assertMembers(t, await exported(only(Account.personalTables(service))), [{ id: 1, ownerId: '11' }])
     t.equal(await erase(only(Account.personalTables(service))), 0)
