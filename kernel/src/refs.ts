@@ -3,7 +3,7 @@
  * copies of a package work together.
  */
 
-import type { Contributions, DeclaredContributions } from './contracts/contributions.ts'
+import { type Contributions, type DeclaredContributions, declare } from './contracts/contributions.ts'
 import type { Shape } from './shapes/shape.ts'
 
 /** A type that only the author of a reference knows. The compiler checks it where the reference is declared. */
@@ -100,7 +100,7 @@ export function extensionPoint<T>(
   id: string,
   options: Pick<ExtensionPoint<T>, 'from' | 'live' | 'names' | 'shape' | 'namedBy'> = {},
 ): ExtensionPoint<T> {
-  const point: ExtensionPoint<T> = { kind: 'extension-point', id, ...options, of: (values) => ({ ...point, values }) }
+  const point: ExtensionPoint<T> = { kind: 'extension-point', id, ...options, of: (values) => declare(point, values) }
   return Object.freeze(point)
 }
 

@@ -78,7 +78,13 @@ t.test('C-002 a wrong declared contribution stops the start like one of setup', 
     () => undefined,
     (error: { readonly problems?: readonly object[] }) => error.problems,
   )
-  assertMembers(t, problem, [{ code: 'PLINTH_PLAN_INVALID_DECLARATION', place: 'contributes[0].values' }])
+  assertMembers(t, problem, [
+    {
+      code: 'PLINTH_PLAN_INVALID_DECLARATION',
+      place: 'contributes[0].values',
+      message: 'contributes[0].values must be a list, an object or a function, but is missing.',
+    },
+  ])
 })
 
 t.test('C-002 declared contributions are typed by their point and by the services of the plugin', async (t) => {

@@ -299,8 +299,20 @@ export async function startWithRows(
 
 /** Members of requests with texts that people enter. Other members contain codes. */
 const enteredMembers = new Set<string>([
-  ...(['username', 'email', 'name', 'description', 'subject', 'content', 'reason', 'remark', 'value'] as const),
-  ...(['id', 'city', 'en', 'zh-CN', 'outTradeNo'] as const),
+  'username',
+  'email',
+  'name',
+  'description',
+  'subject',
+  'content',
+  'reason',
+  'remark',
+  'value',
+  'id',
+  'city',
+  'en',
+  'zh-CN',
+  'outTradeNo',
 ])
 
 /** Yields the texts of a request that people entered. */

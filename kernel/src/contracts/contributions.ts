@@ -1,4 +1,4 @@
-import { type AnyReferenceType, type ExtensionPoint, type Optional, unwrapOptional } from '../refs.ts'
+import type { AnyReferenceType, ExtensionPoint, Optional } from '../refs.ts'
 
 /** An extension point in `contributes`. */
 type Contributable = ExtensionPoint<AnyReferenceType> | Optional<ExtensionPoint<AnyReferenceType>>
@@ -13,7 +13,7 @@ type Listed<T> = readonly T[] | Readonly<Record<string, T>>
 
 /** Contributions of a plugin, as part of an extension point in `contributes`. */
 export interface DeclaredContributions<Services> {
-  readonly values: unknown
+  readonly values: (services: never) => unknown
   /** Contains the services that `values` requires for the compiler. The property is never set. */
   readonly '~services'?: (services: Services) => void
 }
@@ -31,6 +31,15 @@ export type ReferenceIn<Entry> =
       ? ExtensionPoint<T>
       : Entry
 
+/** Returns a copy of an extension point with contributions. They are in a function, so that they are not frozen. */
+export const declare = <T, Services>(
+  point: ExtensionPoint<T>,
+  values: Contributions<T, Services>,
+): ExtensionPoint<T> & DeclaredContributions<Services> => ({
+  ...point,
+  values: typeof values === 'object' ? () => values : values,
+})
+
 /**
  * Returns the contributions that the entries of `contributes` declare.
  *
@@ -41,8 +50,9 @@ export function* declaredContributions(
   services: object,
 ): Generator<readonly [point: ExtensionPoint<AnyReferenceType>, name: string, value: unknown]> {
   for (const entry of entries) {
-    const point: ExtensionPoint<AnyReferenceType> & Partial<DeclaredContributions<never>> = unwrapOptional(entry)
-    const values = typeof point.values === 'function' ? point.values(services) : point.values
+    const point: ExtensionPoint<AnyReferenceType> & Partial<DeclaredContributions<never>> =
+      entry.kind === 'optional' ? entry.ref : entry
+    const values = point.values?.(services as never)
     for (const [name, value] of Object.entries(values ?? {})) {
       yield [point, Array.isArray(values) ? (memberAt(value, point.namedBy ?? '') as string) : name, value]
     }

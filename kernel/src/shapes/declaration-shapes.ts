@@ -252,12 +252,14 @@ function pointProblems(points: readonly unknown[]) {
   })
 }
 
+const declaredValues: Shape = { type: 'function', description: 'a list, an object or a function' }
+
 /** Returns the problems of entries of `contributes` whose contributions are no values, for example by an import cycle. */
 function contributionProblems(entries: readonly unknown[]) {
   return entries.flatMap((entry, index) => {
     const point: object = Object(Object(entry).ref ?? entry)
     if (!('values' in point)) return []
-    return findShapeProblems({ type: ['object', 'array'] }, point.values, `contributes[${index}].values`)
+    return findShapeProblems(declaredValues, point.values, `contributes[${index}].values`)
   })
 }
 

@@ -1,4 +1,12 @@
-import { type Contributions, type DeclaredContributions, type Optional, optional, type TypeOf } from '@plinth/kernel'
+import {
+  type AnyReferenceType,
+  type Contributions,
+  type DeclaredContributions,
+  type ExtensionPoint,
+  type Optional,
+  optional,
+  type TypeOf,
+} from '@plinth/kernel'
 import { labelSources } from './label-sources.ts'
 import { attention, charts, tiles } from './overview-declarations.ts'
 import { adminPages } from './page-declaration.ts'
@@ -22,5 +30,8 @@ export function backOffice<Name extends keyof Points, Services = unknown>(
   },
 ): readonly Optional<Points[Name] & DeclaredContributions<Services>>[] {
   const names = (Object.keys(points) as Name[]).filter((name) => parts[name] !== undefined)
-  return names.map((name) => optional({ ...points[name], values: parts[name] }))
+  return names.map((name) => {
+    const point: ExtensionPoint<AnyReferenceType> = points[name]
+    return optional(point.of(parts[name]) as Points[Name] & DeclaredContributions<Services>)
+  })
 }

@@ -9,7 +9,7 @@ const labels = { 'acme.state': createStaticLabelSource(() => [{ id: 'open', name
 t.test('backOffice declares exactly the given parts, for an owner that may be missing', async (t) => {
   const entries = backOffice({ labels, tiles: [tile] })
   t.strictSame(
-    entries.map(({ kind, ref: { id, values } }) => [kind, id, values]),
+    entries.map(({ kind, ref: { id, values } }) => [kind, id, values({} as never)]),
     [
       ['optional', tiles.id, [tile]],
       ['optional', labelSources.id, labels],

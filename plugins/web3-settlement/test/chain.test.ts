@@ -297,9 +297,22 @@ t.test(
     const { data: review } = await save(outTradeNo)
     t.equal(review.state, 'ready')
     const problems: readonly ProviderFault[] = [
-      ...(['status-500', 'status-429', 'html', 'reset', 'half', 'hang', 'rpc-error', 'wrong-id'] as const),
-      ...(['answer-missing', 'no-result', 'truncated-json', 'refuses-batches', 'redirect'] as const),
-      ...(['stale-head', 'status-missing', 'logs-null'] as const),
+      'status-500',
+      'status-429',
+      'html',
+      'reset',
+      'half',
+      'hang',
+      'rpc-error',
+      'wrong-id',
+      'answer-missing',
+      'no-result',
+      'truncated-json',
+      'refuses-batches',
+      'redirect',
+      'stale-head',
+      'status-missing',
+      'logs-null',
     ]
     for (const fault of problems) {
       proxy.fault = fault
