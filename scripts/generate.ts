@@ -1,13 +1,15 @@
 /**
  * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference,
- * command line, API description, client, contributions and lock file of the quickstart, types of the operations that pages use, change
+ * command line, API description, client, bundle of TypeBox, contributions and lock file of the quickstart, types of the operations that pages use, change
  * sets, permissions, retention of tables, personal data, native packages, and the tests of the requirements. `--check` writes nothing
  * and fails if a file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ApiDocument, clientModule, http, operationTypes, publishedApi } from '@plinth/http'
+import { clientModule, operationTypes } from '@plinth/dev/openapi'
+import { startForTest } from '@plinth/dev/testing'
+import { type ApiDocument, http, publishedApi } from '@plinth/http'
 import { type Product, personalData } from '@plinth/kernel'
 import {
   catalogueToDotenv,
@@ -17,11 +19,10 @@ import {
   prepareProduct,
   type RunningProduct,
 } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
+import minimal from '../dev/templates/presets/minimal/plinth.config.ts'
+import standard from '../dev/templates/presets/standard/plinth.config.ts'
 import manifest from '../examples/quickstart/package.json' with { type: 'json' }
 import quickstart from '../examples/quickstart/plinth.config.ts'
-import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
-import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
 import { contributionsText } from './contributions.ts'
 import { errorPage } from './error-page.ts'
@@ -32,6 +33,7 @@ import { migrationPage, type PageLocale, permissionPage } from './plugin-pages.t
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
 import { proofFiles, testFiles } from './test-files.ts'
+import { typeBoxFile, typeBoxModule } from './typebox-module.ts'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
@@ -44,11 +46,12 @@ async function pages(): Promise<Record<string, string>> {
     const published = publishedApi(openapi)
     const packageKeys = running.config.catalogue.filter(({ plugin }) => !plugin.startsWith('example.'))
     return {
+      [typeBoxFile]: await typeBoxModule(),
       'docs/configuration.md': catalogueToMarkdown(packageKeys, 'en'),
       'docs/configuration.zh-CN.md': catalogueToMarkdown(packageKeys, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
-      'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
-      'kernel/templates/presets/standard/_env.example': variablesOf(standard),
+      'dev/templates/presets/minimal/_env.example': variablesOf(minimal),
+      'dev/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
       'docs/permissions.md': permissionPage(product),
       ...(await pagesOf('docs', 'en', running)),

@@ -89,6 +89,7 @@ const explanation = [
   page('Promises under faults', '/faults'),
   page('Glossary', '/glossary'),
   page('What Plinth does not do', '/limits'),
+  page('Decisions', '/decisions'),
 ]
 
 const sidebar: DefaultTheme.SidebarItem[] = [
@@ -165,6 +166,7 @@ const chineseExplanation = [
   page('故障时的承诺', '/zh-CN/faults'),
   page('术语表', '/zh-CN/glossary'),
   page('Plinth 不提供的功能', '/zh-CN/limits'),
+  page('决定', '/zh-CN/decisions'),
 ]
 
 const chineseSidebar: DefaultTheme.SidebarItem[] = [

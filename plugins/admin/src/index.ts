@@ -1,3 +1,4 @@
+export { backOffice } from './back-office.ts'
 export type { PageChoices, PageLabelPicker, PageParameter } from './field-choices.ts'
 export * from './frame-pages.ts'
 export * from './label-sources.ts'

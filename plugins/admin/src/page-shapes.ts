@@ -38,10 +38,32 @@ export type PageGroup = (typeof pageGroups)[number]
 
 /** Icons of the groups that plugins declare. */
 export const groupIcons = [
-  ...(['award', 'book', 'box', 'building', 'calendar', 'camera', 'car', 'chart', 'database', 'file', 'flag'] as const),
-  ...(['folder', 'gift', 'globe', 'heart', 'lifebuoy', 'map', 'message', 'school', 'shield', 'shop', 'tag'] as const),
-  ...(['ticket', 'tool', 'truck'] as const),
-]
+  'award',
+  'book',
+  'box',
+  'building',
+  'calendar',
+  'camera',
+  'car',
+  'chart',
+  'database',
+  'file',
+  'flag',
+  'folder',
+  'gift',
+  'globe',
+  'heart',
+  'lifebuoy',
+  'map',
+  'message',
+  'school',
+  'shield',
+  'shop',
+  'tag',
+  'ticket',
+  'tool',
+  'truck',
+] as const
 export type GroupIcon = (typeof groupIcons)[number]
 
 export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
@@ -54,8 +76,20 @@ const order = { type: 'number' } as const
 const names = list(text)
 
 const renderers: readonly PageColumn['as'][] = [
-  ...(['text', 'time', 'count', 'amount', 'flag', 'status', 'chips', 'reference', 'json', 'difference'] as const),
-  ...(['rows', 'html', 'described', 'file'] as const),
+  'text',
+  'time',
+  'count',
+  'amount',
+  'flag',
+  'status',
+  'chips',
+  'reference',
+  'json',
+  'difference',
+  'rows',
+  'html',
+  'described',
+  'file',
 ]
 
 /** A value has exactly one member: `field` (member of the row), `list` (members of the row) or `value` (constant). */

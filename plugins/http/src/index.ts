@@ -1,10 +1,9 @@
+export { Type } from '@plinth/config-schema/typebox'
 export { AddressSet, addressNetwork, normalizeAddress, usualIpv6Prefix } from './caller/address-set.ts'
 export type { ClientIpRules } from './caller/client-ip.ts'
 export { pageOrigin } from './caller/forwarding.ts'
 export * from './contract.ts'
-export { clientModule } from './openapi/client-types.ts'
 export * from './openapi/document.ts'
-export { operationTypes } from './openapi/operation-types.ts'
 export { publishedApi } from './openapi/published.ts'
 export * from './pages/browser-page.ts'
 export { htmlText } from './pages/browser-page.ts'
@@ -14,6 +13,7 @@ export { operatorVisibleTo, type Viewer } from './routes/guards.ts'
 export { serializedDataOf } from './routes/response-check.ts'
 export { operationIdOf } from './routes/route-shape.ts'
 export { auditedChange, auditedChanges, plainValue, spoken } from './schemas/audited-facts.ts'
+export * from './schemas/common-schemas.ts'
 export { ignoreMembers } from './schemas/input-schema.ts'
 export {
   listPage,
@@ -31,5 +31,3 @@ export {
   spanQuery,
 } from './schemas/list.ts'
 export { type RowView, viewOf } from './schemas/row-view.ts'
-export * from './schemas/schema-builders.ts'
-export { Type } from './schemas/schema-builders.ts'

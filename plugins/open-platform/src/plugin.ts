@@ -1,5 +1,5 @@
-import { adminPages, labelSources } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice, labelSources } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity, type Operator } from '@plinth/iam'
@@ -53,7 +53,12 @@ export default definePlugin({
     events: optional(events),
   },
   provides: [openScopes],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ 'open-platform': openPlatformTables(database) })),
+    ...backOffice({ pages }),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { 'open-platform': { en: 'Open platform', 'zh-CN': '开放平台' } },
   permissions,
@@ -105,9 +110,6 @@ export default definePlugin({
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
     http.guard(quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'open-platform', openPlatformTables(db))
-    for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)
     http.addRoutes(signatureTestRoutes)
     http.addRoutes(apps.routes, { services, parts: { applications } })

@@ -1,8 +1,8 @@
 /** Names and pages that follow from a resource. */
 import { adminPages } from '@plinth/admin'
-import { onSqlite } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import { pluginWith } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'

@@ -1,5 +1,5 @@
 /** Lists: filters, search, range, sort orders, cursors, counts, and statements per page. */
-import { onDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { loads } from './fixtures/contacts.ts'
 import { outcomeOf, path, startContacts } from './fixtures/product.ts'

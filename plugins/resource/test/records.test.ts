@@ -1,8 +1,8 @@
 /** What a resource leaves behind: audit, personal data, retention. */
-import { onDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { personalRecords } from '@plinth/iam'
 import { declaredTasks } from '@plinth/kernel/host'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { path, startContacts } from './fixtures/product.ts'
 

@@ -1,6 +1,7 @@
 /** Who reaches which rows: permissions and data scope, by operation and kind of owner. */
-import { onDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { outcomeOf, path, startContacts } from './fixtures/product.ts'
 

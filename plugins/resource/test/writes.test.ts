@@ -1,8 +1,9 @@
 /** Versions, unique values, and the order of a write: hooks, events, audit and idempotency in one transaction. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { auditTrail, BusinessError, definePlugin } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import contactsPlugin, { delivered, hooks } from './fixtures/contacts.ts'
 import { outcomeOf, path, startContacts } from './fixtures/product.ts'

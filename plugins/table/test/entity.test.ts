@@ -1,9 +1,9 @@
 /** The entity of a table is the one that an author would write by hand. */
 import { defineEntity, type EntityMetadata } from '@mikro-orm/core'
-import databasePlugin, { column, createEditColumns, database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import databasePlugin, { column, createEditColumns } from '@plinth/database'
+import { startForTest } from '@plinth/dev/testing'
+import { onEachDatabase, runMigrateDraft } from '@plinth/dev/testing/database'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import { c, table } from '@plinth/table'
 import t from 'tap'
@@ -125,5 +125,5 @@ onEachDatabase(t, 'a migrated database needs no further change set', async (t, d
   const product = defineProduct({ name: 'test', plugins: [databasePlugin, plugin], config: db.config })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))
-  t.same(await running.service(database).migrationDraft(), [])
+  t.hasStrict(await runMigrateDraft(running), { exitCode: 0, text: 'The database agrees with the entities.' })
 })

@@ -1,8 +1,8 @@
 /** Rows of users in a table: export and erasure by the kind of owner. */
 import databasePlugin, { type Database, database, insertRow } from '@plinth/database'
-import { onDatabase } from '@plinth/database/testing'
+import { assertMembers, startForTest } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { definePlugin, defineProduct, type PersonalTable } from '@plinth/kernel'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'
