@@ -1,19 +1,10 @@
 import { selectionOf } from '@plinth/database'
-import { type ListOrder, line, listQuery, type RangeQuery, rangeQuery, sortQuery, Type } from '@plinth/http'
+import { type ListOrder, line, listQuery, rangeQuery, sortQuery, Type } from '@plinth/http'
 import { type TableDescription, withTitle } from '@plinth/table'
-import type { TObject } from 'typebox'
 import type { ListOf, Row } from './definition.ts'
 
-/** The query of a list: its schema, and what its parameters mean. */
-interface ListReader {
-  readonly schema: TObject
-  readonly range: RangeQuery | undefined
-  orderOf(query: Row): ListOrder
-  /** Returns the condition of the filters. */
-  whereOf(query: Row): object
-}
-
-export function listReader({ columns, entity }: TableDescription, list: ListOf): ListReader {
+/** Returns the schema of the query of a list, and functions that read its parameters. */
+export function listReader({ columns, entity }: TableDescription, list: ListOf) {
   const { filters = [], search = [], range, sort = [] } = list
   const descriptions = filters.flatMap((name) => {
     const description = columns[name]?.description
@@ -36,8 +27,9 @@ export function listReader({ columns, entity }: TableDescription, list: ListOf):
       ...times?.properties,
     }),
     range: times,
-    orderOf: ({ sort }) => sorts.parse(sort as readonly string[] | undefined),
-    whereOf: (query) =>
+    orderOf: ({ sort }: Row): ListOrder => sorts.parse(sort as readonly string[] | undefined),
+    /** Returns the condition of the filters. */
+    whereOf: (query: Row): object =>
       Object.fromEntries(
         descriptions.flatMap(([name, { kind }]) => {
           const value = query[name]

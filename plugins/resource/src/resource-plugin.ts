@@ -70,25 +70,28 @@ export interface ResourcePlugin<R extends Requirements, P>
   readonly handlers?: readonly EventHandler<P>[]
 }
 
-/** Merges the parts of the resources into the declaration and calls `definePlugin`. */
+/**
+ * Merges the parts of the resources into the declaration and calls `definePlugin`.
+ *
+ * @throws TypeError for `handlers` without `events` in `requires`
+ */
 export function defineResourcePlugin<const R extends Requirements = Record<never, never>>(
   declaration: ResourcePlugin<R, ServicesOf<R> & ResourceServices>,
 ): Plugin {
-  const { resources, routes = [], handlers = [], requires, messages, ...own } = declaration
-  const { permissions = [], businessErrors = [], ...rest } = own
-  const tables = distinct(
-    resources.map(({ shape }) => shape.of),
-    ({ name }) => name,
-  )
+  const { resources, routes = [], handlers = [], requires, messages, permissions = [], ...own } = declaration
+  if (handlers.length > 0 && requires?.['events'] === undefined)
+    throw new TypeError(`${own.id}: handlers need the service "events" in requires.`)
+  const tables = [...new Set(resources.map(({ shape }) => shape.of))]
+  const declared = [...permissions, ...resources.flatMap((one) => one.permissions)]
   const textsIn = (locale: 'en' | 'zh-CN') =>
     merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])].map((one) => one[locale] ?? {}))
   return definePlugin({
-    ...rest,
+    ...own,
     requires: { ...requires, ...base } as Base,
     contributes: [personalData, auditTexts, optional(adminPages)],
     config: Object.assign({}, ...resources.map((one) => one.config)) as KeyDeclarations,
-    permissions: distinct([...resources.flatMap((one) => one.permissions), ...permissions], ({ code }) => code),
-    businessErrors: [...resources.map((one) => one.businessErrors), ...businessErrors],
+    permissions: [...new Map(declared.map((one) => [one.code, one])).values()],
+    businessErrors: [...resources.map((one) => one.businessErrors), ...(own.businessErrors ?? [])],
     entities: tables.map(({ entity }) => entity),
     messages: { en: textsIn('en'), 'zh-CN': textsIn('zh-CN') },
     scheduledTasks: resources.flatMap((one) => one.tasks) as never,
@@ -111,12 +114,6 @@ export function defineResourcePlugin<const R extends Requirements = Record<never
       }
     },
   })
-}
-
-const distinct = <T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] => {
-  const byKey = new Map<string, T>()
-  for (const item of items) if (!byKey.has(keyOf(item))) byKey.set(keyOf(item), item)
-  return [...byKey.values()]
 }
 
 /** Merges the texts of each area. Later texts have priority. */

@@ -3,10 +3,10 @@ import { adminPages } from '@plinth/admin'
 import { assertMembers } from '@plinth/dev/testing'
 import { onSqlite } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
-import { pluginWith } from '@plinth/resource'
+import { defineResourcePlugin, pluginWith } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'
-import { contacts } from './fixtures/contacts.ts'
+import { contactSaved, contacts } from './fixtures/contacts.ts'
 import { outcomeOf, path, startContacts } from './fixtures/product.ts'
 
 onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async (t: Test, db) => {
@@ -127,4 +127,11 @@ t.test('an operation about the rows of a user needs an owner', async (t) => {
     () => resource(Shared, { ...base, list: { access: 'user' } }),
     /acme_shared: the operation "list" is about the rows of a user/,
   )
+})
+
+t.test('handlers need the events', async (t) => {
+  const { on } = pluginWith()
+  const handlers = [on(contactSaved, 'lost', () => undefined)]
+  const plugin = { id: 'acme', version: '1.0.0', kernel: '^1.0.0', migrations: [], resources: [], handlers }
+  t.throws(() => defineResourcePlugin(plugin), /acme: handlers need the service "events" in requires/)
 })
