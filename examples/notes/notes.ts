@@ -64,10 +64,11 @@ export class Notes {
     return findPage(this.#db.fork(), Note, { ownerId }, window)
   }
 
-  /** @throws BusinessError "404" `notes.not-found` */
   /**
    * Removes a note.
+   *
    * @param rows conditions for the notes that the caller may remove; other notes count as unknown
+   * @throws BusinessError "404" `notes.not-found`
    */
   async remove(id: number, rows: object): Promise<void> {
     await this.#db.transactional(async (em) => {

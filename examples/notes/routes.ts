@@ -58,7 +58,7 @@ export const noteRoutes = [
   route({
     method: 'DELETE',
     path: '/api/v1/admin/example-notes/:id',
-    summary: 'Remove a note of whomever',
+    summary: 'Remove a note of any user',
     access: { permission: removeNotes, scope: 'caller' },
     request: { params: idParams },
     response: nothing,
