@@ -45,7 +45,7 @@ t.test('the table of paths counts their steps', (t) => {
 })
 
 const documents = globSync(
-  ['docs/*.md', '{kernel,config-schema,create-plinth,migrations}/README.md', '{plugins,examples}/*/README.md'],
+  ['docs/*.md', '{dev,kernel,config-schema,create-plinth,migrations}/README.md', '{plugins,examples}/*/README.md'],
   {
     cwd: root,
   },

@@ -40,6 +40,7 @@ const guides = [
 const howTo = [
   page('Overview', '/how-to/'),
   page('Configuration key', '/how-to/configuration-key'),
+  page('Resource', '/how-to/resource'),
   page('Table', '/how-to/table'),
   page('Route', '/how-to/route'),
   page('Back office page', '/how-to/page'),
@@ -126,6 +127,7 @@ const chineseGuides = [
 const chineseHowTo = [
   page('概览', '/zh-CN/how-to/'),
   page('配置项', '/zh-CN/how-to/configuration-key'),
+  page('资源', '/zh-CN/how-to/resource'),
   page('数据表', '/zh-CN/how-to/table'),
   page('路由', '/zh-CN/how-to/route'),
   page('管理后台页面', '/zh-CN/how-to/page'),

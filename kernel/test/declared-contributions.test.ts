@@ -1,5 +1,5 @@
+import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { definePlugin, extensionPoint, optional, service, shape } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
 

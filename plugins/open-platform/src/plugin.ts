@@ -12,6 +12,7 @@ import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
 import { ApplicationAlerts } from './applications/application-alerts.ts'
 import { Applications, AppSecretEncryption } from './applications/applications.ts'
+import { apps } from './applications/apps.ts'
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
@@ -78,7 +79,7 @@ export default definePlugin({
       onDrain,
       onStop,
     } = context
-    const { kernel, http, database: db, identity, rateLimiter: limiter } = services
+    const { http, database: db, identity, rateLimiter: limiter } = services
     const { identityResolvers, sharedStore, configCentre } = services
     const { clock } = db
     const stored = () => config.get(secretKeyName)
@@ -87,7 +88,8 @@ export default definePlugin({
       log,
     )
     const scopes = new ScopeRegistry()
-    const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
+    const store = apps.store(services)
+    const applications = new Applications({ clock, identity, scopes, secrets, store })
     services.events?.declarePublished(openKeyAbnormal, openRateLimited)
     const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })
     const authenticator = new Authenticator({ db, clock, log, box: secrets, alerts })
@@ -110,7 +112,8 @@ export default definePlugin({
     http.guard(quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }))
     for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)
     http.addRoutes(signatureTestRoutes)
-    http.addRoutes(appRoutes, { db, clock, applications, scopes })
+    http.addRoutes(apps.routes, { services, parts: { applications } })
+    http.addRoutes(appRoutes, { db, applications, scopes })
     http.addRoutes(usageRoutes, { records, clock, site: services.site })
 
     onReady(() => {

@@ -133,7 +133,7 @@ export interface FollowedClock {
   now(): number
 }
 
-/** Provided only in tests, by `createFollowedClockPlugin` of `@plinth/database/testing`. */
+/** Provided only in tests, by `createFollowedClockPlugin` of `@plinth/dev/testing/database`. */
 export const followedClock = service<FollowedClock>('database.followed-clock')
 
 export class FollowingClock implements DatabaseClock {
