@@ -2,7 +2,7 @@ import { backOffice, labelSources } from '@plinth/admin'
 import { database, type WithDatabase } from '@plinth/database'
 import { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { http } from '@plinth/http'
-import { identity } from '@plinth/iam'
+import { identity, type Operator } from '@plinth/iam'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
@@ -88,7 +88,7 @@ export default definePlugin({
       log,
     )
     const scopes = new ScopeRegistry()
-    const store = apps.store(services)
+    const store = (operator: Operator) => apps.store(services, operator)
     const applications = new Applications({ clock, identity, scopes, secrets, store })
     services.events?.declarePublished(openKeyAbnormal, openRateLimited)
     const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })

@@ -21,7 +21,7 @@ export interface Definition {
   readonly options: AnyOptions
   readonly shape: Shape<Row, Row, Row, Row>
   readonly table: TableDescription
-  /** Column with the name of an object for people, if there is one. */
+  /** Column with the name of an object for people: the first text in responses, if there is one. */
   readonly name: string | undefined
   readonly notFound: string
   /** First word of the audited actions; `undefined` without audit. */
@@ -42,8 +42,8 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
       `${table.name}: the operation "${owned[0]}" is about the rows of a user, and the table has no owner.`,
     )
 
-  const isName = ({ description: { kind, isShown, role } }: TableDescription['columns'][string]) =>
-    kind === 'text' && isShown && role === undefined
+  const isName = ([name, { description }]: readonly [string, TableDescription['columns'][string]]) =>
+    description.kind === 'text' && description.role === undefined && name in shape.schemas.view.properties
   const { notFound = 'not-found', reasons = {}, audit } = options
   const texts = { ...reasonTexts(table, notFound), ...ownTexts(reasons) }
   const businessErrors = defineBusinessErrors(
@@ -57,14 +57,13 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
     },
   )
   const isAudited = operations.some(([name, { access }]) => access !== 'user' && name !== 'list' && name !== 'get')
-  const { kind = table.name.replaceAll('_', '-') } = audit === 'none' ? {} : (audit ?? {})
   return {
     options,
     shape,
     table,
-    name: options.name ?? Object.entries(table.columns).find(([, column]) => isName(column))?.[0],
+    name: Object.entries(table.columns).find(isName)?.[0],
     notFound,
-    auditKind: isAudited && audit !== 'none' ? kind : undefined,
+    auditKind: isAudited ? (audit?.kind ?? table.name.replaceAll('_', '-')) : undefined,
     error: (name, details = {}): BusinessError => businessErrors(name, details),
     businessErrors,
     texts,

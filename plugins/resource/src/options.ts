@@ -50,16 +50,17 @@ export type ErrorOf<E extends string> = (
 ) => BusinessError
 
 /** Options of every operation. Everything has a default but `access`. */
-export interface Operation<E extends string = string> {
+export interface Operation {
   /** `user`: signed-in users, for their own rows. A permission: rows in the data scope of the caller. */
   readonly access: 'user' | Permission
   /** For a permission. Default: `caller` if the table has an owner, otherwise `none`. */
   readonly scope?: RowVisibility
   readonly path?: string
   readonly summary?: string
-  /** Reasons that the hooks throw. Those of the operation itself are added. */
-  readonly throws?: readonly NoInfer<E>[]
-  /** Replaces the whole list of reasons in the API description. */
+  /**
+   * Replaces the list of reasons in the API description. Default: those of the operation itself; for a write also the
+   * declared `reasons` of the resource.
+   */
   readonly reasons?: readonly string[]
 }
 
@@ -94,7 +95,7 @@ export interface Hooks<S, P, E extends string, Input, Before> {
   readonly afterCommit?: (work: Work<P, E> & { readonly row: RowIn<S> }) => unknown
 }
 
-export interface ListOptions<S, E extends string> extends Operation<E> {
+export interface ListOptions<S> extends Operation {
   /** Query parameters that a column must equal. An index should begin with the column. */
   readonly filters?: readonly PlainName<ColumnsIn<S>>[]
   /** Columns that the parameter `keyword` searches. */
@@ -105,14 +106,14 @@ export interface ListOptions<S, E extends string> extends Operation<E> {
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
 }
 
-export interface CreateOptions<S, P, E extends string> extends Operation<E>, Hooks<S, P, E, CreateIn<S>, undefined> {
+export interface CreateOptions<S, P, E extends string> extends Operation, Hooks<S, P, E, CreateIn<S>, undefined> {
   /** `id`: the response contains only the id. Default: the new object. */
   readonly response?: 'id'
 }
 
-export type ChangeOptions<S, P, E extends string> = Operation<E> & Hooks<S, P, E, ChangeIn<S>, RowIn<S>>
+export type ChangeOptions<S, P, E extends string> = Operation & Hooks<S, P, E, ChangeIn<S>, RowIn<S>>
 
-export interface RemoveOptions<S, P, E extends string> extends Operation<E>, Hooks<S, P, E, undefined, RowIn<S>> {
+export interface RemoveOptions<S, P, E extends string> extends Operation, Hooks<S, P, E, undefined, RowIn<S>> {
   /**
    * Adds `POST <path>/delete-batch` for at most 200 ids. Unknown rows, rows outside the data scope and rows that change
    * meanwhile are skipped.
@@ -124,7 +125,7 @@ export type InputIn<Input> = Input extends TSchema ? Static<Input> : undefined
 
 /** `POST <path>/:id/<name>`: a switch, or a change with its own input. */
 export interface ActionOptions<S, P, E extends string, Input>
-  extends Operation<E>,
+  extends Operation,
     Omit<Hooks<S, P, E, InputIn<Input>, RowIn<S>>, 'prepare'> {
   /** Label of the button, and name of the action in the audit. */
   readonly title: Text
@@ -141,8 +142,6 @@ export interface ActionOptions<S, P, E extends string, Input>
       ) => Partial<RowIn<S>> | Promise<Partial<RowIn<S>>>)
   /** The page shows the action only for rows with these values. It is no check. */
   readonly when?: { readonly [K in keyof ViewIn<S>]?: ViewIn<S>[K] | readonly ViewIn<S>[K][] }
-  /** Adds `POST <path>/<name>-batch`, like `bulk` of `remove`. */
-  readonly bulk?: true
 }
 
 export interface AuditOptions<S> {
@@ -170,20 +169,18 @@ export interface ResourceOptions<S, P, B, E extends string> {
   readonly area: string
   /** Path of the list, such as `/api/v1/admin/mall/vouchers`. */
   readonly path: string
-  /** Column with the name of an object for people. Default: the first text column in responses. */
-  readonly name?: TextName<ColumnsIn<S>>
   /** Last part of the reason for an unknown row. Default: `not-found`. */
   readonly notFound?: string
   /** Reasons of the hooks. Those of the operations need no declaration. */
   readonly reasons?: Readonly<Record<E, Reason>>
-  readonly list?: ListOptions<S, E>
-  readonly get?: Operation<E>
+  readonly list?: ListOptions<S>
+  readonly get?: Operation
   readonly create?: CreateOptions<S, P, E>
   readonly change?: ChangeOptions<S, P, E>
   readonly remove?: RemoveOptions<S, P, E>
   readonly actions?: { readonly [K in keyof B]: ActionOptions<S, P, E, B[K]> }
   /** Default: no audit for `user`; an entry for each write with a permission. */
-  readonly audit?: AuditOptions<S> | 'none'
+  readonly audit?: AuditOptions<S>
   /** Purge of old rows. `0` as value of the key keeps all rows. */
   readonly retention?: {
     readonly by: TimeName<ColumnsIn<S>>
@@ -224,5 +221,5 @@ export interface Resource<S, P, E extends string = never> extends ResourceDeclar
   /** Returns an error with a reason of the resource, for routes by hand. */
   readonly error: ErrorOf<E>
   /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */
-  readonly store: (services: ResourceServices) => Store<S>
+  readonly store: (services: ResourceServices, operator: Operator) => Store<S>
 }

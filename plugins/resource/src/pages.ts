@@ -4,7 +4,6 @@ import {
   type DetailPageDeclaration,
   type ListPageDeclaration,
   type PageAction,
-  type PageBulkAction,
   type PageColumn,
   type PageForm,
   type PageLabelPicker,
@@ -71,7 +70,9 @@ class Pages {
         filters: filters.map((name) => this.#filter(name)),
         ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
         actions: this.#actions(),
-        bulk: this.#bulk(),
+        ...(options.remove?.bulk && {
+          bulk: [{ ...deletion, operation: this.#operation('deleteBatch'), ids: 'ids', confirm: irrevocable }],
+        }),
       }
       return page as never
     })
@@ -91,13 +92,19 @@ class Pages {
           form: {
             ...this.#form('change', bilingual('Change', '修改')),
             params: { id: { field: 'id' } },
-            ...(table.hasEdits && { version: 'version' }),
+            ...(this.#hasVersion && { version: 'version' }),
           },
         }),
         actions: this.#actions(),
       }
       return page as never
     })
+  }
+
+  /** True if the page knows the version, which it then sends with each change. */
+  get #hasVersion(): boolean {
+    const { table, shape } = this.#definition
+    return table.hasEdits && 'version' in shape.schemas.view.properties
   }
 
   #operation(name: string): never {
@@ -157,14 +164,14 @@ class Pages {
   }
 
   #actions(): readonly PageAction[] {
-    const { options, table, name } = this.#definition
+    const { options, name } = this.#definition
     const sent = { version: { field: 'version' } }
     const own = Object.entries(options.actions ?? {}).map(
       ([action, { title, confirm, tone, input, when }]): PageAction => ({
         operation: this.#operation(action),
         label: localizedOf(title),
         params: { id: { field: 'id' } },
-        ...(table.hasEdits && { body: sent }),
+        ...(this.#hasVersion && { body: sent }),
         ...(input && { ask: Object.keys(input.properties) }),
         ...(confirm && { confirm: localizedOf(confirm) }),
         ...(tone && { tone }),
@@ -174,45 +181,22 @@ class Pages {
       }),
     )
     if (options.remove === undefined) return own
-    const confirm =
-      name === undefined
-        ? bilingual('You cannot undo this.', '此操作无法撤销。')
-        : bilingual(`{{${name}}} will be deleted. You cannot undo this.`, `将删除 {{${name}}}，此操作无法撤销。`)
     const remove: PageAction = {
+      ...deletion,
       operation: this.#operation('remove'),
-      label: deleteLabel,
       params: { id: { field: 'id' } },
-      ...(table.hasEdits && { query: sent }),
-      confirm,
-      tone: 'danger',
+      ...(this.#hasVersion && { query: sent }),
+      confirm:
+        name === undefined
+          ? irrevocable
+          : bilingual(`{{${name}}} will be deleted. You cannot undo this.`, `将删除 {{${name}}}，此操作无法撤销。`),
     }
     return [...own, remove]
   }
-
-  #bulk(): readonly PageBulkAction[] {
-    const { actions = {}, remove } = this.#definition.options
-    const own = Object.entries(actions).flatMap(([action, { title, tone, bulk }]): readonly PageBulkAction[] =>
-      bulk
-        ? [
-            {
-              operation: this.#operation(`${action}Batch`),
-              label: localizedOf(title),
-              ids: 'ids',
-              ...(tone && { tone }),
-            },
-          ]
-        : [],
-    )
-    if (!remove?.bulk) return own
-    const confirm = bilingual('You cannot undo this.', '此操作无法撤销。')
-    return [
-      ...own,
-      { operation: this.#operation('deleteBatch'), label: deleteLabel, ids: 'ids', confirm, tone: 'danger' },
-    ]
-  }
 }
 
-const deleteLabel = bilingual('Delete', '删除')
+const deletion = { label: bilingual('Delete', '删除'), tone: 'danger' } as const
+const irrevocable = bilingual('You cannot undo this.', '此操作无法撤销。')
 
 /** The kind of labels may belong to a plugin that is not loaded. */
 const pickerOf = ({ labels, title }: ColumnDescription): PageLabelPicker | undefined =>

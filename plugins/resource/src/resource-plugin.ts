@@ -9,7 +9,6 @@ import {
   definePlugin,
   type KeyDeclarations,
   kernel,
-  type MessageCatalogues,
   type MessageTree,
   optional,
   type Plugin,
@@ -58,14 +57,13 @@ const base = { database, http, identity, kernel }
 type Base = typeof base
 
 /** The members of `definePlugin`, and those that follow from the resources. */
-export interface ResourcePlugin<R extends Requirements, K extends KeyDeclarations, P>
+export interface ResourcePlugin<R extends Requirements, P>
   extends Pick<
     PluginDeclaration,
     'id' | 'version' | 'kernel' | 'title' | 'roles' | 'configGroups' | 'messages' | 'permissions' | 'businessErrors'
   > {
   /** Services in addition to `database`, `http`, `identity` and `kernel`. */
   readonly requires?: R
-  readonly config?: K
   readonly migrations: readonly ChangeSet[]
   readonly resources: readonly ResourceDeclarations<P>[]
   readonly routes?: readonly Route<P>[]
@@ -73,25 +71,26 @@ export interface ResourcePlugin<R extends Requirements, K extends KeyDeclaration
 }
 
 /** Merges the parts of the resources into the declaration and calls `definePlugin`. */
-export function defineResourcePlugin<
-  const R extends Requirements = Record<never, never>,
-  const K extends KeyDeclarations = Record<never, never>,
->(declaration: ResourcePlugin<R, K, ServicesOf<R> & ResourceServices>): Plugin {
-  const { resources, routes = [], handlers = [], requires, config, messages, ...own } = declaration
+export function defineResourcePlugin<const R extends Requirements = Record<never, never>>(
+  declaration: ResourcePlugin<R, ServicesOf<R> & ResourceServices>,
+): Plugin {
+  const { resources, routes = [], handlers = [], requires, messages, ...own } = declaration
   const { permissions = [], businessErrors = [], ...rest } = own
   const tables = distinct(
     resources.map(({ shape }) => shape.of),
     ({ name }) => name,
   )
+  const textsIn = (locale: 'en' | 'zh-CN') =>
+    merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])].map((one) => one[locale] ?? {}))
   return definePlugin({
     ...rest,
     requires: { ...requires, ...base } as Base,
     contributes: [personalData, auditTexts, optional(adminPages)],
-    config: Object.assign({}, ...resources.map((one) => one.config), config) as KeyDeclarations,
+    config: Object.assign({}, ...resources.map((one) => one.config)) as KeyDeclarations,
     permissions: distinct([...resources.flatMap((one) => one.permissions), ...permissions], ({ code }) => code),
     businessErrors: [...resources.map((one) => one.businessErrors), ...businessErrors],
     entities: tables.map(({ entity }) => entity),
-    messages: merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])]),
+    messages: { en: textsIn('en'), 'zh-CN': textsIn('zh-CN') },
     scheduledTasks: resources.flatMap((one) => one.tasks) as never,
     setup({ plugin, contribute, ...context }) {
       const services = context.services as unknown as ServicesOf<R> & ResourceServices
@@ -120,17 +119,10 @@ const distinct = <T>(items: readonly T[], keyOf: (item: T) => string): readonly 
   return [...byKey.values()]
 }
 
-/** Merges catalogues. Later texts have priority. */
-function merged(catalogues: readonly MessageCatalogues[]): MessageCatalogues {
-  const trees = (locale: keyof MessageCatalogues) => catalogues.map((one) => one[locale] ?? {}).reduce(mergedTree, {})
-  return { en: trees('en'), 'zh-CN': trees('zh-CN') }
-}
-
-function mergedTree(one: MessageTree, other: MessageTree): MessageTree {
-  const both = Object.entries(other).map(([name, value]) => {
-    const before = one[name]
-    const isTree = typeof value === 'object' && typeof before === 'object'
-    return [name, isTree ? mergedTree(before, value) : value] as const
-  })
-  return { ...one, ...Object.fromEntries(both) }
+/** Merges the texts of each area. Later texts have priority. */
+function merged(trees: readonly MessageTree[]): MessageTree {
+  const areas: Record<string, MessageTree> = {}
+  for (const [area, texts] of trees.flatMap((tree) => Object.entries(tree)))
+    areas[area] = { ...areas[area], ...Object(texts) }
+  return areas
 }

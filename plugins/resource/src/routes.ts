@@ -34,7 +34,7 @@ import {
 } from './definition.ts'
 import { listReader } from './list-query.ts'
 import type { Operation, ResourceParts } from './options.ts'
-import { type Caller, RowStore } from './store.ts'
+import { RowStore } from './store.ts'
 
 type Parts = ResourceParts<unknown>
 export type AnyRoute = Route<Parts>
@@ -73,7 +73,7 @@ interface Details {
   /** Reasons of the operation itself. */
   readonly reasons: readonly string[]
   readonly annotations?: readonly RouteAnnotation[]
-  readonly handler: (request: Checked, store: RowStore, caller: Caller, parts: Parts) => Promise<unknown>
+  readonly handler: (request: Checked, store: RowStore, parts: Parts) => Promise<unknown>
 }
 
 class Routes {
@@ -83,7 +83,7 @@ class Routes {
   readonly #one: string
   readonly #aRow: string
   readonly #many: string
-  readonly #reasons: Readonly<Record<'notFound' | 'conflict' | 'values', readonly string[]>>
+  readonly #reasons: Readonly<Record<'notFound' | 'values' | 'own' | 'change', readonly string[]>>
 
   constructor(definition: Definition) {
     const { options, table, notFound } = definition
@@ -92,13 +92,13 @@ class Routes {
     this.#one = inSentence(table.title.one.en)
     this.#aRow = `${/^[aeio]/i.test(this.#one) ? 'an' : 'a'} ${this.#one}`
     this.#many = inSentence(table.title.many.en)
+    const reason = (name: string) => `${options.area}.${name}`
     const isChosen = Object.values(table.columns).some(({ description }) => description.role === 'user')
-    const values = reasonedUniques(table).map(({ reason }) => `${options.area}.${reason}`)
-    this.#reasons = {
-      notFound: [`${options.area}.${notFound}`],
-      conflict: table.hasEdits ? [`${options.area}.${versionConflict}`] : [],
-      values: isChosen ? [...values, 'iam.out-of-scope'] : values,
-    }
+    const own = Object.keys(options.reasons ?? {}).map(reason)
+    const taken = reasonedUniques(table).map((unique) => reason(unique.reason))
+    const values = [...taken, ...(isChosen ? ['iam.out-of-scope'] : []), ...own]
+    const change = [reason(notFound), ...(table.hasEdits ? [reason(versionConflict)] : [])]
+    this.#reasons = { notFound: [reason(notFound)], change, values, own }
   }
 
   addList(list: Declared<'list'>): void {
@@ -111,13 +111,13 @@ class Routes {
       request: { query: reader.schema },
       response: listPage(shape.schemas.view),
       reasons: [],
-      handler: ({ query, ...request }, store, caller, parts) =>
+      handler: ({ query, ...request }, store, parts) =>
         listResponse(
           query,
           reader.orderOf(query),
           async (window) => {
             const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
-            const found = await store.find(reader.whereOf(query), caller, window, search)
+            const found = await store.find(reader.whereOf(query), window, search)
             return { ...found, items: await this.#viewsOf(found.items, request, parts) }
           },
           reader.range,
@@ -133,8 +133,7 @@ class Routes {
       request: { params: idParams },
       response: this.#definition.shape.schemas.view,
       reasons: this.#reasons.notFound,
-      handler: async (request, store, caller, parts) =>
-        this.#viewOf(await store.get(request.params.id, caller), request, parts),
+      handler: async (request, store, parts) => this.#viewOf(await store.get(request.params.id), request, parts),
     })
   }
 
@@ -149,8 +148,8 @@ class Routes {
       response: create.response === 'id' ? Type.Object({ id }) : shape.schemas.view,
       reasons: this.#reasons.values,
       annotations: [idempotent],
-      handler: async (request, store, caller, parts) => {
-        const row = await store.create(shape.rowOf(request.body), { caller, hooks, input: request.body })
+      handler: async (request, store, parts) => {
+        const row = await store.create(shape.rowOf(request.body), { hooks, input: request.body })
         return create.response === 'id' ? { id: row['id'] } : this.#viewOf(row, request, parts)
       },
     })
@@ -165,11 +164,11 @@ class Routes {
       summary: `Change ${this.#aRow}; omitted fields do not change`,
       request: { params: idParams, body: shape.schemas.change },
       response: shape.schemas.view,
-      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict, ...this.#reasons.values],
-      handler: async (request, store, caller, parts) => {
+      reasons: [...this.#reasons.change, ...this.#reasons.values],
+      handler: async (request, store, parts) => {
         const { version, input } = this.#partsOf(request.body)
-        const before = await store.get(request.params.id, caller, version)
-        const row = await store.change(before, shape.rowOf(input), 'update', { caller, hooks, input })
+        const before = await store.get(request.params.id, version)
+        const row = await store.change(before, shape.rowOf(input), 'update', { hooks, input })
         return this.#viewOf(row, request, parts)
       },
     })
@@ -184,16 +183,27 @@ class Routes {
       summary: `Delete ${this.#aRow}`,
       request: { params: idParams, ...query },
       response: nothing,
-      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict],
-      handler: async ({ params, query }, store, caller) => {
-        await store.remove(await store.get(params.id, caller, query.version), { caller, hooks })
+      reasons: [...this.#reasons.change, ...this.#reasons.own],
+      handler: async ({ params, query }, store, _caller) => {
+        await store.remove(await store.get(params.id, query.version), { hooks })
         return null
       },
     })
-    if (remove.bulk)
-      this.#addBatch('delete', remove, `Delete several ${this.#many}`, (rows, store, caller) =>
-        store.writeAll(rows, undefined, 'delete', { caller, hooks }),
-      )
+    if (remove.bulk === undefined) return
+    const { access, scope } = remove
+    this.#add('deleteBatch', scope === undefined ? { access } : { access, scope }, {
+      method: 'POST',
+      path: `${this.#path}/delete-batch`,
+      summary: `Delete several ${this.#many}`,
+      request: { body: batchBody },
+      response: affectedCount,
+      reasons: this.#reasons.own,
+      annotations: [bulkRateLimit, idempotent],
+      async handler({ body }, store) {
+        const rows = await store.getAll(body['ids'] as readonly number[])
+        return { affected: await store.removeAll(rows, { hooks }) }
+      },
+    })
   }
 
   addAction(name: string, action: ActionOf): void {
@@ -208,63 +218,31 @@ class Routes {
       summary: `${title} ${this.#aRow}`,
       request: { params: idParams, ...(Object.keys(members).length === 0 ? {} : { body: Type.Object(members) }) },
       response: shape.schemas.view,
-      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict, ...this.#reasons.values],
+      reasons: [...this.#reasons.change, ...this.#reasons.values],
       ...(action.input === undefined ? {} : { annotations: [idempotent] }),
-      handler: async (request, store, caller, parts) => {
+      handler: async (request, store, parts) => {
         const { version, input } = this.#partsOf(request.body ?? {})
-        const before = await store.get(request.params.id, caller, version)
-        const columns = await columnsOf(action, store, caller, before, input)
-        return this.#viewOf(await store.change(before, columns, verb, { caller, hooks, input }), request, parts)
+        const before = await store.get(request.params.id, version)
+        const columns = await columnsOf(action, store, before, input)
+        return this.#viewOf(await store.change(before, columns, verb, { hooks, input }), request, parts)
       },
     })
-    if (action.bulk)
-      this.#addBatch(name, action, `${title} several ${this.#many}`, (rows, store, caller) =>
-        store.writeAll(rows, (row) => columnsOf(action, store, caller, row, undefined), verb, { caller, hooks }),
-      )
-  }
-
-  #addBatch(
-    name: string,
-    { access, scope, throws = [] }: Operation,
-    summary: string,
-    write: (rows: readonly Row[], store: RowStore, caller: Caller) => Promise<number>,
-  ): void {
-    this.#add(
-      `${name}Batch`,
-      { access, throws, ...(scope && { scope }) },
-      {
-        method: 'POST',
-        path: `${this.#path}/${kebabCase(name)}-batch`,
-        summary,
-        request: { body: batchBody },
-        response: affectedCount,
-        reasons: this.#reasons.values,
-        annotations: [bulkRateLimit, idempotent],
-        async handler({ body }, store, caller) {
-          const rows = await store.getAll(body['ids'] as readonly number[], caller)
-          return { affected: await write(rows, store, caller) }
-        },
-      },
-    )
   }
 
   #add(name: string, operation: Operation, { handler, ...details }: Details): void {
-    const { table, options } = this.#definition
-    const { access, path = details.path, summary = details.summary, throws = [], reasons } = operation
+    const { table } = this.#definition
+    const { access, path = details.path, summary = details.summary, reasons = details.reasons } = operation
     const reach = reachOf(operation, table)
     this.byName[name] = routesWith<Parts>().route({
       ...details,
       path,
       summary,
       access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
-      reasons: reasons ?? [...new Set([...details.reasons, ...throws.map((reason) => `${options.area}.${reason}`)])],
-      handler: (request, parts) =>
-        handler(
-          request as unknown as Checked,
-          new RowStore(this.#definition, parts),
-          { operator: operatorOf(request), reach },
-          parts,
-        ),
+      reasons,
+      handler: (request, parts) => {
+        const caller = { operator: operatorOf(request), reach }
+        return handler(request as unknown as Checked, new RowStore(this.#definition, parts, caller), parts)
+      },
     })
   }
 
@@ -295,5 +273,5 @@ class Routes {
 
 type Viewed = Pick<Checked, 'locale' | 'principal'>
 
-const columnsOf = async ({ set }: ActionOf, store: RowStore, caller: Caller, row: Row, input: unknown): Promise<Row> =>
-  typeof set === 'function' ? set({ ...store.workOf(caller), row, input } as never) : set
+const columnsOf = async ({ set }: ActionOf, store: RowStore, row: Row, input: unknown): Promise<Row> =>
+  typeof set === 'function' ? set({ ...store.work, row, input } as never) : set

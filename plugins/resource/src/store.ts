@@ -26,36 +26,34 @@ export interface Store<S> {
    * @param version version that the caller has read, if any
    * @throws BusinessError "404" if the row does not exist or is outside the data scope, "409" for another version
    */
-  get(id: number, operator: Operator, version?: number): Promise<RowIn<S>>
+  get(id: number, version?: number): Promise<RowIn<S>>
   /**
    * Inserts a row. Columns that `columns` omits get their default.
    *
    * @throws BusinessError "403" `iam.out-of-scope`, "409" the reason of a unique value that another row has
    */
-  create(columns: Partial<RowIn<S>>, operator: Operator): Promise<RowIn<S>>
+  create(columns: Partial<RowIn<S>>): Promise<RowIn<S>>
   /**
    * Changes columns of a row that `get` returned, if nobody else has changed it since then.
    *
    * @param verb second word of the action in the audit, such as `update`
-   * @param summary summary of the audit entry; default: that of the resource
+   * @param options `summary`: summary of the audit entry; default: that of the resource
    * @throws BusinessError "404", "409" for another version; the errors of `create`
    */
   change(
     before: RowIn<S>,
     columns: Partial<RowIn<S>>,
     verb: string,
-    operator: Operator,
-    summary?: AuditSummary,
+    options?: { readonly summary?: AuditSummary },
   ): Promise<RowIn<S>>
 }
 
-/** Circumstances of a write. */
+/** What belongs to a write. */
 interface WriteOptions {
-  readonly caller: Caller
   readonly hooks?: AnyHooks
   /** The request, for the hooks. */
   readonly input?: unknown
-  readonly summary?: AuditSummary | undefined
+  readonly summary?: AuditSummary
 }
 
 /** One write. `columns` are those that the caller or the code has set. */
@@ -63,8 +61,10 @@ interface Write extends WriteOptions {
   readonly verb: string
   /** The stored row; `undefined` for a new row. */
   readonly before: Row | undefined
+  /** The row after the write, or the removed row. */
   readonly row: Row
   readonly columns: Row
+  readonly isRemoval?: true
 }
 
 /** A unique index rejected the row of the resource itself, not a row that a hook has written. */
@@ -78,113 +78,95 @@ class TakenValueError extends Error {
   }
 }
 
-/** Rows of one resource. Each write is one transaction: statement, hook, audit. */
+/** Rows of one resource, for one caller. Each write is one transaction: statement, hook, audit. */
 export class RowStore {
   readonly #definition: Definition
   readonly #parts: ResourceParts<unknown>
+  readonly #caller: Caller
 
-  constructor(definition: Definition, parts: ResourceParts<unknown>) {
+  constructor(definition: Definition, parts: ResourceParts<unknown>, caller: Caller) {
     this.#definition = definition
     this.#parts = parts
+    this.#caller = caller
   }
 
   /** Returns what hooks receive. */
-  workOf({ operator }: Caller): Work<unknown, string> {
+  get work(): Work<unknown, string> {
+    const { operator } = this.#caller
     return { parts: this.#parts.parts, error: this.#definition.error, operator, now: this.#now }
   }
 
   /** Returns a page of the rows that the caller may reach. */
-  find(where: object, { operator, reach }: Caller, window: PageWindow, search: TextSearch) {
-    const rows = { $and: [where, this.#rows({ operator, reach })] }
-    return findPage<Row>(this.#db.fork(), this.#entity, rows, window, { search })
+  find(where: object, window: PageWindow, search: TextSearch) {
+    return findPage<Row>(this.#db.fork(), this.#entity, { $and: [where, this.#rows()] }, window, { search })
   }
 
   /**
    * @param version version that the caller has read, if any
    * @throws BusinessError "404" if the row does not exist or the caller may not reach it, "409" for another version
    */
-  async get(id: number, caller: Caller, version?: number): Promise<Row> {
-    const [row] = await this.getAll([id], caller)
+  async get(id: number, version?: number): Promise<Row> {
+    const [row] = await this.getAll([id])
     if (row === undefined) throw this.#definition.error(this.#definition.notFound, { params: { id } })
     if (version !== undefined && version !== row['version']) throw this.#conflict(row)
     return row
   }
 
   /** Returns the rows with these ids that the caller may reach, in the order of their ids. */
-  async getAll(ids: readonly number[], caller: Caller): Promise<readonly Row[]> {
-    const where = { $and: [{ id: { $in: [...ids] } }, this.#rows(caller)] }
+  async getAll(ids: readonly number[]): Promise<readonly Row[]> {
+    const where = { $and: [{ id: { $in: [...ids] } }, this.#rows()] }
     const found = await this.#db.fork().find<Row>(this.#entity, where, { orderBy: { id: 'asc' } as never })
     const selection = selectionOf(this.#definition.table.entity)
     return found.map((row) => selection.of(row as never) as Row)
   }
 
-  async create(columns: Row, options: WriteOptions): Promise<Row> {
-    const { caller } = options
+  async create(columns: Row, options: WriteOptions = {}): Promise<Row> {
     const set = await this.#prepared(columns, undefined, options)
-    const row = { ...this.#newRow(caller), ...set, id: this.#db.newId() }
+    const row = { ...this.#newRow(), ...set, id: this.#db.newId() }
     await this.#commit({ ...options, verb: 'create', before: undefined, row, columns: set })
     return row
   }
 
-  async change(before: Row, columns: Row, verb: string, options: WriteOptions): Promise<Row> {
-    const write = await this.#changeOf(before, columns, verb, options)
-    await this.#commit(write)
-    return write.row
+  async change(before: Row, columns: Row, verb: string, options: WriteOptions = {}): Promise<Row> {
+    const set = await this.#prepared(columns, before, options)
+    const { username: updatedBy } = this.#caller.operator.principal
+    const edited = this.#definition.table.hasEdits
+      ? { version: Number(before['version']) + 1, updatedAt: this.#now, updatedBy }
+      : {}
+    const row = { ...before, ...set, ...edited }
+    await this.#commit({ ...options, verb, before, row, columns: set })
+    return row
   }
 
   async remove(before: Row, options: WriteOptions): Promise<void> {
     await this.#commit(await this.#removalOf(before, options))
   }
 
-  /**
-   * Changes or removes several rows in one transaction. Rows that another transaction changes meanwhile are skipped.
-   *
-   * @param columnsOf columns of a change; `undefined`: the rows are removed
-   * @returns number of affected rows
-   */
-  async writeAll(
-    rows: readonly Row[],
-    columnsOf: ((row: Row) => Promise<Row>) | undefined,
-    verb: string,
-    options: WriteOptions,
-  ): Promise<number> {
+  /** Removes rows in one transaction, without those that another transaction changes meanwhile. Returns their number. */
+  async removeAll(rows: readonly Row[], options: WriteOptions): Promise<number> {
     const writes: Write[] = []
-    for (const row of rows)
-      writes.push(
-        columnsOf === undefined
-          ? await this.#removalOf(row, options)
-          : await this.#changeOf(row, await columnsOf(row), verb, options),
-      )
+    for (const row of rows) writes.push(await this.#removalOf(row, options))
     return this.#transactional(async (em) => {
-      let affected = 0
-      for (const write of writes) if (await this.#apply(em, write)) affected++
-      return affected
+      let removed = 0
+      for (const write of writes) if (await this.#apply(em, write)) removed++
+      return removed
     })
-  }
-
-  async #changeOf(before: Row, columns: Row, verb: string, options: WriteOptions): Promise<Write> {
-    const set = await this.#prepared(columns, before, options)
-    const { username: updatedBy } = options.caller.operator.principal
-    const edited = this.#definition.table.hasEdits
-      ? { version: Number(before['version']) + 1, updatedAt: this.#now, updatedBy }
-      : {}
-    return { ...options, verb, before, row: { ...before, ...set, ...edited }, columns: set }
   }
 
   async #removalOf(before: Row, options: WriteOptions): Promise<Write> {
     await this.#prepared({}, before, options)
-    return { ...options, verb: 'delete', before, row: before, columns: {} }
+    return { ...options, verb: 'delete', before, row: before, columns: {}, isRemoval: true }
   }
 
   /** Checks the columns, and returns them with those of the hook. */
-  async #prepared(columns: Row, before: Row | undefined, { caller, hooks, input }: WriteOptions): Promise<Row> {
-    await this.#assertUsers(columns, caller)
-    return { ...columns, ...Object(await hooks?.prepare?.({ ...this.workOf(caller), input, before })) }
+  async #prepared(columns: Row, before: Row | undefined, { hooks, input }: WriteOptions): Promise<Row> {
+    await this.#assertUsers(columns)
+    return { ...columns, ...Object(await hooks?.prepare?.({ ...this.work, input, before })) }
   }
 
   async #commit(write: Write): Promise<void> {
     await this.#transactional(async (em) => {
-      if (!(await this.#apply(em, write))) throw this.#conflict(await this.get(Number(write.row['id']), write.caller))
+      if (!(await this.#apply(em, write))) throw this.#conflict(await this.get(Number(write.row['id'])))
     })
   }
 
@@ -198,10 +180,10 @@ export class RowStore {
 
   /** Returns false if another transaction has changed or removed the row since it was read. */
   async #apply(em: SqlEntityManager, write: Write): Promise<boolean> {
-    const { caller, before, row, hooks, input } = write
+    const { before, row, hooks, input } = write
     if ((await this.#execute(em, write)) === 0) return false
     await this.#assertReached(em, write)
-    const work = { ...this.workOf(caller), row }
+    const work = { ...this.work, row }
     await hooks?.inTransaction?.({ ...work, em, input, before })
     await this.#record(write)
     const afterCommit = hooks?.afterCommit
@@ -210,7 +192,7 @@ export class RowStore {
   }
 
   /** Executes the statement. It affects the row only if version and owner are those that were read. */
-  async #execute(em: SqlEntityManager, { verb, before, row, columns }: Write): Promise<number> {
+  async #execute(em: SqlEntityManager, { before, row, columns, isRemoval }: Write): Promise<number> {
     const { entity, hasEdits, ownerProperties } = this.#definition.table
     if (before === undefined) {
       await assertFree(row, insertRow(this.#db, entity, row as never))
@@ -218,7 +200,7 @@ export class RowStore {
     }
     const read = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, before[name]]))
     const where = read(['id', ...(hasEdits ? ['version'] : []), ...ownerProperties])
-    if (verb === 'delete') return em.nativeDelete<Row>(this.#entity, where)
+    if (isRemoval) return em.nativeDelete<Row>(this.#entity, where)
     const names = [...Object.keys(columns), ...(hasEdits ? ['version', 'updatedAt', 'updatedBy'] : [])]
     if (names.length === 0) return 1
     const values = Object.fromEntries(names.map((name) => [name, row[name]]))
@@ -226,9 +208,9 @@ export class RowStore {
   }
 
   /** Checks that a new owner is in the data scope, so that nobody moves a row out of their own reach. */
-  async #assertReached(em: SqlEntityManager, { caller, row, columns, before }: Write): Promise<void> {
+  async #assertReached(em: SqlEntityManager, { row, columns, before }: Write): Promise<void> {
     const { ownerProperties, columns: described } = this.#definition.table
-    const { reach, operator } = caller
+    const { reach, operator } = this.#caller
     if (reach === 'all' || reach === 'none' || (reach === 'caller' && operator.principal.dataScope === 'all')) return
     const chosen = ownerProperties.filter((name) => before === undefined || name in columns)
     // The caller reaches itself, and `#assertUsers` has checked a user whom the caller has chosen.
@@ -237,16 +219,17 @@ export class RowStore {
       return role === 'caller' || (role === 'user' && row[name] !== null && reach === 'caller')
     }
     if (chosen.every(isKnown)) return
-    const reached = await em.count<Row>(this.#entity, { $and: [{ id: row['id'] }, this.#rows(caller)] })
+    const reached = await em.count<Row>(this.#entity, { $and: [{ id: row['id'] }, this.#rows()] })
     if (reached === 0) throw outOfScope(chosen[0])
   }
 
   /** @throws BusinessError "403" `iam.out-of-scope` for a chosen user outside the data scope */
-  async #assertUsers(columns: Row, { operator }: Caller): Promise<void> {
+  async #assertUsers(columns: Row): Promise<void> {
+    const { principal } = this.#caller.operator
     for (const [name, value] of Object.entries(columns)) {
       const isUser = this.#definition.table.columns[name]?.description.role === 'user'
       if (isUser && typeof value === 'number')
-        await this.#parts.services.identity.assertInScope(operator.principal, [value], name)
+        await this.#parts.services.identity.assertInScope(principal, [value], name)
     }
   }
 
@@ -272,13 +255,12 @@ export class RowStore {
   }
 
   async #record(write: Write): Promise<void> {
-    const { caller, verb, row, columns } = write
+    const { verb, row, columns } = write
     const { auditKind, options } = this.#definition
-    if (auditKind === undefined || caller.reach === 'own') return
-    const own = options.audit === 'none' ? undefined : options.audit?.summary
-    const summary = write.summary ?? own?.(row, verb, columns) ?? this.#summaryOf(write)
+    if (auditKind === undefined || this.#caller.reach === 'own') return
+    const summary = write.summary ?? options.audit?.summary?.(row, verb, columns) ?? this.#summaryOf(write)
     const action = `${auditKind}.${verb}`
-    const entry = { ...auditFieldsOfCaller(caller.operator), action, subject: Number(row['id']), summary }
+    const entry = { ...auditFieldsOfCaller(this.#caller.operator), action, subject: Number(row['id']), summary }
     await writeAuditEntry(this.#parts.services.kernel, entry)
   }
 
@@ -297,8 +279,8 @@ export class RowStore {
   }
 
   /** Returns the columns of a new row that neither the request nor a hook sets. */
-  #newRow({ operator }: Caller): Row {
-    const { userId, username } = operator.principal
+  #newRow(): Row {
+    const { userId, username } = this.#caller.operator.principal
     const { columns, hasEdits } = this.#definition.table
     const now = this.#now
     const values = Object.entries(columns).map(([name, { description }]) => {
@@ -311,9 +293,11 @@ export class RowStore {
   }
 
   /** Returns the condition for the rows that the caller may reach. */
-  #rows({ operator: { principal }, reach }: Caller): object {
+  #rows(): object {
+    const { reach, operator } = this.#caller
     const { owner } = this.#definition.table
     if (owner === undefined || reach === 'all' || reach === 'none') return {}
+    const { principal } = operator
     const scoped = reach === 'own' ? { ...principal, dataScope: 'self' as const } : principal
     return this.#parts.services.identity.rowsInScope(scoped, owner)
   }

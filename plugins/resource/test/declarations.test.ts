@@ -29,7 +29,6 @@ onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async
       ['POST', 's/:id/disable', 'postByIdDisable', 'Disable a contact'],
       ['POST', 's/:id/move-stage', 'postByIdMoveStage', 'Move a contact'],
       ['POST', 's/delete-batch', 'postDeleteBatch', 'Delete several contacts'],
-      ['POST', 's/disable-batch', 'postDisableBatch', 'Disable several contacts'],
       ['PUT', 's/:id', 'putById', 'Change a contact; omitted fields do not change'],
     ],
   )
@@ -95,10 +94,7 @@ onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async
         { operation: 'postAdminAcmeContactsByIdMoveStage', ask: ['stage', 'note'] },
         { operation: 'deleteAdminAcmeContactsById', query: { version: { field: 'version' } }, tone: 'danger' },
       ],
-      bulk: [
-        { operation: 'postAdminAcmeContactsDisableBatch', ids: 'ids' },
-        { operation: 'postAdminAcmeContactsDeleteBatch' },
-      ],
+      bulk: [{ operation: 'postAdminAcmeContactsDeleteBatch' }],
     })
     t.same(
       list.filters?.map(({ name }) => name),

@@ -20,15 +20,14 @@ onDatabase(t, 'writes with a permission are audited', async (t: Test, db) => {
   )
   await root('POST', `${url}/disable`, {})
   await root('POST', `${url}/move-stage`, { stage: 'client' })
-  await root('POST', `${path}/disable-batch`, { ids: [contact.id] })
   await root('DELETE', url)
   const answer = await root('GET', `${audits}?targetType=acme-contact&size=50`, undefined, { 'accept-language': 'en' })
   const entries = [...answer.data.items].reverse()
   t.same(
     entries.map(({ action }) => action),
-    ['create', 'update', 'disable', 'move-stage', 'disable', 'delete'].map((verb) => `acme-contact.${verb}`),
+    ['create', 'update', 'disable', 'move-stage', 'delete'].map((verb) => `acme-contact.${verb}`),
   )
-  const [created, updated, disabled, moved, , removed] = entries
+  const [created, updated, disabled, moved, removed] = entries
   assertMembers(t, created, {
     targetId: contact.id,
     summary: { name: 'ben', ownerId: ids['ben'], tags: ['x'], about: '******', salary: '******' },
@@ -49,9 +48,7 @@ onDatabase(t, 'writes with a permission are audited', async (t: Test, db) => {
 
   const before = (await root('GET', audits)).data.total
   await ben('POST', '/api/v1/acme/contacts', { ownerId: ids['ben'], name: 'x', code: 'X' })
-  const board = (await root('POST', '/api/v1/admin/acme/boards', {})).data
-  t.equal((await root('GET', audits)).data.total, before, 'neither own rows nor a resource without audit')
-  t.ok(board.id)
+  t.equal((await root('GET', audits)).data.total, before, 'own rows are not audited')
   const [owned] = (await ben('GET', '/api/v1/acme/contacts')).data.items
   await root('POST', '/api/v1/admin/acme/calls', { contactId: owned.id, minutes: 3 })
   const calls = (await root('GET', `${audits}?targetType=contact-call`)).data.items

@@ -1,6 +1,5 @@
 /** Mistakes that the compiler rejects. The compiler reports each `@ts-expect-error` without an error below it. */
 import type { Events } from '@plinth/events'
-import type { Operator } from '@plinth/iam'
 import { defineResourcePlugin, permission, pluginWith, type Store } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t from 'tap'
@@ -25,7 +24,7 @@ const view = permission('acme:thing:view', 'View', '查看')
 const base = { area: 'acme', path: '/api/v1/admin/acme/things' } as const
 
 /** Never called: only the compiler reads it. */
-export function mistakes(store: Store<typeof Thing>, operator: Operator): void {
+export function mistakes(store: Store<typeof Thing>): void {
   // @ts-expect-error unknown filter
   resource(Thing, { ...base, list: { access: view, filters: ['nope'] } })
   // @ts-expect-error a hidden column is not a filter: callers could find out its value
@@ -46,7 +45,7 @@ export function mistakes(store: Store<typeof Thing>, operator: Operator): void {
   resource(Thing, { ...base, retention: { by: 'name', keep: '1d', keys: 'platform.acme' } })
   const reasons = { full: { code: '409', text: ['x', 'x'] } } as const
   // @ts-expect-error a reason that is not declared
-  resource(Thing, { ...base, reasons, create: { access: view, throws: ['fulll'] } })
+  resource(Thing, { ...base, reasons, create: { access: view, prepare: ({ error }) => void error('fulll') } })
   // @ts-expect-error a member of the page that the response does not have
   resource(Thing, { ...base, page: { group: 'rules', order: 1, columns: (row) => [row.text('nope')] } })
   // @ts-expect-error a column of the page that the response does not have
@@ -59,9 +58,9 @@ export function mistakes(store: Store<typeof Thing>, operator: Operator): void {
   // @ts-expect-error the plugin does not require the events that the resource needs
   defineResourcePlugin({ id: 'acme', version: '1.0.0', kernel: '^1.0.0', migrations: [], resources: [things] })
   // @ts-expect-error a column of an older name
-  void store.get(1, operator).then(({ names }) => names)
+  void store.get(1).then(({ names }) => names)
   // @ts-expect-error an unknown column
-  void store.create({ nope: 1 }, operator)
+  void store.create({ nope: 1 })
 }
 
 t.test('types are checked by the compiler', async (t) => {

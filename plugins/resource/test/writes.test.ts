@@ -191,7 +191,7 @@ onDatabase(t, 'a repeated call with its key is executed once', async (t: Test, d
   t.equal(twice[1]?.text, twice[0]?.text)
   t.equal(twice[0]?.data.version, 2)
   const batch = { 'idempotency-key': 'batch-1' }
-  t.same((await root('POST', `${path}/disable-batch`, { ids: [4711] }, batch)).data, { affected: 0 })
+  t.same((await root('POST', `${path}/delete-batch`, { ids: [4711] }, batch)).data, { affected: 0 })
 })
 
 onDatabase(t, 'actions and batches', async (t: Test, db) => {
@@ -205,7 +205,7 @@ onDatabase(t, 'actions and batches', async (t: Test, db) => {
   })
   t.equal(outcomeOf(await root('POST', `${path}/${one.id}/move-stage`, { stage: 'client' })), '409 acme-contacts.busy')
   t.equal(outcomeOf(await root('POST', `${path}/${one.id}/move-stage`, { stage: 'nope' })), '400 http.invalid-input')
-  t.same((await root('POST', `${path}/disable-batch`, { ids: [one.id, two.id] })).data, { affected: 2 })
+  for (const { id } of [one, two]) t.equal((await root('POST', `${path}/${id}/disable`, {})).code, '200')
   t.same(
     (await rows()).map(({ enabled, version }) => [enabled, version]),
     [

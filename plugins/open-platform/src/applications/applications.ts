@@ -33,7 +33,7 @@ interface ApplicationDependencies {
   readonly identity: Pick<Identity, 'assertInScope'>
   readonly scopes: ScopeRegistry
   readonly secrets: AppSecretEncryption
-  readonly store: ReturnType<typeof apps.store>
+  readonly store: (operator: Operator) => ReturnType<typeof apps.store>
 }
 
 /** Creates applications and rotates their secrets. Every change writes an audit record in its transaction. */
@@ -52,7 +52,7 @@ export class Applications {
     // The secret is sealed outside of the transaction, because sealing the first secret stores a new key.
     const secretEnc = await this.#parts.secrets.seal(appKey, secret)
     const row = { description: null, scopes: [], rateLimitPerMinute: null, ...content, appKey, secretEnc }
-    return { app: await this.#parts.store.create(row, operator), secret }
+    return { app: await this.#parts.store(operator).create(row), secret }
   }
 
   /**
@@ -69,8 +69,9 @@ export class Applications {
     version: number | undefined,
     operator: Operator,
   ): Promise<AppWithSecret> {
-    const { clock, secrets, store } = this.#parts
-    const before = await store.get(id, operator, version)
+    const { clock, secrets } = this.#parts
+    const store = this.#parts.store(operator)
+    const before = await store.get(id, version)
     const until = before.previousValidUntil?.getTime() ?? 0
     if (until > clock.now() && graceSeconds > 0 && !force) {
       const previousSecretValidUntil = new Date(until).toISOString()
@@ -86,7 +87,7 @@ export class Applications {
       previousValidUntil: graceSeconds === 0 ? null : new Date(clock.now() + graceSeconds * 1000),
     }
     const summary = { appKey: before.appKey, graceSeconds, ...(force ? { force } : {}) }
-    return { app: await store.change(before, columns, 'rotate-secret', operator, summary), secret }
+    return { app: await store.change(before, columns, 'rotate-secret', { summary }), secret }
   }
 
   /**
