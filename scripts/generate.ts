@@ -1,6 +1,6 @@
 /**
  * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference,
- * command line, API description, client, contributions and lock file of the quickstart, types of the operations that pages use, change
+ * command line, API description, client, bundle of TypeBox, contributions and lock file of the quickstart, types of the operations that pages use, change
  * sets, permissions, retention of tables, personal data, native packages, and the tests of the requirements. `--check` writes nothing
  * and fails if a file is out of date.
  */
@@ -32,6 +32,7 @@ import { migrationPage, type PageLocale, permissionPage } from './plugin-pages.t
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
 import { proofFiles, testFiles } from './test-files.ts'
+import { typeBoxFile, typeBoxModule } from './typebox-module.ts'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
@@ -44,6 +45,7 @@ async function pages(): Promise<Record<string, string>> {
     const published = publishedApi(openapi)
     const packageKeys = running.config.catalogue.filter(({ plugin }) => !plugin.startsWith('example.'))
     return {
+      [typeBoxFile]: await typeBoxModule(),
       'docs/configuration.md': catalogueToMarkdown(packageKeys, 'en'),
       'docs/configuration.zh-CN.md': catalogueToMarkdown(packageKeys, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),

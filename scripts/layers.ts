@@ -1,7 +1,7 @@
 /**
  * Defines the layers of this repository and checks imports. Lint runs it: `node scripts/layers.ts`. A package may
- * import only packages of lower layers, and only by name. It must not import values of TypeBox, because loading TypeBox
- * is slow. Tests may import everything.
+ * import only packages of lower layers, and only by name. It must not import values of TypeBox, because loading its many
+ * modules is slow. Tests may import everything.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -81,6 +81,8 @@ const computedImport = /\bimport\((?!\s*['"])/
 
 const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
 
+/** The entry point of the bundle of TypeBox. */
+const typeBoxEntry = 'config-schema/src/typebox-builders.ts'
 /** Matches an import of TypeBox values. Imports of types are allowed, because they do not exist at run time. */
 const typeBoxValue = /^(?:import (?!type )|export (?!type )|\} )[^'"\n]*\bfrom ['"]typebox(?:\/[^'"]*)?['"]/m
 
@@ -106,8 +108,10 @@ export function climbingImports(file: string, source: string): readonly string[]
     if (pages !== undefined && leaves(pages)) return `${target} leads out of the files of the browser`
     return leaves(folder) ? `${target} leads out of the package` : undefined
   }
-  const builds = name !== 'http' && typeBoxValue.test(source)
-  const typeBox = builds ? [`${file}: schemas are built with Type of @plinth/http, without loading TypeBox`] : []
+  const loads = file !== typeBoxEntry && typeBoxValue.test(source)
+  const typeBox = loads
+    ? [`${file}: import Type from @plinth/http or @plinth/config-schema/typebox, not from typebox`]
+    : []
   const climbing = [...source.matchAll(imported)].flatMap(([, name = '', lazy = name]) => {
     const problem = problemOf(lazy)
     return problem === undefined ? [] : [`${file}: ${problem}`]

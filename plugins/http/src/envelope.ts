@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { Type } from '@plinth/config-schema/typebox'
 import { type BusinessError, errorCodeOf, isBusinessError, isUnavailable } from '@plinth/kernel'
 import type { TSchema } from 'typebox'
 import { InvalidInput } from './schemas/input-validation.ts'
-import { Type } from './schemas/schema-builders.ts'
 import { STATUS_CODES } from './server/door-server.ts'
 import { englishText, type Translate } from './texts.ts'
 

@@ -1,3 +1,4 @@
+export { Type } from '@plinth/config-schema/typebox'
 export { AddressSet, addressNetwork, normalizeAddress, usualIpv6Prefix } from './caller/address-set.ts'
 export type { ClientIpRules } from './caller/client-ip.ts'
 export { pageOrigin } from './caller/forwarding.ts'
@@ -13,6 +14,7 @@ export * from './routes/declaration.ts'
 export { operatorVisibleTo, type Viewer } from './routes/guards.ts'
 export { serializedDataOf } from './routes/response-check.ts'
 export { auditedChange, auditedChanges, plainValue, spoken } from './schemas/audited-facts.ts'
+export * from './schemas/common-schemas.ts'
 export { ignoreMembers } from './schemas/input-schema.ts'
 export {
   listPage,
@@ -30,5 +32,3 @@ export {
   spanQuery,
 } from './schemas/list.ts'
 export { type RowView, viewOf } from './schemas/row-view.ts'
-export * from './schemas/schema-builders.ts'
-export { Type } from './schemas/schema-builders.ts'

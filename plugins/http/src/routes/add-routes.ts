@@ -1,4 +1,5 @@
 import helmet from '@fastify/helmet'
+import { Type } from '@plinth/config-schema/typebox'
 import { omitUndefined } from '@plinth/kernel'
 import type {
   FastifyInstance,
@@ -14,7 +15,6 @@ import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, successCode, successEnvelope, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
 import { createReferenceRoutes, type ReferenceContent } from '../reference/routes.ts'
-import { Type } from '../schemas/schema-builders.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runGuardsInOrder } from './guards.ts'
 import { checkedSuccessEnvelope } from './response-check.ts'
@@ -197,7 +197,7 @@ const isRead = ({ method }: RouteInfo) => method === 'GET'
 /** True for a read without declared query parameters. It ignores all query parameters. */
 const ignoresQuery = (info: RouteInfo, { query }: RequestSchemas = {}) => isRead(info) && query === undefined
 
-/** Query of a write that declares none: it rejects all parameters (decision G.21). */
+/** Query of a write that declares none: it rejects all parameters (decision G21). */
 const emptyQuery = Type.Object({})
 
 function inputSchemas(info: RouteInfo, { params, query, body }: RequestSchemas = {}): FastifySchema {

@@ -1,6 +1,7 @@
+import { Type } from '@plinth/config-schema/typebox'
 import { type AuditedPropertyText, bilingual, type LocalizedText, localize, ownProperty } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { describedValue, Type } from './schema-builders.ts'
+import { describedValue } from './common-schemas.ts'
 
 type DescribedValue = Static<typeof describedValue>
 type Summary = Readonly<Record<string, unknown>>

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { nearestName } from '@plinth/kernel'
 import type { Ajv, ErrorObject, FormatDefinition, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
+import { isNonBlankLine } from './common-schemas.ts'
 import { ignoredNames, rejectUndeclaredMembers, rejectUnsafeNumbers } from './input-schema.ts'
-import { isNonBlankLine } from './schema-builders.ts'
 
 interface Fault {
   /**

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import { Type } from '@plinth/config-schema/typebox'
 import { errorCodeOf, omitUndefined } from '@plinth/kernel'
 import type { TArray, TOptional, TSchema, TString } from 'typebox'
 import type { ListKey, ListOrder, ListPage, ListQuery, ListQueryWindow, ListRows, ListTimeRange } from '../contract.ts'
 import { messages } from '../texts.ts'
 import { InvalidInput } from './input-validation.ts'
-import { Type } from './schema-builders.ts'
 
 const largestPage = 200
 

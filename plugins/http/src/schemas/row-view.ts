@@ -1,5 +1,6 @@
+import { Type } from '@plinth/config-schema/typebox'
 import type { Static, TBoolean, TInteger, TNull, TObject, TSchema, TString, TUnion } from 'typebox'
-import { id, instant, nullable, Type, text } from './schema-builders.ts'
+import { id, instant, nullable, text } from './common-schemas.ts'
 
 /** The parts of a `Selection` of `@plinth/database` that are used here. */
 interface RowColumns<Row extends object> {
