@@ -1,10 +1,10 @@
 /** Products of a checkout of this repository. They are used only from outside, so that an earlier checkout can be recorded too. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { programEnvironment, waitForProcessEnd } from '@plinth/kernel/testing'
-import { administrator, type ProductProcess, runProgram, startProcess } from '../fixtures/product-process.ts'
+import { administrator, type ProductProcess, startProcess } from '../fixtures/product-process.ts'
 
 /** Source of the product file, by name of the product. `root` is the directory of the checkout. */
 const sources = {
@@ -78,29 +78,42 @@ export interface RecordedProduct {
 export function prepareRecordedProduct(root: string, name: ProductName): RecordedProduct {
   const directory = mkdtempSync(join(tmpdir(), 'plinth-same-'))
   const file = join(directory, 'plinth.config.ts')
+  let count = 0
   const works: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })]
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
   writeFileSync(join(directory, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module' }))
   writeFileSync(file, sources[name](root))
-  const resultOf = (what: string, { code, stdout, stderr }: Awaited<ReturnType<typeof runProgram>>): unknown => {
-    if (code !== 0) throw new Error(`${name}: ${what} ended with ${code}: ${stdout}${stderr}`)
-    return JSON.parse(stdout)
+  /** Runs Node.js and returns its output, which is JSON. A file receives it: a command that ends does not wait for a slow reader. */
+  const runNode = async (words: readonly string[], input = ''): Promise<unknown> => {
+    count += 1
+    const output = join(directory, `output-${count}.json`)
+    const stdout = openSync(output, 'w')
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...words], {
+      cwd: directory,
+      env: programEnvironment(),
+      stdio: ['pipe', stdout, 'pipe'],
+    })
+    closeSync(stdout)
+    child.stdin?.end(input)
+    const { code, stderr } = await waitForProcessEnd(child)
+    const text = readFileSync(output, 'utf8')
+    if (code !== 0) throw new Error(`${name}: node ${words.join(' ')} ended with ${code}: ${text}${stderr}`)
+    return JSON.parse(text)
   }
   return {
     directory,
-    async run(words, settings = {}, input = '') {
+    run(words, settings = {}, input = '') {
       const set = Object.entries({ ...steady, ...settings }).flatMap(([key, value]) => ['--set', `${key}=${value}`])
-      const outcome = await runProgram([...words, '--product', file, '--json', ...set], input, { root })
-      return resultOf(`plinth ${words.join(' ')}`, outcome)
+      return runNode([join(root, 'kernel/src/cli/main.ts'), ...words, '--product', file, '--json', ...set], input)
     },
-    async evaluate(expression) {
-      const source = `import { default as product } from ${JSON.stringify(file)}
+    evaluate: (expression) =>
+      runNode([
+        '--input-type=module',
+        '--eval',
+        `import { default as product } from ${JSON.stringify(file)}
         const { plugins } = product
-        console.log(JSON.stringify(${expression}))`
-      const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', source]
-      const child = spawn(process.execPath, words, { cwd: directory, env: programEnvironment() })
-      return resultOf('evaluation', await waitForProcessEnd(child))
-    },
+        console.log(JSON.stringify(${expression}))`,
+      ]),
     start(settings, environment = {}) {
       const options = { environment, root, role: 'web' } as const
       // The address is in a log line of the level `info`.
