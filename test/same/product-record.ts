@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createDatabase, everyDialect } from '@plinth/database/testing'
 import { pageRecord } from './page-record.ts'
+import { type Json, sortMembers } from './record-differences.ts'
 import {
   createAdministrator,
   dataOf,
@@ -81,21 +82,10 @@ async function databaseRecord(product: RecordedProduct): Promise<Files> {
   return files
 }
 
-/** Returns the value with the members of its objects in alphabetical order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([name, member]) => [name, sorted(member)]),
-  )
-}
-
 /** Writes the files of a record. Paths of this host are replaced. */
 export function writeRecord(folder: string, files: Files, replaced: ReadonlyMap<string, string>): void {
   for (const [name, content] of files) {
-    let text = typeof content === 'string' ? content : `${JSON.stringify(sorted(content), undefined, 1)}\n`
+    let text = typeof content === 'string' ? content : `${JSON.stringify(sortMembers(content as Json), undefined, 1)}\n`
     for (const [path, placeholder] of replaced) text = text.replaceAll(path, placeholder)
     const file = join(folder, name)
     mkdirSync(dirname(file), { recursive: true })

@@ -14,8 +14,16 @@ const identities = ['id', 'key', 'code', 'operationId', 'operation', 'field', 'n
 const isObject = (value: Json): value is Readonly<Record<string, Json>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Returns the value with the members of its objects in alphabetical order. */
+export function sortMembers(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sortMembers)
+  if (!isObject(value)) return value
+  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(members.map(([name, member]) => [name, sortMembers(member)]))
+}
+
 function shown(value: Json): string {
-  const text = JSON.stringify(value)
+  const text = JSON.stringify(sortMembers(value))
   return text.length > maxValueLength ? `${text.slice(0, maxValueLength)}...` : text
 }
 

@@ -19,6 +19,7 @@ t.test('differences of values have the path of the member or of the item', async
   ])
   t.strictSame(valueDifferences({ a: [] }, { a: {} }), ['~ .a: [] -> {}'])
   t.strictSame(valueDifferences({ a: 1, b: 2 }, { b: 2, a: 1 }), [], 'the order of members does not count')
+  t.strictSame(valueDifferences({}, { a: { c: 1, b: 2 } }), ['+ .a: {"b":2,"c":1}'])
   t.strictSame(valueDifferences([{ id: 'a' }, { id: 'b' }], [{ id: 'b' }, { id: 'a' }]), [
     '~ : other order: [a] [b] -> [b] [a]',
   ])
