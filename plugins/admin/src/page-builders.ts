@@ -1,22 +1,21 @@
 import type { LocalizedText } from '@plinth/kernel'
-import type { PageChoices, PageLabelPicker } from './field-choices.ts'
 import type { AttentionDeclaration, MetricChart, OperationChart, TileDeclaration } from './overview-declarations.ts'
+import type { PageColumn, PageValue } from './page-columns.ts'
+import type { DetailPageDeclaration, ListPageDeclaration } from './page-declaration.ts'
+import type { Tone } from './page-vocabulary.ts'
 import type {
-  DetailPageDeclaration,
-  ListPageDeclaration,
   PageAction,
   PageAmount,
   PageBulkAction,
-  PageColumn,
+  PageChoices,
   PageForm,
+  PageLabelPicker,
   PageLivePreview,
   PageOutcome,
   PagePreview,
   PageResultLink,
-  PageValue,
   PreviewVariable,
-} from './page-declaration.ts'
-import type { Tone } from './page-shapes.ts'
+} from './page-writes.ts'
 
 /**
  * Types of all operations by id. Each plugin with pages adds its own types, which `plinth openapi --types` generates
