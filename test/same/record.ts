@@ -55,11 +55,11 @@ export async function recordCommit(folder: string, commit: string, names?: reado
 }
 
 /** Prints the differences of two records, and returns their number. */
-export function printDifferences(before: string, after: string): number {
+export function printDifferences(before: string, after: string, print: (text: string) => void = console.log): number {
   const differences = recordDifferences(before, after)
-  for (const [file, lines] of differences) console.log([file, ...lines.map((line) => `  ${line}`)].join('\n'))
+  for (const [file, lines] of differences) print([file, ...lines.map((line) => `  ${line}`)].join('\n'))
   const count = [...differences.values()].flat().length
-  console.log(`${count} differences in ${differences.size} files`)
+  print(`${count} differences in ${differences.size} files`)
   return count
 }
 

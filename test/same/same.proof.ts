@@ -29,6 +29,8 @@ t.test('a record of this checkout is the same each time', { timeout: 1_800_000 }
     t.strictSame([...recordDifferences(join(first, part), join(second, part))], [], part)
 
   if (base === undefined) return t.comment('The base of the change is unknown, so there is nothing to compare.')
-  console.log(`\n== differences from ${base}`)
-  for (const part of ['quickstart', 'behaviour']) printDifferences(join(earlier, part), join(first, part))
+  // The runner of the tests shows only the standard error output.
+  console.error(`== differences from ${base}`)
+  for (const part of ['quickstart', 'behaviour'])
+    printDifferences(join(earlier, part), join(first, part), (text) => console.error(`${part}/${text}`))
 })
