@@ -1,5 +1,5 @@
 /** Generates the types of declared pages for the browser, from the schemas of `@plinth/admin`. */
-import { attentionSchema, chartSchema, isText, pageSchema, tileSchema } from '@plinth/admin'
+import { attentionSchema, chartSchema, isText, pageSchema, shapeOf, tileSchema } from '@plinth/admin'
 import type { Shape } from '@plinth/kernel'
 
 const variant = ({ oneOf = [] }: Shape, kind: string): Shape =>
@@ -27,8 +27,8 @@ function schemas(): readonly (readonly [name: string, schema: Shape])[] {
     DetailPage: variant(pageSchema, 'detail'),
     FrameWrite: itemOf(variant(pageSchema, 'frame'), 'writes'),
     OperationChart: variant(chartSchema, 'operation'),
-    Tile: tileSchema,
-    Attention: attentionSchema,
+    Tile: shapeOf(tileSchema),
+    Attention: shapeOf(attentionSchema),
   })
 }
 

@@ -6,7 +6,7 @@ export type { PageColumn, PageValue } from './page-columns.ts'
 export * from './page-declaration.ts'
 export type { OwnPageGroup, PageNavigationPlace } from './page-place.ts'
 export * from './page-texts.ts'
-export { type GroupIcon, groupIcons, type PageGroup, pageGroups, type Tone, tones } from './page-vocabulary.ts'
+export { type GroupIcon, groupIcons, type PageGroup, pageGroups, shapeOf, type Tone, tones } from './page-vocabulary.ts'
 export {
   formSchema,
   type PageAction,

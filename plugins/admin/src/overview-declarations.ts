@@ -7,6 +7,7 @@ import {
   list,
   localized,
   map,
+  named,
   names,
   number,
   optional,
@@ -30,7 +31,7 @@ export const attentionSchema = record({
   source: text,
   query,
   /** Member of the payload: a number, or a list to count. Default: the payload is the list. */
-  count: optional(text),
+  count: optional(named('count')),
   /** Counts only items whose members have these values. */
   where: optional(map(scalar)),
   /** Counts only items in which this member is not empty. */
@@ -87,7 +88,7 @@ const chart = {
   labels: optional(labels),
 }
 
-const operationChart = record({
+export const operationChart = record({
   ...chart,
   kind: among(['operation']),
   /** Id of an operation that returns a list and has no path parameters. */
@@ -96,21 +97,21 @@ const operationChart = record({
   /** True if the chart follows the time range that the user chooses. The operation accepts `spanQuery`. */
   range: optional(flag),
   /** Member with the time, or with a day as `YYYY-MM-DD`. Rows with the same time are added up. */
-  at: text,
+  at: named('text'),
   /** Member of which each value gets its own line. */
-  by: optional(text),
+  by: optional(named('plain')),
   /** Kind of objects whose ids the member `by` contains. Their names are shown. See `labelSources`. */
   names: optional(text),
   /**
    * Member with the asset or currency of amounts in minor units. Amounts in different units get separate lines and are
    * never added up.
    */
-  currency: optional(text),
+  currency: optional(named('text')),
   /**
    * 1 to `maxChartLines` lines. `field` is a member with a number, or with minor units as text if the chart has a
    * `currency`. Default title: the title of this member in the route.
    */
-  lines: list(record({ field: text, title: optional(localized), tone: optional(tone) }), 1, maxChartLines),
+  lines: list(record({ field: named('figure'), title: optional(localized), tone: optional(tone) }), 1, maxChartLines),
 })
 /** Numbers over time from the rows of an operation. Each row has a time. */
 export type OperationChart = DataOf<typeof operationChart>
@@ -166,9 +167,9 @@ export const tileSchema = record({
   /** True if the tile follows the time range that the user chooses. The operation accepts `spanQuery`. */
   range: optional(flag),
   /** Member with a number, or with minor units as text if the tile has a `currency`. */
-  field: text,
+  field: named('figure'),
   /** Member with the asset or currency of amounts in minor units. Each unit has its own sum. */
-  currency: optional(text),
+  currency: optional(named('text')),
   /** Unit of the number. Default: it is a count. */
   unit: optional(among(['bytes', 'ms', 'percent'])),
   /** Whether a larger number is good or bad. It determines the colour of the change. Default: neither. */

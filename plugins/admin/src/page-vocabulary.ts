@@ -36,7 +36,23 @@ export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
 /** Colour of a state. */
 export type Tone = (typeof tones)[number]
 
-type ReadonlyData<T> = T extends readonly (infer Item)[]
+/** A name that the builders of pages check. `Kind` says what it names, for example a member of the row. */
+export interface CheckedName<Kind extends string> {
+  readonly '~name': Kind
+}
+/** An object whose names the builders of pages check. */
+export interface CheckedMap<Kind extends string, Value> {
+  readonly '~map': Kind
+  readonly '~value': Value
+}
+
+type ReadonlyData<T> =
+  T extends CheckedName<string>
+    ? string
+    : T extends CheckedMap<string, infer Value>
+      ? Readonly<Record<string, ReadonlyData<Value>>>
+      : ReadonlyObject<T>
+type ReadonlyObject<T> = T extends readonly (infer Item)[]
   ? readonly ReadonlyData<Item>[]
   : T extends object
     ? { readonly [Name in keyof T]: ReadonlyData<T[Name]> }
@@ -59,6 +75,11 @@ export const flag = Type.Boolean()
 export const number = Type.Number()
 export const text = shaped<string>(shape.text)
 export const localized = shaped<LocalizedText>(shape.localized)
+/** Schema of a name that the builders check. */
+export const named = <const Kind extends string>(_kind: Kind) => shaped<CheckedName<Kind>>(shape.text)
+/** Schema of an object whose names the builders check. */
+export const mapOf = <const Kind extends string, Value extends TSchema>(_kind: Kind, value: Value) =>
+  shaped<CheckedMap<Kind, Static<Value>>>(shape.map(value))
 export const scalar = shaped<string | number | boolean>(shape.scalar)
 /** A value of a member of a row. */
 export const plainValue = shaped<string | number | boolean | null>({})

@@ -7,7 +7,8 @@ import {
   list,
   localized,
   map,
-  names,
+  mapOf,
+  named,
   oneOf,
   optional,
   plainValue,
@@ -66,6 +67,9 @@ const choices = record({
  */
 export type PageChoices = DataOf<typeof choices>
 
+const bodyNames = list(named('body'))
+const fieldNames = list(named('field'))
+
 const previewMembers = {
   operation: text,
   params: optional(values),
@@ -73,25 +77,25 @@ const previewMembers = {
   columns,
 }
 
-const preview = record({
+export const preview = record({
   ...previewMembers,
   /** Members of the input that are also sent to this operation. */
-  takes: optional(names),
+  takes: optional(bodyNames),
   /** Member of the result that is false if the write is not possible. The user then cannot submit it. */
-  possible: optional(text),
+  possible: optional(named('answer flag')),
 })
 /** Reads something before a write, and shows the result to the user. */
 export type PagePreview = DataOf<typeof preview>
 
-const livePreview = record({
+export const livePreview = record({
   ...previewMembers,
   /** Members of the form that the operation accepts. They must be optional, because fields may still be empty. */
-  takes: names,
+  takes: bodyNames,
   /**
    * Sample values that the user types next to the form. They are not stored. `into` is the body member that receives
    * them by name. `of` is the member of the result with the variables: a list of `previewVariable`.
    */
-  samples: optional(record({ into: text, of: text })),
+  samples: optional(record({ into: named('body'), of: named('variables') })),
 })
 /**
  * Reads something for the current content of a form, and shows the result next to the form. The operation is called
@@ -115,7 +119,7 @@ const outcome = record({
   /**
    * Member of the response, or of its items if it is a list. Items of inner lists are counted too: `modules.outcome`.
    */
-  field: text,
+  field: named('outcome'),
   /** All other values are failures. */
   good: list(plainValue, 1),
 })
@@ -126,7 +130,7 @@ const resultLink = record({
   /** Id of a detail page. */
   page: text,
   /** Member of the response with the id of the row. If it is null, there is no link. */
-  field: text,
+  field: named('answer id'),
 })
 /** The row that a write created. The message after the write links to its page. */
 export type PageResultLink = DataOf<typeof resultLink>
@@ -160,14 +164,14 @@ const write = {
   created: optional(resultLink),
   ...confirmation,
   /** Members with amounts. The user types them in the main unit, and minor units are sent. */
-  amounts: optional(map(amount)),
+  amounts: optional(mapOf('field', amount)),
 }
 
 const pickers = {
   /** Members that contain ids, with the kind of objects from which the user chooses. */
-  options: optional(map(labelPicker)),
+  options: optional(mapOf('field', labelPicker)),
   /** Members whose value the user chooses from the items that an operation returns. */
-  choices: optional(map(choices)),
+  choices: optional(mapOf('field', choices)),
 }
 
 export const action = record({
@@ -177,20 +181,20 @@ export const action = record({
   params: values,
   query: optional(values),
   /** Body members that the user enters. */
-  ask: optional(names),
+  ask: optional(fieldNames),
   /** Member of the response that is shown only once, for example a new secret. */
-  once: optional(text),
+  once: optional(named('result')),
   /** The action is available only if each of these members of the row has one of the listed values. */
   when: optional(map(list(plainValue))),
   /** One sentence with the effect of the action. The dialog shows it; with `undo`, the message after the action. */
   confirm: optional(localized),
   /** Member of the row whose value the user must type to confirm. */
-  type: optional(text),
+  type: optional(named('text')),
   /**
    * Operation of the action of the same page that reverses this one. Then the action runs without a dialog, so it asks
    * for nothing, and its message has a button that reverses it.
    */
-  undo: optional(text),
+  undo: optional(named('operation')),
 })
 /** Action on a row or on the object of a page. If its operation is a GET, the action is a download link. */
 export type PageAction = DataOf<typeof action>
@@ -198,7 +202,7 @@ export type PageAction = DataOf<typeof action>
 const formSection = record({
   title: localized,
   /** Fields of the form, in this order. */
-  fields: names,
+  fields: fieldNames,
 })
 /** A group of fields with a heading. */
 export type PageFormSection = DataOf<typeof formSection>
@@ -212,33 +216,33 @@ export const formSchema = record({
   /** Text of the submit button. Default: "Save". */
   submit: optional(localized),
   /** Body members in order. Nested members have dotted names. */
-  fields: names,
+  fields: fieldNames,
   /** Groups of fields. Fields that no group contains come first. */
   sections: optional(list(formSection)),
   /**
    * Fields that are only shown while other members have one of the listed values: by field, then by member. A member is
    * another field, or a member of the object of the page. A field that is not shown is not sent.
    */
-  showWhen: optional(map(map(list(plainValue)))),
+  showWhen: optional(mapOf('field', map(list(plainValue)))),
   /**
    * Fields of a new object that have the value of another field until the user changes them: by field, the name of the
    * other field. Both have the same type.
    */
-  defaults: optional(map(text)),
+  defaults: optional(mapOf('field', named('field'))),
   /** If true, the form sends all fields, as a PUT requires. By default, it sends only changed fields. */
   whole: optional(flag),
   /** Path parameters, if the form changes the object of a page. */
   params: optional(values),
   /** Members whose values are never shown. */
-  secret: optional(names),
+  secret: optional(bodyNames),
   /** Members whose text can have several lines. */
-  long: optional(names),
+  long: optional(bodyNames),
   /** Preview next to the fields, which changes while the user types. */
   livePreview: optional(livePreview),
   /** Body member for the version that the page has loaded. */
-  version: optional(text),
+  version: optional(named('body')),
   /** Member of the response that is shown only once, for example a new secret. */
-  once: optional(text),
+  once: optional(named('result')),
 })
 /** A form that writes. */
 export type PageForm = DataOf<typeof formSchema>
@@ -247,9 +251,9 @@ export const bulkAction = record({
   ...write,
   label: localized,
   /** Body member for the ids of the rows. */
-  ids: text,
+  ids: named('body'),
   /** Body members that the user enters. */
-  ask: optional(names),
+  ask: optional(bodyNames),
   confirm: optional(localized),
 })
 /** An action on several rows. */
