@@ -1,3 +1,4 @@
+import type { DataOf } from '@plinth/client'
 import type * as Declared from './declared-pages.gen.ts'
 import type { Callable, Value } from './operations.ts'
 
@@ -125,13 +126,8 @@ export interface Action extends Write, Pick<Declared.Action, 'label' | 'once' | 
   readonly when?: Readonly<Record<string, readonly Value[]>>
 }
 
-/** Unit of an amount. */
-export interface AmountUnit {
-  readonly displayName: string
-  /** Number of decimal places between the minor unit and the main unit. */
-  readonly scale: number
-  readonly symbol?: string
-}
+/** Unit of an amount, with the number of decimal places between the minor unit and the main unit. */
+export type AmountUnit = Navigation['units'][string]
 
 export interface Form
   extends Write,
@@ -255,28 +251,8 @@ export interface OwnPageView {
   readonly form?: Form
 }
 
-export interface Navigation {
-  readonly siteName: string
-  readonly siteTitle: string
-  readonly timeZone: string
-  /** Units of amounts, by asset. */
-  readonly units: Readonly<Record<string, AmountUnit>>
-  readonly groups: readonly {
-    readonly id: string
-    readonly title: string
-    /** Name of the icon of a group that a plugin declares. */
-    readonly icon?: string
-    readonly pages: readonly {
-      readonly id: string
-      readonly title: string
-      readonly kind: Page['kind'] | 'own'
-      /** Ids of the detail pages that open from this page. */
-      readonly details: readonly string[]
-      /** For a custom page: the parameters of its address that receive the id of an object. */
-      readonly opens?: readonly string[]
-    }[]
-  }[]
-}
+/** The pages that the user may see, with the units of amounts by asset or currency. */
+export type Navigation = DataOf<'getConsolePages'>
 
 /** A condition that may need the attention of an operator, with the operation that counts its cases. */
 export interface Attention extends Callable, Omit<Declared.Attention, 'source' | 'query' | 'live'> {
