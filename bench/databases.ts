@@ -15,7 +15,7 @@ import {
   startPostgres,
   type TestDatabase,
   type TestDialect,
-} from '@plinth/database/testing'
+} from '@plinth/dev/testing/database'
 import { createConnection } from 'mysql2/promise'
 import pg from 'pg'
 import { reportOmission } from './kernel/report.ts'

@@ -1,4 +1,4 @@
-import type { CommandDescription } from '../kernel/src/cli/completion-command.ts'
+import type { CommandDescription } from '../kernel/src/cli/describe-command.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
 import { cliExamples, commandsNotRun } from './cli-examples.ts'
 import type { PageLocale } from './plugin-pages.ts'

@@ -12,9 +12,9 @@ interface PackageErrors {
   readonly codes: Readonly<Record<string, ErrorText>>
 }
 
-/** Returns the error tables of all packages. The kernel comes first, then the packages ordered by folder. */
+/** Returns the error tables of all packages. Ordered by folder. */
 export async function errorTables(): Promise<readonly PackageErrors[]> {
-  const files = globSync('{kernel,migrations,plugins/*}/src/**/*.ts', { cwd: root }).filter((file) =>
+  const files = globSync('{dev,kernel,migrations,plugins/*}/src/**/*.ts', { cwd: root }).filter((file) =>
     /\berrorTable\(\s*\{\s*PLINTH_/.test(readFileSync(join(root, file), 'utf8')),
   )
   const tables = await Promise.all(

@@ -7,7 +7,9 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ApiDocument, clientModule, http, operationTypes, publishedApi } from '@plinth/http'
+import { clientModule, operationTypes } from '@plinth/dev/openapi'
+import { startForTest } from '@plinth/dev/testing'
+import { type ApiDocument, http, publishedApi } from '@plinth/http'
 import { type Product, personalData } from '@plinth/kernel'
 import {
   catalogueToDotenv,
@@ -17,11 +19,10 @@ import {
   prepareProduct,
   type RunningProduct,
 } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
+import minimal from '../dev/templates/presets/minimal/plinth.config.ts'
+import standard from '../dev/templates/presets/standard/plinth.config.ts'
 import manifest from '../examples/quickstart/package.json' with { type: 'json' }
 import quickstart from '../examples/quickstart/plinth.config.ts'
-import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
-import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
 import { contributionsText } from './contributions.ts'
 import { declaredPageTypes } from './declared-pages.ts'
@@ -50,8 +51,8 @@ async function pages(): Promise<Record<string, string>> {
       'docs/configuration.md': catalogueToMarkdown(packageKeys, 'en'),
       'docs/configuration.zh-CN.md': catalogueToMarkdown(packageKeys, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
-      'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
-      'kernel/templates/presets/standard/_env.example': variablesOf(standard),
+      'dev/templates/presets/minimal/_env.example': variablesOf(minimal),
+      'dev/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
       'docs/permissions.md': permissionPage(product),
       ...(await pagesOf('docs', 'en', running)),

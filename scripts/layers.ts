@@ -13,7 +13,7 @@ interface Layer {
 }
 
 export const layers: readonly Layer[] = [
-  { name: 'ground', packages: ['config-schema', 'kernel', 'create-plinth', 'migrations'] },
+  { name: 'ground', packages: ['config-schema', 'kernel', 'migrations'] },
   {
     name: 'platform',
     packages: [
@@ -23,6 +23,7 @@ export const layers: readonly Layer[] = [
       'http',
       'outgoing-http',
       'database',
+      'table',
       'coordination',
       'shared-store',
       'events',
@@ -40,12 +41,13 @@ export const layers: readonly Layer[] = [
       'system-config',
       'idempotency',
       'iam',
-      'open-platform',
       'approval',
       // Tasks belong to users and are removed with them, so this package depends on `iam`.
       'async-task',
       // Operators with a permission edit templates, so this package depends on `iam`.
       'template',
+      'resource',
+      'open-platform',
     ],
   },
   {
@@ -69,6 +71,8 @@ export const layers: readonly Layer[] = [
   },
   { name: 'face', packages: ['console'] },
   { name: 'products', packages: ['presets'] },
+  // Development dependencies: no package needs them while a product runs.
+  { name: 'development', packages: ['dev', 'create-plinth'] },
 ]
 
 const order = layers.flatMap(({ packages }) => packages)
@@ -124,7 +128,7 @@ export function climbingImports(file: string, source: string): readonly string[]
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
   const files = globSync(
-    ['{config-schema,create-plinth,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'],
+    ['{config-schema,create-plinth,dev,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'],
     {
       cwd: root,
     },

@@ -1,6 +1,7 @@
 /**
  * Counts files, lines, casts and repeated blocks of the sources, to compare two versions: `node
- * scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program.
+ * scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program. With `--budget`, compares the
+ * lines with `line-budget.json`, and fails if a package has more, or so few that its budget is out of date.
  *
  * Blank lines and comments are not counted. A repeated block is a sequence of six lines or more that also occurs
  * elsewhere, ignoring indentation.
@@ -10,7 +11,9 @@ import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { parse } from 'acorn'
 
-const workspaces = ['config-schema', 'kernel', 'migrations', 'plugins/*']
+const workspaces = ['config-schema', 'dev', 'kernel', 'migrations', 'plugins/*']
+/** Lines by which a budget may exceed its package. */
+const maxSlack = 100
 const minBlockLines = 6
 
 interface SourceFile {
@@ -181,7 +184,34 @@ const byFolder = [...Map.groupBy(files, ({ path }) => dirname(path))].map(([fold
 const blocks = repeatedBlocks(files)
 const largest = (count: number) => [...files].sort((a, b) => b.longestFunction - a.longestFunction).slice(0, count)
 
-if (process.argv.includes('--json')) {
+/** Returns the lines by package, of the browser files of all packages, and of everything but `dev`. */
+function measuredLines(): Readonly<Record<string, number>> {
+  const packages = Object.fromEntries(byWorkspace.map(({ workspace, lines }) => [workspace, lines]))
+  const browser = globSync('plugins/*/web/**/*.{ts,tsx}', { cwd: root, exclude: ['**/node_modules/**'] }).map(
+    (path) => readFileSync(join(root, path), 'utf8').match(/^\s*(?!\/\/|\/?\*|\s).+$/gm)?.length ?? 0,
+  )
+  const { dev = 0 } = packages
+  return { ...packages, 'browser files': sum(browser), 'all but dev': sum(Object.values(packages)) - dev }
+}
+
+/** Returns the packages whose lines differ from their budget. */
+function budgetProblems(
+  lines: Readonly<Record<string, number>>,
+  budget: Readonly<Record<string, number>>,
+): readonly string[] {
+  return [...new Set([...Object.keys(lines), ...Object.keys(budget)])].flatMap((name) => {
+    const [actual = 0, allowed = 0] = [lines[name], budget[name]]
+    if (actual > allowed) return [`${name}: ${actual} lines, budget ${allowed}. Remove lines, or raise the budget.`]
+    return actual < allowed - maxSlack ? [`${name}: ${actual} lines, budget ${allowed}. Lower the budget.`] : []
+  })
+}
+
+if (process.argv.includes('--budget')) {
+  const budget = JSON.parse(readFileSync(join(root, 'scripts/line-budget.json'), 'utf8'))
+  const problems = budgetProblems(measuredLines(), budget)
+  for (const problem of problems) console.error(problem)
+  process.exitCode = problems.length === 0 ? 0 : 1
+} else if (process.argv.includes('--json')) {
   console.log(JSON.stringify({ byWorkspace, byFolder, blocks }, null, 2))
 } else {
   console.table(byWorkspace)

@@ -16,7 +16,7 @@ export interface Proof {
   readonly databases?: readonly string[]
 }
 
-const everyTest = ['{config-schema,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
+const everyTest = ['{config-schema,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
 
 export const proofs: Readonly<Record<string, Proof>> = {
   kills: {
@@ -101,7 +101,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: [
       '{.,*,*/*,*/*/*}/package.json',
       'create-plinth/**',
-      'kernel/templates/**',
+      'dev/templates/**',
       'scripts/{build,release,stage-packages}.*',
     ],
     files: ['test/{published,create}.proof.ts', 'test/release/release.proof.ts'],
@@ -112,7 +112,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     minutes: 14,
     group: 1,
     paths: [
-      'kernel/templates/deploy/**',
+      'dev/templates/deploy/**',
       'docs/operations/**',
       'test/deploy/**',
       'plugins/install/src/{settings,state,preflight}/**',
@@ -124,7 +124,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: '`plinth plugin verify` accepts correct plugins and rejects incorrect ones.',
     minutes: 3,
     group: 1,
-    paths: ['kernel/src/{verify,conformance}/**', 'test/verify/**'],
+    paths: ['dev/src/{verify,conformance}/**', 'test/verify/**'],
     files: ['test/verify/verify.proof.ts'],
   },
   authors: {
@@ -132,8 +132,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
       'Each mistake of an author is reported with its cause and a fix, and `plinth dev` starts again after a change.',
     minutes: 1,
     group: 1,
-    paths: ['test/{author-mistakes,planted-faults}/**', 'kernel/src/cli/{dev,source-watch,standby}.ts'],
-    files: ['test/author-mistakes.proof.ts', 'kernel/test/dev.proof.ts'],
+    paths: ['test/{author-mistakes,planted-faults}/**', 'dev/src/dev-server/**'],
+    files: ['test/author-mistakes.proof.ts', 'dev/test/dev.proof.ts'],
   },
   starts: {
     proves:
@@ -219,6 +219,7 @@ export const coveredByTests: readonly string[] = [
   '**/messages/*.json',
   '{config-schema,plugins/*,examples/*}/{src,web,test}/**',
   'examples/**',
+  'dev/test/**',
   'kernel/test/**',
   'test/*/**',
 ]

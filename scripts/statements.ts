@@ -5,9 +5,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, database } from '@plinth/database'
-import { createDatabase, everyDialect, type TestDialect } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import { fullProduct } from '../test/effects/product.ts'
 import { addCounts, type Counts } from './count-tests.ts'
 

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..')
 process.env.NODE_COMPILE_CACHE ??= join(root, '.tap/compiled')
 enableCompileCache(process.env.NODE_COMPILE_CACHE)
 
-// Folder of migrated databases that test files share. `startMigrated` of @plinth/database/testing uses it. The name of a
+// Folder of migrated databases that test files share. `startMigrated` of @plinth/dev/testing/database uses it. The name of a
 // database depends on the code that creates it.
 process.env.PLINTH_TEST_TEMPLATES ??= join(root, '.tap/templates')
 mkdirSync(process.env.PLINTH_TEST_TEMPLATES, { recursive: true })

@@ -2,8 +2,9 @@
  * Tests rules that every route of the product must follow, because pages, generated clients and readers of the API
  * description rely on them.
  */
+
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 

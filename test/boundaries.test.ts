@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import { startForTest, throwsWith } from '@plinth/dev/testing'
 import http, { http as httpServer } from '@plinth/http'
 import {
   definePlugin,
@@ -15,7 +16,6 @@ import {
   service,
 } from '@plinth/kernel'
 import { type ConfigAdmin, configAdmin, declaredTasks } from '@plinth/kernel/host'
-import { startForTest, throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 
 type Members = Partial<PluginDeclaration>

@@ -1,5 +1,5 @@
 /** Tests that a wrong wall clock of a host, an hour to a year ahead or behind, destroys no data. Prints a table. */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import {
   type ClockRowCounts,

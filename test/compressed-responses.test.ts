@@ -2,8 +2,9 @@
  * Tests that responses with secrets are never compressed, because the length of a compressed response would reveal the
  * secret (README of @plinth/http).
  */
+
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { fullProduct, inMemoryConfig } from './effects/product.ts'
 

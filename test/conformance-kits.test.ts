@@ -1,16 +1,16 @@
 /** Tests that the scheduled tasks, login guards and pages of the quickstart's plugins pass their conformance kits. */
 import { join } from 'node:path'
 import { adminPages } from '@plinth/admin'
-import { adminPageCases } from '@plinth/admin/conformance'
+import { type ConformanceCase, scheduledTaskCases } from '@plinth/dev/conformance'
+import { adminPageCases } from '@plinth/dev/conformance/admin'
+import { loginGuardCases } from '@plinth/dev/conformance/iam'
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { accounts, loginGuard } from '@plinth/iam'
-import { loginGuardCases } from '@plinth/iam/conformance'
 import { defineProduct, manifestEntries } from '@plinth/kernel'
-import { type ConformanceCase, scheduledTaskCases } from '@plinth/kernel/conformance'
-import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { snapshotOf } from '../dev/src/verify/database-snapshot.ts'
 import quickstart from '../examples/quickstart/plinth.config.ts'
-import { snapshotOf } from '../kernel/src/verify/database-snapshot.ts'
 
 t.setTimeout(900_000)
 

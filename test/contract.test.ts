@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startForTest } from '@plinth/dev/testing'
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
 import { buildCatalogue, type CatalogueEntry } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 

@@ -3,13 +3,13 @@ import { execFile } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { assertMembers } from '@plinth/dev/testing'
 import { kernelVersion } from '@plinth/kernel/host'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
+import { writeFolder } from '../dev/src/create/templates.ts'
 import { addPluginToSource } from '../kernel/src/cli/product-file.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
-import { writeFolder } from '../kernel/src/create/templates.ts'
 
 const root = join(import.meta.dirname, '..')
 const kinds = ['plugin', 'channel', 'provider', 'store', 'install-task', 'page'] as const
@@ -174,7 +174,7 @@ t.test('a plugin is added only to a list that is an array of names', (t) => {
 })
 
 t.test('the templates list the packages that they import, in the versions of this repository', (t: Test) => {
-  const templates = join(root, 'kernel/templates')
+  const templates = join(root, 'dev/templates')
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const database = JSON.parse(readFileSync(join(root, 'plugins/database/package.json'), 'utf8'))
   const client = JSON.parse(readFileSync(join(root, 'client/package.json'), 'utf8'))

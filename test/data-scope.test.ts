@@ -1,10 +1,10 @@
 import { labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import { createDatabase, dialectsUnderTest } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { accounts, type DataScope, identity } from '@plinth/iam'
 import type { JsonValue, Product } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import {

@@ -3,12 +3,12 @@
  * catalogue, API and pages.
  */
 import databasePlugin from '@plinth/database'
+import { assertMembers, startForTest } from '@plinth/dev/testing'
 import httpPlugin, { http, Type } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct, key } from '@plinth/kernel'
 import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel/host'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import t from 'tap'

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
+import { freePort, programEnvironment, watchProcess } from '@plinth/dev/testing'
 import t, { type Test } from 'tap'
 import { type PlantedFault, plantedFaults, pluginFile, writeFile } from './planted-faults/faults.ts'
 import { type CommandEnd, runCommandsIn, runOnNode } from './planted-faults/run-here.ts'

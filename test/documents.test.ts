@@ -45,7 +45,7 @@ t.test('the table of paths counts their steps', (t) => {
 })
 
 const documents = globSync(
-  ['docs/*.md', '{kernel,config-schema,create-plinth,migrations}/README.md', '{plugins,examples}/*/README.md'],
+  ['docs/*.md', '{dev,kernel,config-schema,create-plinth,migrations}/README.md', '{plugins,examples}/*/README.md'],
   {
     cwd: root,
   },
@@ -57,6 +57,22 @@ t.test('files that documents name exist', (t) => {
     for (const [, file = ''] of readFileSync(join(root, document), 'utf8').matchAll(path)) {
       t.ok(existsSync(join(root, dirname(document), file)) || existsSync(join(root, file)), `${document}: ${file}`)
     }
+  }
+  t.end()
+})
+
+t.test('decisions that comments cite are on the page of decisions, in both languages', (t) => {
+  const sources = globSync('{config-schema,kernel,migrations,plugins/*,examples/*}/**/*.{ts,tsx,md}', {
+    cwd: root,
+    exclude: ['**/node_modules', '**/dist'],
+  })
+  const text = sources.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
+  const cited = [...text.matchAll(/\bdecisions?[\s*]+([A-G]\d+)(?:,\s([A-G]\d+))?/g)].flatMap(([, ...ids]) => ids)
+  const expected = [...new Set(cited.filter((id) => id !== undefined))].sort()
+  t.ok(expected.length > 50)
+  for (const page of ['docs/decisions.md', 'docs/zh-CN/decisions.md']) {
+    const listed = [...readFileSync(join(root, page), 'utf8').matchAll(/^\| ([A-G]\d+) \|/gm)].map(([, id]) => id)
+    t.same(listed.toSorted(), expected, page)
   }
   t.end()
 })

@@ -1,10 +1,10 @@
 /**
  * Tests that every configuration key has an effect. For each key, a test must call `assertKeyEffect` of
- * `@plinth/kernel/testing`. This function observes the product with the default and with another value, and fails if
+ * `@plinth/dev/testing`. This function observes the product with the default and with another value, and fails if
  * there is no difference. This file checks that each key has such a call.
  */
 import { join } from 'node:path'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest } from '@plinth/dev/testing'
 import { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
 import { provenKeys, provenKeysBelow } from './effects/key-proofs.ts'
@@ -57,7 +57,7 @@ t.test('each key of the product has an effect that a test proves', async (t) => 
 })
 
 t.test('only an executed call proves a key', async (t) => {
-  const source = `import { assertKeyEffect } from '@plinth/kernel/testing'
+  const source = `import { assertKeyEffect } from '@plinth/dev/testing'
     // assertKeyEffect(t, 'platform.a', {})
     t.equal(1, 1, "assertKeyEffect(t, 'platform.b', {})")
     await assertKeyEffect(t, 'platform.{c,d}', { changed: 1 as number, observe })

@@ -14,7 +14,7 @@ t.test('every coded error is named after its package and written in two sentence
       .replace(/^plugins\/|s$/g, '')
       .replaceAll('-', '_')
       .toUpperCase()
-    const form = folder === 'kernel' ? /^PLINTH_[A-Z_]+$/ : new RegExp(`^PLINTH_${area}S?_[A-Z_]+$`)
+    const form = folder === 'kernel' || folder === 'dev' ? /^PLINTH_[A-Z_]+$/ : new RegExp(`^PLINTH_${area}S?_[A-Z_]+$`)
     t.not(Object.keys(codes).length, 0, folder)
     for (const [code, { text, fix }] of Object.entries(codes)) {
       t.match(code, form)

@@ -1,6 +1,6 @@
+import { startForTest } from '@plinth/dev/testing'
 import { http, type RateLimited, type RouteInfo, rateLimitedAnnotation } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './fixtures/product-process.ts'

@@ -4,7 +4,7 @@
  * all keys together, where the result must list each of them.
  */
 import { join } from 'node:path'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { createDatabase, startMigrated } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, type JsonValue, kernel, systemClock, validateValue } from '@plinth/kernel'

@@ -1,11 +1,11 @@
 /** Tests a failed and a successful installation. Notification rules report them to a configured recipient. */
 import { join } from 'node:path'
 import asyncTask from '@plinth/async-task'
-import { onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import inbox from '@plinth/inbox'
-import { assertMembers } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
 import databaseChannel from '@plinth/notification-channels/database'
 import linkage from '@plinth/notification-linkage'

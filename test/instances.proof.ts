@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { type Database, database } from '@plinth/database'
-import { createDatabase, everyDialect, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { startForTest, until } from '@plinth/dev/testing'
+import { createDatabase, everyDialect, onEachDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/dev/testing/shared-store'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest, until } from '@plinth/kernel/testing'
-import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { type ProductProcess, startProcess } from './fixtures/product-process.ts'
 

@@ -1,10 +1,10 @@
 /** Tests that no operation accepts a time that its handler cannot read, such as a leap second. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import type { Product } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './fixtures/product-process.ts'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { createDatabase, startMigrated } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, type Plugin } from '@plinth/kernel'

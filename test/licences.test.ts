@@ -5,7 +5,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8')
-const manifests = globSync('{.,config-schema,create-plinth,kernel,migrations,plugins/*,examples/*}/package.json', {
+const manifests = globSync('{.,config-schema,create-plinth,dev,kernel,migrations,plugins/*,examples/*}/package.json', {
   cwd: root,
 })
 const licence = read('LICENSE')

@@ -1,8 +1,9 @@
 /** Tests that an operator can sign in and the product is ready when each key has its smallest value. */
+
+import { startForTest, until } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import type { JsonValue } from '@plinth/kernel'
-import { startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'

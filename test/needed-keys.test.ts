@@ -1,8 +1,8 @@
 /** Tests values that are valid individually but prevent a start in combination. */
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock, startForTest } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { defineProduct } from '@plinth/kernel'
-import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
 import memory from '@plinth/rate-limit-stores/memory'

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment } from '@plinth/dev/testing'
 import t from 'tap'
 import { oldNodeVersion } from '../kernel/bin/node-version.js'
 import { runProgram } from '../kernel/src/cli/program.ts'
@@ -16,7 +16,7 @@ const range = enginesOf('kernel/package.json') ?? ''
 const needed = range.replace('>=', '')
 
 t.test('every package names the Node.js versions of the kernel, and the guides do too', async (t) => {
-  const manifests = globSync('{.,bench,config-schema,create-plinth,kernel,migrations,plugins/*}/package.json', {
+  const manifests = globSync('{.,bench,config-schema,create-plinth,dev,kernel,migrations,plugins/*}/package.json', {
     cwd: root,
   })
   t.ok(manifests.length > 30)

@@ -1,9 +1,9 @@
 /** Tests rules for notifications in the whole product. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { assertMembers, startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import { notification } from '@plinth/notification'
 import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
@@ -89,7 +89,7 @@ t.test('N-065 N-066 webhook settings that the back office stores override local 
 })
 
 t.test('N-002 no plugin imports a channel: senders know only the notification service', async (t) => {
-  const sources = globSync('{kernel,plugins/*,examples/*}/**/*.ts', {
+  const sources = globSync('{dev,kernel,plugins/*,examples/*}/**/*.ts', {
     cwd: root,
     exclude: (path) => /(^|\/)(node_modules|dist|test)$/.test(path),
   }).filter((file) => !file.includes('notification-channels/') && !/\.test\.ts$|plinth\.config\.ts$/.test(file))

@@ -3,12 +3,12 @@
  * default is stored and returned.
  */
 import { join } from 'node:path'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase, startMigrated } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, systemClock } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import quickstart from '../examples/quickstart/plinth.config.ts'
 

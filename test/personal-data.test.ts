@@ -1,6 +1,7 @@
 /** Tests the export and the erasure of a user over the tables of all plugins. */
 import { type Database, database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import { createDatabase, dialectsUnderTest } from '@plinth/dev/testing/database'
 import { accounts, identity, personalRecords } from '@plinth/iam'
 import {
   type JsonValue,
@@ -10,7 +11,6 @@ import {
   type Product,
   personalData,
 } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import checkout from '../examples/checkout/plugin.ts'
 import forum from '../examples/forum/plugin.ts'

@@ -1,5 +1,5 @@
 /** Tests the full product behind a real pgbouncer. */
-import { skipPgbouncer } from '@plinth/database/testing'
+import { skipPgbouncer } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { proveBehindPooler } from './fixtures/behind-pooler.ts'
 

@@ -1,6 +1,7 @@
 /** Tests that the quickstart starts without each plugin, and what its processes do at their start and end. */
+
+import { startForTest } from '@plinth/dev/testing'
 import { defineProduct, type PlinthError } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import {

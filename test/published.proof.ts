@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t, { type Test } from 'tap'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
@@ -26,6 +26,7 @@ const plainly = (...words: readonly string[]) => run('env', ['-u', 'NODE_OPTIONS
 const packages = [
   'config-schema',
   'create-plinth',
+  'dev',
   'kernel',
   'migrations',
   ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
@@ -70,7 +71,7 @@ export default defineProduct({
 `
 const main = `
 import { loadProduct, startProduct } from '@plinth/kernel/host'
-import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { notificationChannelCases } from '@plinth/dev/conformance'
 import { http } from '@plinth/http'
 const running = await startProduct(await loadProduct('plinth.config.js'), { set: { 'platform.http.port': '0', 'platform.log.level': 'silent' } })
 const post = (path, body, token) => fetch(running.service(http).url + path, {
@@ -223,5 +224,17 @@ t.test(
       checkCreated(t, created),
     )
     await t.test('the product installs with pnpm, passes its tests and runs', (t) => checkCreatedWithPnpm(t, created))
+    await t.test('without @plinth/dev, only its commands are missing', async (t) => {
+      await rm(join(project, 'node_modules/@plinth/dev'), { recursive: true })
+      for (const command of ['dev', 'plugins lock', 'create plugin pager', 'migrate draft']) {
+        const ended = run(program, [...command.split(' '), '--json'], { cwd: project })
+        const { code, stdout } = await ended.then(
+          ({ stdout }) => ({ code: 0, stdout }),
+          (error: { code: number; stdout: string }) => error,
+        )
+        t.hasStrict({ code, ...JSON.parse(stdout) }, { code: 2, error: { code: 'PLINTH_DEV_MISSING' } }, command)
+      }
+      await t.resolves(run(program, ['migrate', '--status'], { cwd: project }))
+    })
   },
 )

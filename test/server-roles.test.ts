@@ -1,6 +1,6 @@
 /** Tests that commands show the routes of plugins that load only in a server. */
 import { join } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment } from '@plinth/dev/testing'
 import t from 'tap'
 import { runProgram } from '../kernel/src/cli/program.ts'
 

@@ -2,8 +2,8 @@
  * Tests a whole product whose database stops responding while all connections stay open, as after the loss of a host.
  */
 import { join } from 'node:path'
-import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
+import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { startProcess } from './fixtures/product-process.ts'
 

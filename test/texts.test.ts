@@ -1,10 +1,10 @@
 /** Tests the texts for users: every text must exist in both languages, and no key may be shown. */
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, type MessageTree, omitUndefined, type Product } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import lite from '../examples/lite/plinth.config.ts'
 import product from '../examples/quickstart/plinth.config.ts'

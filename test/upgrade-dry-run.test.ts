@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
-import { onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { programEnvironment, startForTest } from '@plinth/dev/testing'
+import { onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import httpPlugin, { http, Type } from '@plinth/http'
 import { definePlugin, defineProduct, type KeyDeclarations, key, type Product } from '@plinth/kernel'
-import { programEnvironment, startForTest } from '@plinth/kernel/testing'
 import { type ChangeSet, defineChangeSet } from '@plinth/migrations'
 import systemConfig, { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
+import { snapshotOf } from '../dev/src/verify/database-snapshot.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
-import { snapshotOf } from '../kernel/src/verify/database-snapshot.ts'
 
 const title = (text: string) => ({ en: text, 'zh-CN': text })
 const number = (deprecated?: { readonly since: string; readonly replacement?: string }) =>

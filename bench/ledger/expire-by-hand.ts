@@ -1,7 +1,7 @@
 /** Hand-written SQL that expires points, row by row and with statements for many rows. */
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import type { TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/dev/testing/database'
 import { SourceRow, SourceUseRow } from '../../plugins/member-points/src/entities.ts'
 import { AccountRow, EntryRow, JournalRow } from '../../plugins/money/src/entities.ts'
 import type { RawConnection } from '../peer-connection.ts'

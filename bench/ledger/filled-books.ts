@@ -1,6 +1,6 @@
 /** Accounts with points that are not spent, inserted with statements for many rows. */
 import type { Database } from '@plinth/database'
-import type { TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/dev/testing/database'
 
 export const asset = 'points:mall'
 /** Rows per statement. */

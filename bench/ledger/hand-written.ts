@@ -1,7 +1,7 @@
 /** Hand-written SQL for postings, with the fastest statements of each database. */
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import type { TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/dev/testing/database'
 import type { BenchDatabase } from '../databases.ts'
 import { openPeer, type RawConnection, type Value } from '../peer-connection.ts'
 

@@ -5,9 +5,9 @@
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
-import type { TestDialect } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import type { TestDialect } from '@plinth/dev/testing/database'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import money, { type Ledger, ledger, ledgerAssets } from '@plinth/money'
 import {
   type BenchDatabase,

@@ -1,4 +1,5 @@
 import database from '@plinth/database'
+import { startRedis } from '@plinth/dev/testing/shared-store'
 import type { FailurePolicy } from '@plinth/http'
 import { defineProduct } from '@plinth/kernel'
 import { startProduct } from '@plinth/kernel/host'
@@ -6,7 +7,6 @@ import rateLimit, { type RateLimiter, rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
-import { startRedis } from '@plinth/shared-store/testing'
 import type { Section } from '../kernel/report.ts'
 import { median, spread } from '../kernel/statistics.ts'
 

@@ -1,7 +1,7 @@
 // Compares the limiter with rate-limiter-flexible, @fastify/rate-limit and plain INCR: node bench/rate-limit/run.ts
 // [--only memory|million|redis|denied|http|frozen] [--rounds 9]
 import { parseArgs } from 'node:util'
-import { startRedis } from '@plinth/shared-store/testing'
+import { startRedis } from '@plinth/dev/testing/shared-store'
 import { type Bar, barsText, type Section, sectionText } from '../kernel/report.ts'
 import { measureFrozen } from './frozen.ts'
 import { measureHttp } from './http.ts'

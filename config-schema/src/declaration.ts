@@ -172,7 +172,7 @@ export interface KeyDeclaration<T = unknown> {
 }
 
 /**
- * Permission for configuration keys that decide about access and belong to no narrower permission (decision G.8). The
+ * Permission for configuration keys that decide about access and belong to no narrower permission (decision G8). The
  * plugin iam declares it and only the role `super-admin` has it by default.
  */
 export const guardsPermission = 'iam:guards:save'

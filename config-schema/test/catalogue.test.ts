@@ -1,5 +1,5 @@
 import { parseEnv } from 'node:util'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import { key } from '../src/index.ts'
 import { collectKeys, type ReadSourceResult, readSource, sourcesOf } from '../src/reading.ts'

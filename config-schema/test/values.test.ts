@@ -1,4 +1,4 @@
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import {

@@ -40,6 +40,7 @@ const guides = [
 const howTo = [
   page('Overview', '/how-to/'),
   page('Configuration key', '/how-to/configuration-key'),
+  page('Resource', '/how-to/resource'),
   page('Table', '/how-to/table'),
   page('Route', '/how-to/route'),
   page('Back office page', '/how-to/page'),
@@ -88,6 +89,7 @@ const explanation = [
   page('Promises under faults', '/faults'),
   page('Glossary', '/glossary'),
   page('What Plinth does not do', '/limits'),
+  page('Decisions', '/decisions'),
 ]
 
 const sidebar: DefaultTheme.SidebarItem[] = [
@@ -125,6 +127,7 @@ const chineseGuides = [
 const chineseHowTo = [
   page('概览', '/zh-CN/how-to/'),
   page('配置项', '/zh-CN/how-to/configuration-key'),
+  page('资源', '/zh-CN/how-to/resource'),
   page('数据表', '/zh-CN/how-to/table'),
   page('路由', '/zh-CN/how-to/route'),
   page('管理后台页面', '/zh-CN/how-to/page'),
@@ -163,6 +166,7 @@ const chineseExplanation = [
   page('故障时的承诺', '/zh-CN/faults'),
   page('术语表', '/zh-CN/glossary'),
   page('Plinth 不提供的功能', '/zh-CN/limits'),
+  page('决定', '/zh-CN/decisions'),
 ]
 
 const chineseSidebar: DefaultTheme.SidebarItem[] = [

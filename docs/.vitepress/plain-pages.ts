@@ -33,7 +33,7 @@ export async function writePlainPages({ pages, srcDir, outDir, rewrites, site }:
 /** Copies the instructions for coding assistants in the packages. Returns a link to each. */
 async function copySkills(root: string, outDir: string): Promise<readonly string[]> {
   const links: string[] = []
-  for (const file of globSync('{kernel,plugins/*}/skills/*/SKILL.md', { cwd: root }).sort()) {
+  for (const file of globSync('dev/skills/*/SKILL.md', { cwd: root }).sort()) {
     const name = basename(dirname(file))
     const target = join('skills', name, 'SKILL.md')
     await mkdir(dirname(join(outDir, target)), { recursive: true })

@@ -1,7 +1,7 @@
-import { adminPages, labelSources } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { businessError, createDepot, Depot } from './depot.ts'
 import { depotCities } from './depot-cities.ts'
@@ -18,14 +18,15 @@ export default definePlugin({
   kernel: '^1.0.0',
   businessErrors: [businessError],
   requires: { database, http },
-  contributes: [optional(adminPages), optional(labelSources)],
+  contributes: backOffice({
+    pages: [...pages, depotCities],
+    labels: ({ database }: WithDatabase) => ({ 'acme.depot': depotLabels(database) }),
+  }),
   entities: [Depot],
   migrations: [createDepot],
   messages: { en, 'zh-CN': zhCN },
   permissions: [{ code: editDepots, displayName: { en: 'Edit depots', 'zh-CN': '编辑仓库' } }],
-  setup({ services, contribute }) {
+  setup({ services }) {
     services.http.addRoutes(routes, { db: services.database })
-    contribute(labelSources, 'acme.depot', depotLabels(services.database))
-    for (const page of [...pages, depotCities]) contribute(adminPages, page.id, page)
   },
 })

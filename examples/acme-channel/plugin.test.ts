@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { notificationChannelCases } from '@plinth/dev/conformance'
+import { startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
-import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import acmeChat from './plugin.ts'
 

@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { installTaskCases } from '@plinth/dev/conformance'
+import { startForTest } from '@plinth/dev/testing'
 import { defineProduct } from '@plinth/kernel'
-import { installTaskCases } from '@plinth/kernel/conformance'
 import { declaredTasks } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import acmeUploads from './plugin.ts'
 

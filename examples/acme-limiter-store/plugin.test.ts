@@ -1,6 +1,6 @@
+import { rateLimitStoreCases } from '@plinth/dev/conformance'
+import { startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, rateLimitStore } from '@plinth/kernel'
-import { rateLimitStoreCases } from '@plinth/kernel/conformance'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import acmeSlidingWindow, { slidingWindowStore } from './plugin.ts'
 

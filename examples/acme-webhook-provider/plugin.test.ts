@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { webhookProviderCases } from '@plinth/notification-channels/webhook-conformance'
+import { webhookProviderCases } from '@plinth/dev/conformance/webhook'
 import t from 'tap'
 import acmeAlerts from './plugin.ts'
 

@@ -1,7 +1,8 @@
 /** Tests the effect of each configuration key of the mall. */
-import { createDatabase } from '@plinth/database/testing'
+
+import { assertKeyEffect, type KeyValues } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { declaredTasks } from '@plinth/kernel/host'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import t from 'tap'
 import { startMall } from './test/start-mall.ts'

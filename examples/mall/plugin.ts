@@ -1,5 +1,5 @@
-import { adminPages, attention } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import {
   afterSalesPendingReview,
   events,
@@ -9,7 +9,7 @@ import {
 } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { definePlugin, kernel, optional, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
+import { definePlugin, kernel, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
 import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { site } from '@plinth/site'
@@ -57,12 +57,11 @@ export default definePlugin({
   requires,
   provides: [mall],
   contributes: [
-    personalData,
-    quickstartCleanup,
-    ledgerKinds,
+    personalData.of(({ database }: WithDatabase) => ({ 'example.mall': mallTables(database) })),
+    quickstartCleanup.of(({ database }: WithDatabase) => ({ mall: demoCleanup(database) })),
+    ledgerKinds.of(creditKinds),
     paymentSuccess,
-    optional(adminPages),
-    optional(attention),
+    ...backOffice({ pages, attention: needsAttention }),
   ],
   config: keys,
   configGroups: { example: { en: 'Examples', 'zh-CN': '示例' } },
@@ -106,13 +105,8 @@ export default definePlugin({
       paid: (order) => orders.paid(order),
       refundsItself: true,
     })
-    for (const [kind, name] of Object.entries(creditKinds)) contribute(ledgerKinds, kind, name)
-    contribute(quickstartCleanup, 'mall', demoCleanup(db))
     http.addRoutes(memberRoutes, own)
     http.addRoutes(pageRoutes, { page: memberPage(site) })
     http.addRoutes(adminRoutes, { ...own, db, identity, kernel })
-    contribute(personalData, 'example.mall', mallTables(db))
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const one of needsAttention) contribute(attention, one.id, one)
   },
 })

@@ -2,13 +2,13 @@
  * Tests orders of the mall that are paid with member points, through HTTP: points on hold, refunds and cancellations.
  */
 import databasePlugin, { database } from '@plinth/database'
-import { onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
+import { onDatabase, startMigrated, type TestDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct, omitUndefined } from '@plinth/kernel'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import pointsPlugin, { memberPoints } from '@plinth/member-points'
 import money from '@plinth/money'
 import paymentsPlugin from '@plinth/money/payments'

@@ -1,12 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import consolePlugin from '@plinth/console'
+import consoleAdmin from '@plinth/console/admin'
 import databasePlugin from '@plinth/database'
-import { onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock, startForTest } from '@plinth/dev/testing'
+import { onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct, omitUndefined } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
-import { assertMembers, manualClock, startForTest } from '@plinth/kernel/testing'
+import sitePlugin from '@plinth/site'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import notesPlugin from './plugin.ts'
 
@@ -23,8 +29,20 @@ async function startNotes(t: Test, db: TestDatabase) {
     'platform.iam.password.hash.passes': 1,
     'platform.example.notes.retention': '10m',
   }
-  const plugins = [databasePlugin, httpPlugin, i18nPlugin, iamPlugin, eventsPlugin, notesPlugin]
-  const running = await startForTest(defineProduct({ name: 'notes', plugins, config }), { clock })
+  const plugins = [
+    databasePlugin,
+    httpPlugin,
+    sitePlugin,
+    i18nPlugin,
+    iamPlugin,
+    eventsPlugin,
+    consolePlugin,
+    consoleAdmin,
+    notesPlugin,
+  ]
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const running = await startForTest(defineProduct({ name: 'notes', plugins, config }), { clock, logger })
   t.teardown(() => running.stop('test ended'))
   await running.service(accounts).createAdministrator(administrator, origin)
   const server = running.service(http)
@@ -32,7 +50,7 @@ async function startNotes(t: Test, db: TestDatabase) {
   const headers = { authorization: `Bearer ${login.json().data.accessToken}`, 'accept-language': 'zh-CN' }
   const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
     (await server.inject(omitUndefined({ method, url, headers, payload }))).json()
-  return { running, server, clock, call }
+  return { running, server, clock, call, lines }
 }
 
 onDatabase(t, 'notes are added, announced, listed and removed, and old notes are deleted', async (t: Test, db) => {
@@ -57,4 +75,20 @@ onDatabase(t, 'notes are added, announced, listed and removed, and old notes are
   await purge?.run(new AbortController().signal)
   assertMembers(t, (await call('GET', path)).data, { items: [], total: 0 })
   t.hasStrict((await server.inject(path)).json(), { code: '401' }, 'nobody without an account')
+})
+
+onDatabase(t, 'the page lists notes, and adds and removes them', async (t: Test, db) => {
+  const { call, lines } = await startNotes(t, db)
+  const page = (await call('GET', '/api/v1/admin/console/pages/notes.notes')).data
+  assertMembers(t, page, {
+    title: '笔记',
+    columns: [{ title: '内容' }, { title: '已发布' }, { title: '创建时间' }],
+    create: { method: 'POST', fields: [{ name: 'body', title: '内容', required: true }] },
+  })
+  const { data } = await call('POST', page.create.path, { body: 'from the page' })
+  const [remove] = page.actions
+  t.hasStrict(await call('DELETE', remove.path.replace('{id}', data.id)), { code: '200' })
+  t.notMatch(lines.join(), /PLINTH_CONSOLE_PAGE/, 'the back office finds no problem')
+  const text = readFileSync(join(import.meta.dirname, 'plugin.ts'), 'utf8')
+  t.ok(text.trimEnd().split('\n').length <= 60)
 })

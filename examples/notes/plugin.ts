@@ -1,59 +1,58 @@
-import { createPurgeTask, purgeKeys, rowsBefore } from '@plinth/coordination'
-import { database, personalTable } from '@plinth/database'
-import { events } from '@plinth/events'
-import { http } from '@plinth/http'
-import { bilingual, definePlugin, key, personalData } from '@plinth/kernel'
-import en from './messages/en.json' with { type: 'json' }
-import zhCN from './messages/zh-CN.json' with { type: 'json' }
-import { businessError, createNote, Note, Notes, noteAdded } from './notes.ts'
-import { noteRoutes, removeNotes } from './routes.ts'
+import type { Database } from '@plinth/database'
+import { type Events, event, events } from '@plinth/events'
+import { id, Type } from '@plinth/http'
+import { defineResourcePlugin, permission, pluginWith } from '@plinth/resource'
+import { c, table } from '@plinth/table'
+import { createNote } from './change-sets.ts'
 
-const requires = { database, events, http }
-const config = {
-  'platform.example.notes.retention': key.duration({
-    title: { en: 'Retention of notes', 'zh-CN': '笔记保留时长' },
-    default: '365d',
-    reload: 'live',
-  }),
-  ...purgeKeys('platform.example.notes', { en: 'Interval for removing old notes.', 'zh-CN': '清除旧笔记的间隔。' }),
-}
+const Note = table(
+  'example_note',
+  {
+    id: c.id(),
+    ownerId: c.caller().internal(),
+    body: c.text(500, { min: 1 }).title('Text', '内容'),
+    announced: c.flag().default(false).readOnly().title('Announced', '已发布'),
+    createdAt: c.createdAt(),
+  },
+  {
+    title: { one: ['Note', '笔记'], many: ['Notes', '笔记'] },
+    owner: 'ownerId',
+    erasure: 'removed',
+    indexes: [['ownerId', 'id'], ['createdAt']],
+  },
+)
 
-const purge = createPurgeTask<{ requires: typeof requires; config: typeof config }>('platform.example.notes', {
-  displayName: { en: 'Remove old notes', 'zh-CN': '清理旧笔记' },
-  old: ({ config, clock }) => [
-    rowsBefore('example_note', 'created_at', new Date(clock.now() - config.get('platform.example.notes.retention'))),
-  ],
+const noteAdded = event('example.notes.added', Type.Object({ id }))
+const { resource, on } = pluginWith<{ readonly database: Database; readonly events: Events }>()
+
+const notes = resource(Note, {
+  area: 'notes',
+  path: '/api/v1/example-notes',
+  list: { access: 'user', summary: 'Own notes, the newest first' },
+  create: {
+    access: 'user',
+    response: 'id',
+    inTransaction: ({ row, parts }) => parts.events.publish(noteAdded, { id: row.id }),
+  },
+  remove: {
+    access: permission('example-notes:note:remove', 'Remove notes', '删除笔记'),
+    path: '/api/v1/admin/example-notes/:id',
+  },
+  retention: { by: 'createdAt', keep: '365d', keys: 'platform.example.notes' },
+  page: { group: 'messages', order: 900 },
 })
 
-/**
- * Plugin with notes of users: a table, three routes, a permission, a task, an event with its handler, and texts in two
- * languages.
- */
-export default definePlugin({
+/** Notes of users: a table, three routes, a permission, a page, a purge task, and an event with its handler. */
+export default defineResourcePlugin({
   id: 'example.notes',
   version: '1.0.0',
   kernel: '^1.0.0',
-  businessErrors: [businessError],
-  requires,
-  contributes: [personalData],
-  config,
-  entities: [Note],
+  requires: { events },
   migrations: [createNote],
-  messages: { en, 'zh-CN': zhCN },
-  permissions: [{ code: removeNotes, displayName: { en: 'Remove notes', 'zh-CN': '删除笔记' } }],
-  scheduledTasks: [purge],
-  setup({ services, contribute }) {
-    const notes = new Notes({ db: services.database, events: services.events, clock: services.database.clock })
-    contribute(personalData, 'example.notes', [
-      personalTable(services.database, Note, {
-        title: bilingual('Notes', '笔记'),
-        owner: 'owner_id',
-        erasure: 'removed',
-      }),
-    ])
-    services.http.addRoutes(noteRoutes, { notes })
-    services.events.on(noteAdded, 'example.notes.announce', ({ payload }) => notes.announce(payload.id), {
-      transaction: true,
-    })
-  },
+  resources: [notes],
+  handlers: [
+    on(noteAdded, 'announce', ({ id }, { database }) =>
+      database.fork().nativeUpdate(Note.entity, { id }, { announced: true }),
+    ),
+  ],
 })

@@ -50,6 +50,7 @@ export {
 export { redact } from '@plinth/config-schema/reading'
 export type { Logger } from 'pino'
 export type { ApplyPreview, ApplyReport, VerifyResult } from './configuration/explanation.ts'
+export type { Contributions, DeclaredContributions } from './contracts/contributions.ts'
 export type {
   CommandDeclaration,
   CommandInvocation,

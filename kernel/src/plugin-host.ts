@@ -1,4 +1,5 @@
 import type { ConfigValues } from './configuration/config-values.ts'
+import { declaredContributions } from './contracts/contributions.ts'
 import { errorReason } from './errors/coded-error.ts'
 import { kernelError } from './errors/kernel-errors.ts'
 import type { Plugin, PluginContext, PluginRuntime } from './plugin.ts'
@@ -57,8 +58,10 @@ export class PluginHost {
   /** Runs the setup of the plugin and checks that it provided all declared services. */
   async setUp(signal: AbortSignal): Promise<void> {
     const { config, registry } = this.#shared
-    const { id, provides = [], setup } = this.plugin
+    const { id, provides = [], contributes = [], setup } = this.plugin
     config.seal(id)
+    for (const [point, name, value] of declaredContributions(contributes, this.runtime.services))
+      registry.contribute(id, point, name, value)
     const result: unknown = await setup?.(this.#createContext(signal))
     const found = releaser(result)
     if (found !== undefined) throw kernelError('PLINTH_SETUP_RESULT', { plugin: id, found })
@@ -124,13 +127,8 @@ export class PluginHost {
       provideEach,
       provide: (ref, implementation) => {
         if (implementation === undefined) {
-          const expected = { expected: 'an implementation', example: 'the implementation as second argument' }
-          throw kernelError('PLINTH_CONTEXT_ARGUMENT', {
-            plugin: id,
-            member: 'provide',
-            found: 'undefined',
-            ...expected,
-          })
+          const details = { plugin: id, member: 'provide', found: 'undefined', expected: 'an implementation' }
+          throw kernelError('PLINTH_CONTEXT_ARGUMENT', { ...details, example: 'the implementation as second argument' })
         }
         provideEach(ref, () => implementation)
       },

@@ -1,5 +1,6 @@
 import type { KeyDeclarations, LocalizedText, ValueOf } from '@plinth/config-schema'
 import type { Logger } from 'pino'
+import type { ContributionFrom, ReferenceIn } from './contracts/contributions.ts'
 import type { CommandDeclaration, InstallTask, PermissionDeclaration, ScheduledTask } from './contracts/declarations.ts'
 import type { ConfigAdmin, StartFailure } from './contracts/kernel.ts'
 import type { BusinessErrorsDeclaration } from './errors/business-error.ts'
@@ -80,9 +81,7 @@ export interface Declared {
 
 type RequiredBy<D> = D extends { readonly requires: infer R extends Requirements } ? R : Record<never, never>
 type ListedIn<D, Member extends keyof Declared> = D extends { readonly [M in Member]: readonly (infer Ref)[] }
-  ? Ref extends Optional<infer Reference>
-    ? Reference
-    : Ref
+  ? ReferenceIn<Ref>
   : never
 /** A usable type. If nothing usable was declared, a sentence that the compiler prints instead. */
 type OrSentence<Usable, Sentence extends string> = [Usable] extends [never] ? Sentence : Usable
@@ -279,7 +278,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
   readonly extensionPoints?: D['extensionPoints']
   /**
    * Extension points to which the plugin contributes. Write `optional(point)` if the plugin is useful even without the
-   * owner of the point.
+   * owner of the point, and `point.of(values)` for contributions that do not depend on the setup.
    *
    * @example contributes: [notificationChannel, optional(rateLimitStore), quickstartCleanup, healthCheck]
    */
@@ -429,7 +428,7 @@ export function definePlugin<
   const R extends Requirements = Record<never, never>,
   const P extends Declared['provides'] = readonly [],
   const E extends Declared['extensionPoints'] = readonly [],
-  const C extends Declared['contributes'] = readonly [],
+  const C extends readonly ContributionFrom<ServicesOf<R>>[] = readonly [],
   const K extends KeyDeclarations = Record<never, never>,
 >(
   declaration: PluginDeclaration<{

@@ -3,6 +3,7 @@
  * copies of a package work together.
  */
 
+import { type Contributions, type DeclaredContributions, declare } from './contracts/contributions.ts'
 import type { Shape } from './shapes/shape.ts'
 
 /** A type that only the author of a reference knows. The compiler checks it where the reference is declared. */
@@ -40,6 +41,16 @@ export interface ExtensionPoint<T> extends Ref<'extension-point', T> {
   readonly shape?: Shape
   /** Path of the property, such as `id`, that must equal the name of the contribution. */
   readonly namedBy?: string
+  /**
+   * Declares contributions, for `contributes` of a plugin. The kernel adds them before `setup` runs. Contributions that
+   * depend on the setup are added there with `context.contribute`.
+   *
+   * @example contributes: [
+   *   notificationChannel.of({ 'acme-chat': channel }),
+   *   quickstartCleanup.of(({ database }: WithDatabase) => ({ acme: cleanupOf(database) })),
+   * ]
+   */
+  of<Services = unknown>(values: Contributions<T, Services>): ExtensionPoint<T> & DeclaredContributions<Services>
 }
 
 /** A reference that a plugin uses only if a loaded plugin provides the service or owns the extension point. */
@@ -89,7 +100,8 @@ export function extensionPoint<T>(
   id: string,
   options: Pick<ExtensionPoint<T>, 'from' | 'live' | 'names' | 'shape' | 'namedBy'> = {},
 ): ExtensionPoint<T> {
-  return Object.freeze({ kind: 'extension-point', id, ...options })
+  const point: ExtensionPoint<T> = { kind: 'extension-point', id, ...options, of: (values) => declare(point, values) }
+  return Object.freeze(point)
 }
 
 /** The plugin that uses a service. The provider of the service receives this object. */

@@ -3,12 +3,14 @@ import type { Logger } from 'pino'
 import { bindInstallTasks, bindScheduledTasks, verifyTaskNames } from './bound-tasks.ts'
 import type { ConfigValues } from './configuration/config-values.ts'
 import {
+  adminMembers,
   type ConfigAdmin,
   configAdmin,
   type DeclaredTasks,
   declaredTasks,
   type Kernel,
   kernel,
+  kernelMembers,
   type ProductState,
   type StartFailure,
   type TimelineEntry,
@@ -52,15 +54,6 @@ export interface StartOptions extends PrepareOptions {
   /** Called when the product requests a restart, before it stops. `RunningProduct.stopped` settles after the stop. */
   readonly onRestartRequest?: (reason: string) => void
 }
-
-const kernelMembers = [
-  ...(['product', 'plugins', 'state', 'timeline', 'supervised', 'isDev', 'fallback', 'settingsFile'] as const),
-  ...(['requestRestart', 'storedValuesBehind', 'logOf'] as const),
-]
-const adminMembers = [
-  ...(['catalogue', 'list', 'explain', 'preview', 'destinations', 'verify', 'apply', 'orphaned', 'insecure'] as const),
-  ...(['overridden', 'storedProblems'] as const),
-]
 
 type Phase = TimelineEntry['phase']
 

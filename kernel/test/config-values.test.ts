@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, type JsonValue, key } from '@plinth/kernel'
 import {
   type ConfigEntry,
@@ -14,7 +15,6 @@ import {
   StartRejectedError,
   startProduct,
 } from '@plinth/kernel/host'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'

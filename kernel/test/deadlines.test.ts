@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { manualClock } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
-import { manualClock } from '../src/testing/index.ts'
 import { Deadlines } from '../src/time/deadlines.ts'
 
 t.test(

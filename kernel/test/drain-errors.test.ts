@@ -1,7 +1,8 @@
 /** Tests what the product reports if a drain does not end in time. */
+
+import { assertMembers, startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { StopFailedError } from '@plinth/kernel/host'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 
 t.test('K-009 the error of a late drain contains what the plugin still waits for', async (t) => {

@@ -1,4 +1,4 @@
-import { assertKeyEffect, expandKeys, rejectsWith } from '@plinth/kernel/testing'
+import { assertKeyEffect, expandKeys, rejectsWith } from '@plinth/dev/testing'
 import t from 'tap'
 
 /** Creates a test object that records assertions instead of reporting them. */

@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the kernel. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { assertKeyEffect, type KeyValues, manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, programEnvironment, startForTest } from '@plinth/dev/testing'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { manualClock, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { asFunction, extensionPoint, healthCheck, key, service } from '@plinth/kernel'
 import { type KernelErrorCode, loadProduct, prepareProduct } from '@plinth/kernel/host'
-import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
+import type { ProgramEnvironment } from '../src/cli/scope.ts'
 import { runSupervised } from '../src/cli/supervisor.ts'
 import { kernelError } from '../src/errors/kernel-errors.ts'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
@@ -127,12 +128,21 @@ t.test('a scheduled task name that is already used is a problem of the source th
 
 const commandLine =
   (...words: string[]): Producer =>
-  async () => {
-    let stdout = ''
-    const streams = { stdout: { write: (part: string) => (stdout += part) }, stderr: { write: () => {} } }
-    await runProgram([...words, '--json'], { ...streams, environment: {}, directory: import.meta.dirname })
-    return [JSON.parse(stdout).error]
-  }
+  () =>
+    printedBy(words)
+
+const commandLineWithoutDev =
+  (...words: string[]): Producer =>
+  () =>
+    printedBy(words, { developmentCommands: async () => undefined })
+
+async function printedBy(words: readonly string[], surroundings: Partial<ProgramEnvironment> = {}) {
+  let stdout = ''
+  const streams = { stdout: { write: (part: string) => (stdout += part) }, stderr: { write: () => {} } }
+  const usual = { ...streams, environment: {}, directory: import.meta.dirname }
+  await runProgram([...words, '--json'], { ...usual, ...surroundings })
+  return [JSON.parse(stdout).error]
+}
 
 /** For each error code, a function that causes the error. A missing code is a type error. */
 const producers: Readonly<Record<KernelErrorCode, Producer>> = {
@@ -344,8 +354,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     '--product',
     'fixtures/unlockable/plinth.config.ts',
   ),
-  PLINTH_CREATE_NAME: commandLine('create', 'store', 'Acme_Store'),
-  PLINTH_CREATE_NOT_EMPTY: commandLine('create', 'product', 'fixtures'),
+  PLINTH_DEV_MISSING: commandLineWithoutDev('plugins', 'lock', '--product', 'fixtures/shop.config.ts'),
   PLINTH_CLI_USAGE: commandLine('strat', '--product', 'fixtures/shop.config.ts'),
   PLINTH_COMMAND_REFUSED: commandLine(
     'orders',

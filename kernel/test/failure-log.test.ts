@@ -1,5 +1,5 @@
+import { manualClock } from '@plinth/dev/testing'
 import { RepeatedFailureLog } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 
 function logOf(quiet?: ConstructorParameters<typeof RepeatedFailureLog>[2]) {

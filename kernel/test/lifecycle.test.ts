@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { assertMembers, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/dev/testing'
 import {
   extensionPoint,
   type Kernel,
@@ -19,7 +20,6 @@ import {
   RunningProduct,
   StopFailedError,
 } from '@plinth/kernel/host'
-import { assertMembers, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'

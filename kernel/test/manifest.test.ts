@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertMembers, programEnvironment } from '@plinth/kernel/testing'
+import { assertMembers, programEnvironment } from '@plinth/dev/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 

@@ -1,8 +1,8 @@
 /** Starts that fail because of a stored value, and the commands that still work. */
 import { join } from 'node:path'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
-import { assertMembers } from '../src/testing/index.ts'
 
 const fixture = join(import.meta.dirname, 'fixtures', 'kept-down.config.ts')
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
 import {
   defineProduct,
   extensionPoint,
@@ -23,7 +24,6 @@ import {
   StartRejectedError,
   startProduct,
 } from '@plinth/kernel/host'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'

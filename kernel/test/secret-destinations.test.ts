@@ -1,6 +1,6 @@
+import { assertMembers, startForTest } from '@plinth/dev/testing'
 import { type JsonValue, type KeyDeclaration, key } from '@plinth/kernel'
 import { type ConfigEntry, prepareProduct } from '@plinth/kernel/host'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
 

@@ -1,6 +1,6 @@
 /** Tests that commands set up the plugins that load only in a server, without listening. */
 import { join } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment } from '@plinth/dev/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 

@@ -1,9 +1,9 @@
 /** Tests changes of keys while the product runs, and starts that fail because of such changes. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { manualClock, rejectsWith, until } from '@plinth/dev/testing'
 import { key, PlinthError } from '@plinth/kernel'
 import { SettingsTrial, StartRejectedError } from '@plinth/kernel/host'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { startWithFallback, startWithSettingsTrial } from '../src/cli/trial-start.ts'

@@ -8,7 +8,7 @@ import {
   rejectsWith,
   startForTest,
   watchProcess,
-} from '@plinth/kernel/testing'
+} from '@plinth/dev/testing'
 import t, { type Test } from 'tap'
 import { runSupervised } from '../src/cli/supervisor.ts'
 import { parseServingCommand } from '../src/cli/supervisor-link.ts'

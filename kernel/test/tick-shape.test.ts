@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment } from '@plinth/dev/testing'
 import t from 'tap'
 
 /**

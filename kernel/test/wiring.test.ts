@@ -1,5 +1,5 @@
+import { startForTest } from '@plinth/dev/testing'
 import { asClass, asFunction, PlinthError, type PluginContext } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { createSamplePlugin, productOf } from './sample-plugin.ts'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { throwsWith } from '@plinth/kernel/testing'
+import { throwsWith } from '@plinth/dev/testing'
 import {
   type ChangeSetDefinition,
   compileChangeSets,

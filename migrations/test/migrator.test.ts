@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { NodeSqliteDialect } from '@mikro-orm/sql'
-import { assertMembers, rejectsWith, throwsWith } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith, throwsWith } from '@plinth/dev/testing'
 import {
   type ChangeSet,
   type ChangeSetDefinition,

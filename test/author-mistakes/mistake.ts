@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import {
   definePlugin,
@@ -12,7 +13,6 @@ import {
   type Plugin,
 } from '@plinth/kernel'
 import { loadProduct, prepareProduct, type RunningProduct } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
 
 /** Id of the plugin that contains the mistake. */
 export const faultyPluginId = 'acme.shop'

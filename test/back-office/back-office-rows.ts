@@ -3,13 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { createDatabase, startMigrated, type TestDialect } from '@plinth/database/testing'
+import { until } from '@plinth/dev/testing'
+import { createDatabase, startMigrated, type TestDialect } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { installAudit } from '@plinth/install'
 import { type Clock, defineProduct, omitUndefined, type Plugin, systemClock } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
 import quickstart from '../../examples/quickstart/plinth.config.ts'
@@ -299,8 +299,20 @@ export async function startWithRows(
 
 /** Members of requests with texts that people enter. Other members contain codes. */
 const enteredMembers = new Set<string>([
-  ...(['username', 'email', 'name', 'description', 'subject', 'content', 'reason', 'remark', 'value'] as const),
-  ...(['id', 'city', 'en', 'zh-CN', 'outTradeNo'] as const),
+  'username',
+  'email',
+  'name',
+  'description',
+  'subject',
+  'content',
+  'reason',
+  'remark',
+  'value',
+  'id',
+  'city',
+  'en',
+  'zh-CN',
+  'outTradeNo',
 ])
 
 /** Yields the texts of a request that people entered. */

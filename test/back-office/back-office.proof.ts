@@ -1,6 +1,7 @@
 /** Tests every page of the quickstart's back office in a browser, with rows and in both languages. */
-import { everyDialect } from '@plinth/database/testing'
-import { until } from '@plinth/kernel/testing'
+
+import { until } from '@plinth/dev/testing'
+import { everyDialect } from '@plinth/dev/testing/database'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import {

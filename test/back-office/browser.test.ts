@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
+import { startForTest } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
 import {

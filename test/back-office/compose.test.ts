@@ -1,8 +1,8 @@
 /** Writes a message in the back office: fields of the template, errors, previews, a test, and scheduled messages. */
 import { database } from '@plinth/database'
+import { until } from '@plinth/dev/testing'
 import { events } from '@plinth/events'
 import { type Clock, systemClock } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { findAccessibilityProblems, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'

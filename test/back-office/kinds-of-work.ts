@@ -1,6 +1,6 @@
 /** The kinds of work in the back office, each with its form, its input and its effect. */
 
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
 import type { Locator, Page } from 'playwright-core'
 import { password, type startWithRows } from './back-office-rows.ts'
 import { pick, setTime } from './message-hand.ts'

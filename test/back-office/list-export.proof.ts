@@ -1,7 +1,7 @@
 /** Tests the export of back office lists as CSV files. */
 import { readFile } from 'node:fs/promises'
 import { adminPages } from '@plinth/admin'
-import { assertMembers, until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/dev/testing'
 import t from 'tap'
 import { openPage, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'

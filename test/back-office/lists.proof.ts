@@ -1,6 +1,6 @@
 /** Tests every list of the back office: time range, page size, columns and time zone. */
 import { adminPages, type ListPageDeclaration } from '@plinth/admin'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import { itemOf, memberAt, type Operation, operationsOf } from '../../plugins/console/src/admin/operations.ts'
 import {

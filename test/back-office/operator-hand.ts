@@ -1,5 +1,5 @@
 /** Uses the back office in a browser as an operator does, and counts clicks and keys. */
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
 import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { openPage, type WatchedPage } from '../../plugins/console/test/fixtures/browser.ts'

@@ -1,8 +1,8 @@
 /** Counts the clicks and keys that an operator needs for tasks on chain payments, with and without a mouse. */
 
+import { assertMembers, until } from '@plinth/dev/testing'
+import { skipAnvil } from '@plinth/dev/testing/web3'
 import { events } from '@plinth/events'
-import { assertMembers, until } from '@plinth/kernel/testing'
-import { skipAnvil } from '@plinth/web3/testing'
 import { checkout } from '@plinth-example/checkout'
 import t, { type Test } from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { request } from 'node:https'
 import { delimiter, join } from 'node:path'
-import { freePort, until, watchProcess } from '@plinth/kernel/testing'
+import { freePort, until, watchProcess } from '@plinth/dev/testing'
 import type { Test } from 'tap'
 import { deployFile } from './deploy-files.ts'
 

@@ -1,4 +1,4 @@
-import { templateFiles } from '../../kernel/src/create/templates.ts'
+import { templateFiles } from '../../dev/src/create/templates.ts'
 
 /** The files that `npm create plinth` writes to `deploy/` of the product `shop`, by path, for example `deploy/Dockerfile`. */
 export const deployFiles: ReadonlyMap<string, string> = templateFiles(['deploy'], 'shop')

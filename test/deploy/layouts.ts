@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { templateFiles } from '../../kernel/src/create/templates.ts'
+import { templateFiles } from '../../dev/src/create/templates.ts'
 import { deployFile } from './deploy-files.ts'
 import { type BuiltImage, buildImage, isInContext } from './dockerfile-steps.ts'
 

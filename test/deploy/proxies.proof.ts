@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { dataDirectory, quickstart, runProgram, startProcess } from '../fixtures/product-process.ts'

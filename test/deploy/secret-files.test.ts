@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { templateFiles } from '../../kernel/src/create/templates.ts'
+import { templateFiles } from '../../dev/src/create/templates.ts'
 import { isInContext } from './dockerfile-steps.ts'
 
 const root = join(import.meta.dirname, '..', '..')

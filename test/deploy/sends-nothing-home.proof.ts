@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createDatabase, everyDialect } from '@plinth/database/testing'
-import { freePort, until } from '@plinth/kernel/testing'
-import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
+import { freePort, until } from '@plinth/dev/testing'
+import { createDatabase, everyDialect } from '@plinth/dev/testing/database'
+import { createRedisNamespace, skipRedis } from '@plinth/dev/testing/shared-store'
 import t, { type Test } from 'tap'
 import { dataDirectory, quickstart, startProcess } from '../fixtures/product-process.ts'
 

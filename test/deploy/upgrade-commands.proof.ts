@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment } from '@plinth/dev/testing'
 import t from 'tap'
 import { blocksRunBy } from '../fixtures/document-blocks.ts'
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { expandKeys } from '@plinth/kernel/testing'
+import { expandKeys } from '@plinth/dev/testing'
 import { parse } from 'acorn'
 import { testFiles } from '../../scripts/test-files.ts'
 

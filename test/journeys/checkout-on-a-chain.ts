@@ -1,10 +1,10 @@
 /** Starts the quickstart with `examples/checkout`. Orders are paid on a local chain. */
 import { join } from 'node:path'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { createDatabase, startMigrated } from '@plinth/dev/testing/database'
+import { deployToken, startAnvil } from '@plinth/dev/testing/web3'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, systemClock } from '@plinth/kernel'
-import { deployToken, startAnvil } from '@plinth/web3/testing'
 import checkoutPlugin from '@plinth-example/checkout'
 import type { Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'

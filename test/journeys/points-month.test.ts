@@ -3,12 +3,12 @@
  * returned balance must equal the ledger, its entries, its lots and a manual calculation.
  */
 import { join } from 'node:path'
-import { onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
+import { onDatabase, startMigrated, type TestDatabase } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import memberPoints from '@plinth/member-points'
 import { ledger } from '@plinth/money'
 import { mall } from '@plinth-example/mall'

@@ -2,9 +2,10 @@
  * Tests a chain payment from the sign-in with a wallet to the compensation plan, through the API of the quickstart with
  * `examples/checkout` and a local node. The test checks every response and the state of the chain.
  */
+
+import { assertMembers } from '@plinth/dev/testing'
+import { skipAnvil } from '@plinth/dev/testing/web3'
 import { events } from '@plinth/events'
-import { assertMembers } from '@plinth/kernel/testing'
-import { skipAnvil } from '@plinth/web3/testing'
 import { checkout } from '@plinth-example/checkout'
 import t from 'tap'
 import { shop, startCheckout, wallet } from './checkout-on-a-chain.ts'

@@ -4,9 +4,9 @@
  * settlement of the other one.
  */
 import { database } from '@plinth/database'
+import { assertMembers } from '@plinth/dev/testing'
+import { skipAnvil } from '@plinth/dev/testing/web3'
 import { accounts } from '@plinth/iam'
-import { assertMembers } from '@plinth/kernel/testing'
-import { skipAnvil } from '@plinth/web3/testing'
 import { checkout } from '@plinth-example/checkout'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'

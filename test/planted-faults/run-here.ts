@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { programEnvironment } from '@plinth/dev/testing'
 
 /** The result of a command line. */
 export interface CommandEnd {

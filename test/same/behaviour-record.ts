@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
 import { administrator } from '../fixtures/product-process.ts'
 import { type RecordedOperation, recordedResources } from './recorded-operations.ts'
 import {

@@ -1,7 +1,7 @@
 /** Records what users, operators, authors and databases see of a product. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createDatabase, everyDialect } from '@plinth/database/testing'
+import { createDatabase, everyDialect } from '@plinth/dev/testing/database'
 import { pageRecord } from './page-record.ts'
 import { type Json, sortMembers } from './record-differences.ts'
 import {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { programEnvironment, waitForProcessEnd } from '@plinth/kernel/testing'
+import { programEnvironment, waitForProcessEnd } from '@plinth/dev/testing'
 import { administrator, type ProductProcess, startProcess } from '../fixtures/product-process.ts'
 
 /** Source of the product file, by name of the product. `root` is the directory of the checkout. */

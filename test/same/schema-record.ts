@@ -1,8 +1,8 @@
 /** Records the tables and the change sets of a product on each database. */
 import databasePlugin, { type Database, database } from '@plinth/database'
-import type { TestDatabase, TestDialect } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import type { TestDatabase, TestDialect } from '@plinth/dev/testing/database'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 
 interface Line {
   readonly line: string

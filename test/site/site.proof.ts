@@ -66,7 +66,7 @@ async function serve(): Promise<{ readonly server: Server; readonly url: string 
 t.test('each page exists as HTML and as Markdown, and llms.txt lists it', (t) => {
   const listed: readonly string[] = readFileSync(join(site, 'llms.txt'), 'utf8').match(/(?<=\]\(\/).+(?=\)$)/gm) ?? []
   t.ok(pages.length > 20)
-  const skills = globSync('{kernel,plugins/*}/skills/*/SKILL.md', { cwd: root })
+  const skills = globSync('dev/skills/*/SKILL.md', { cwd: root })
   t.ok(skills.length >= 10)
   for (const file of skills) {
     const page = file.replace(/^.*(?=skills\/)/, '')

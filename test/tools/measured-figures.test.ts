@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { throwsWith } from '@plinth/kernel/testing'
+import { throwsWith } from '@plinth/dev/testing'
 import t from 'tap'
 import { withMeasuredFigures } from '../../scripts/measured-figures.ts'
 

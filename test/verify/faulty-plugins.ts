@@ -474,7 +474,7 @@ export const channel = {
       {
         'test/kit.test.js': `
 import { test } from 'node:test'
-import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { notificationChannelCases } from '@plinth/dev/conformance'
 import { channel, delivered } from '../dist/plugin.js'
 for (const { name, run } of notificationChannelCases(() => ({ channel, delivered }), { nextHop: 'none' })) test(name, run)
 `,

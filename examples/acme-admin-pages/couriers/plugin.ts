@@ -1,7 +1,7 @@
-import { adminPages } from '@plinth/admin'
+import { backOffice } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin } from '@plinth/kernel'
 import { storage, uploads } from '@plinth/storage'
 import { businessError, Courier, createCourier } from './courier.ts'
 import { CourierFiles } from './courier-files.ts'
@@ -18,14 +18,13 @@ export default definePlugin({
   kernel: '^1.0.0',
   businessErrors: [businessError],
   requires: { database, http, storage, uploads },
-  contributes: [optional(adminPages)],
+  contributes: backOffice({ pages }),
   entities: [Courier],
   migrations: [createCourier],
   messages: { en, 'zh-CN': zhCN },
   permissions: [{ code: editCouriers, displayName: { en: 'Edit couriers', 'zh-CN': '编辑快递员' } }],
-  setup({ services, contribute }) {
+  setup({ services }) {
     const files = new CourierFiles(services.storage, services.uploads)
     services.http.addRoutes(routes, { db: services.database, files })
-    for (const page of pages) contribute(adminPages, page.id, page)
   },
 })

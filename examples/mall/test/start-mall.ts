@@ -1,5 +1,6 @@
 import databasePlugin, { database } from '@plinth/database'
-import { startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { startMigrated, type TestDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, {
   afterSalesPendingReview,
   afterSalesStatusChanged,
@@ -18,7 +19,6 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct, type JsonValue, omitUndefined } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
 import money, { ledgerAssets } from '@plinth/money'
 import paymentsPlugin from '@plinth/money/payments'
 import cleanupPlugin from '@plinth/quickstart-cleanup'

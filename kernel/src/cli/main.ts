@@ -8,14 +8,14 @@ const supervisor = createSupervisorLink(process)
 const command = supervisor === undefined ? parseServingCommand(words) : undefined
 
 if (command === 'dev') {
-  const { runDev } = await import('./dev.ts')
-  process.exitCode = await runDev(words)
+  const { runDevServer } = await import('./dev-package.ts')
+  process.exitCode = await runDevServer(words)
 } else if (command === 'start' && !words.includes('--no-supervisor')) {
   const { superviseProcess } = await import('./supervisor.ts')
   await superviseProcess(words)
 } else {
   if (supervisor?.mode === 'dev-again') {
-    const { preloadUntilStart } = await import('./standby.ts')
+    const { preloadUntilStart } = await import('./preload.ts')
     await preloadUntilStart(supervisor)
   }
   const { runProcess } = await import('./run-process.ts')

@@ -6,29 +6,12 @@ import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { unwrapOptional } from '../refs.ts'
-import {
-  compareManifests,
-  createManifest,
-  isWidening,
-  lockFileName,
-  lockFileOf,
-  type Manifest,
-  readLockFile,
-  writeLockFile,
-} from './manifest.ts'
-import { startForCommand } from './partial-start.ts'
-import { exitCodes, runInterruptible } from './process-end.ts'
 import { addRemoveCommand } from './remove-command.ts'
-import { type CommandScope, type ProgramEnvironment, parseRoles } from './scope.ts'
-import { addVerifyCommand } from './verify-command.ts'
+import { type CommandScope, parseRoles } from './scope.ts'
 
 const defaultRoles: readonly Role[] = ['web', 'worker']
 
-export function addPluginsCommands(
-  program: Command,
-  scope: CommandScope,
-  surroundings: Pick<ProgramEnvironment, 'directory'>,
-): void {
+export function addPluginsCommands(program: Command, scope: CommandScope): void {
   const plugins = program
     .command('plugins')
     .alias('plugin')
@@ -74,9 +57,7 @@ export function addPluginsCommands(
       const response = why(name, prepare(role))
       scope.output.result(response, response.lines.join('\n'))
     })
-  addManifestCommands(plugins, scope)
   addRemoveCommand(plugins, scope)
-  addVerifyCommand(plugins, scope, surroundings)
 }
 
 const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))
@@ -162,50 +143,4 @@ function withoutIt(name: string, { plan, product, roles }: PreparedProduct): str
   return fresh.length === 0
     ? ['The product would start without it.']
     : fresh.map((found) => `without it, ${found.plugin} is refused: ${found.message}`)
-}
-
-/** Adds `plinth plugins lock` and `plinth plugins diff`. */
-function addManifestCommands(plugins: Command, scope: CommandScope): void {
-  const lockFile = () => lockFileOf(scope.product())
-  const current = () =>
-    runInterruptible(async (signal): Promise<Manifest> => {
-      const { running } = await startForCommand(scope, { needed: [], setsUp: 'all', signal })
-      try {
-        return createManifest(scope.product().plugins, running)
-      } finally {
-        await running.stop('command ended')
-      }
-    })
-
-  plugins
-    .command('lock')
-    .summary(`record in ${lockFileName} what each plugin uses and adds`)
-    .action(async () => {
-      const manifest = await current()
-      const file = lockFile()
-      writeLockFile(file, manifest)
-      scope.output.result({ file }, `Wrote ${file} with ${Object.keys(manifest.plugins).length} plugins. Commit it.`)
-    })
-
-  plugins
-    .command('diff')
-    .summary(`compare the plugins with ${lockFileName}; fails if one adds something`)
-    .action(async () => {
-      const recorded = readLockFile(lockFile())
-      const differences = compareManifests(recorded, await current())
-      const isWider = differences.some(isWidening)
-      if (differences.length === 0) scope.output.result({ differences, wider: false }, `${lockFileName} is current.`)
-      else {
-        const rows = differences.map(({ change, plugin, kind, entry }) => [change, plugin, kind, entry])
-        const advice = isWider
-          ? 'Plugins use or add more than the lock file allows, or a package has other files under the same version. If you agree, run "plinth plugins lock" and commit the file.'
-          : 'No plugin uses or adds more. Run "plinth plugins lock" to record the changes.'
-        scope.output.table(
-          { differences, wider: isWider },
-          [['CHANGE', 'PLUGIN', 'KIND', 'ENTRY'], ...rows],
-          `\n${advice}`,
-        )
-      }
-      scope.exit(isWider ? exitCodes.failed : exitCodes.ok)
-    })
 }

@@ -10,10 +10,10 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
 import { isPlugin, type Plugin } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
-import { addCompletionCommand, describeCommand } from './completion-command.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
-import { addCreateCommands } from './create-commands.ts'
+import { describeCommand } from './describe-command.ts'
+import { developmentCommandIn, loadDevelopmentCommands } from './dev-package.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { loadProduct, onLoadedPackage } from './load-product.ts'
 import { createOutput, explained } from './output.ts'
@@ -35,7 +35,7 @@ import { addUpgradeCommand } from './upgrade-command.ts'
 /** Runs one `plinth` command line and returns its exit code. Never throws. */
 export async function runProgram(argv: readonly string[], surroundings: ProgramEnvironment): Promise<number> {
   let exitCode: number = exitCodes.ok
-  const { supervisor } = surroundings
+  const { supervisor, developmentCommands = loadDevelopmentCommands } = surroundings
   const output = createOutput(surroundings, argv.includes('--json'), supervisor?.failed)
   const crashes = new CrashWatch(output)
   surroundings.onCrash?.(crashes.onCrash)
@@ -43,6 +43,8 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   if (supervisor !== undefined && supervisor.mode !== 'start') onLoadedPackage(supervisor.loads, supervisor.loadsModule)
   const file = resolveProductFile(argv, surroundings.directory)
   const found = await findProduct(file)
+  // A server in production does not load the package.
+  const development = argv.includes('start') ? undefined : await developmentCommands(argv, surroundings.directory)
   const program = createProgram(surroundings, output.json)
   const scope: CommandScope = {
     output,
@@ -61,13 +63,14 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   try {
     addStartCommand(program, scope)
     addConfigCommands(program, scope)
-    addPluginsCommands(program, scope, surroundings)
+    addPluginsCommands(program, scope)
     addUpgradeCommand(program, scope)
     addDoctorCommand(program, scope)
-    addCreateCommands(program, scope, surroundings)
-    addCompletionCommand(program, scope)
+    development?.addCommands(program, scope, surroundings)
     for (const plugin of found.product?.plugins.filter(isPlugin) ?? []) {
-      for (const command of plugin.commands ?? []) addContributedCommand(program, plugin, command, scope)
+      const added = development?.pluginCommands[plugin.id] ?? []
+      const own = (plugin.commands ?? []).filter(({ name }) => added.every((other) => other.name !== name))
+      for (const command of [...own, ...added]) addContributedCommand(program, plugin, command, scope)
     }
     if (found.product === undefined) program.addHelpText('after', withoutProduct(found.error))
     program.hook('preAction', () => {
@@ -88,9 +91,11 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
       if (output.json) output.result(helpDocument(program, argv, error.code), '')
       return exitCodes.ok
     }
+    const missing = development === undefined ? developmentCommandIn(argv) : undefined
+    if (missing !== undefined) output.failure(kernelError('PLINTH_DEV_MISSING', { command: missing }))
     // The unknown command may belong to a plugin, but the product could not be loaded. The reason is the more useful
     // error.
-    if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
+    else if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
     // commander has printed the help, because the command line contains no command.
     else if (error.code !== 'commander.help') {
       output.failure(usageError(error.message.replace(/^error: /, ''), commandAt(program, argv).name))

@@ -6,6 +6,7 @@ import { isPlugin, type Role } from '../plugin.ts'
 import type { Product } from '../product.ts'
 import type { StartOptions } from '../running-product.ts'
 import type { CrashWatch } from './crash-watch.ts'
+import type { loadDevelopmentCommands } from './dev-package.ts'
 import type { Output, Streams } from './output.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
@@ -92,6 +93,8 @@ export interface ProgramEnvironment extends Streams {
   readonly ask?: ((question: string) => Promise<string>) | undefined
   /** Version of Node.js, such as `24.21.0`. Default: the version of this process. */
   readonly nodeVersion?: string
+  /** Default: the commands of `@plinth/dev`, if it is installed. */
+  readonly developmentCommands?: typeof loadDevelopmentCommands
   /** The supervisor that restarts this process; absent if there is none. */
   readonly supervisor?: SupervisorLink | undefined
   /** Registers a listener for uncaught errors of the process. */

@@ -357,25 +357,27 @@ export interface StartFailure {
 /** The service with information about the product. */
 export const kernel = service<Kernel>('kernel')
 
+/** Properties of the configuration that the service `configAdmin` provides. */
+export const adminMembers = [
+  'catalogue',
+  'list',
+  'explain',
+  'preview',
+  'destinations',
+  'verify',
+  'apply',
+  'orphaned',
+  'insecure',
+  'overridden',
+  'storedProblems',
+] as const
+
 /**
  * The configuration of all plugins, for plugins that store values or show them to operators. All results contain
  * secrets only in masked form. A plugin that requires this service can change the values of other plugins. `plinth
  * plugins why kernel.config-admin` lists these plugins.
  */
-export type ConfigAdmin = Pick<
-  ConfigValues,
-  | 'catalogue'
-  | 'list'
-  | 'explain'
-  | 'preview'
-  | 'destinations'
-  | 'verify'
-  | 'apply'
-  | 'orphaned'
-  | 'storedProblems'
-  | 'insecure'
-  | 'overridden'
->
+export type ConfigAdmin = Pick<ConfigValues, (typeof adminMembers)[number]>
 export const configAdmin = service<ConfigAdmin>('kernel.config-admin')
 
 /** Tasks of all plugins that are ready to run. The installer and the scheduler use them. */
@@ -397,4 +399,19 @@ export const kernelExtensionPoints = [
   quickstartCleanup,
   startSummary,
   upgradeSteps,
+] as const
+
+/** Properties of a running product that the service `kernel` provides, besides `contributions`. */
+export const kernelMembers = [
+  'product',
+  'plugins',
+  'state',
+  'timeline',
+  'supervised',
+  'isDev',
+  'fallback',
+  'settingsFile',
+  'requestRestart',
+  'storedValuesBehind',
+  'logOf',
 ] as const

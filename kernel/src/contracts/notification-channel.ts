@@ -296,8 +296,15 @@ export interface NotificationChannel {
 }
 
 const recipientKinds: readonly RecipientKind[] = [
-  ...(['user', 'email', 'mobile', 'websocket-user', 'websocket-session', 'websocket-group'] as const),
-  ...(['websocket-guest', 'social-openid', 'topic'] as const),
+  'user',
+  'email',
+  'mobile',
+  'websocket-user',
+  'websocket-session',
+  'websocket-group',
+  'websocket-guest',
+  'social-openid',
+  'topic',
 ]
 
 export const notificationChannel = extensionPoint<NotificationChannel>('notification.channel', {

@@ -93,10 +93,8 @@ export const kernelError = errorTable({
     Correct the file. Its default export must be defineProduct({ name, plugins: [...] }).`,
   PLINTH_PRODUCT_IMPORT: `{{file}} cannot be loaded: {{reason}}.
     Correct {{wrong}}, or install the packages that it imports.`,
-  PLINTH_CREATE_NAME: `The name "{{name}}" cannot be used: {{reason}}.
-    Choose another name: lower-case words with digits, joined by "-", at most 30 characters, such as "acme-chat".`,
-  PLINTH_CREATE_NOT_EMPTY: `The folder {{folder}} is not empty: it contains "{{first}}". Nothing was written.
-    Choose another folder, or empty this one.`,
+  PLINTH_DEV_MISSING: `The command "{{command}}" is in @plinth/dev, which is not installed.
+    Install it as a development dependency of the product, with npm install --save-dev @plinth/dev.`,
   PLINTH_LOCK_MISSING: `There is no lock file {{file}}.
     Run "plinth plugins lock", read the file, and commit it.`,
   PLINTH_LOCK_INVALID: `The lock file {{file}} cannot be used: {{reason}}.

@@ -1,3 +1,4 @@
+import { memberAt } from '../contracts/contributions.ts'
 import type {
   CommandDeclaration,
   InstallTask,
@@ -222,6 +223,7 @@ export function checkShapes(plugin: Plugin, report: ReportProblem): Plugin {
     if (value === undefined) continue
     const problems = findShapeProblems(expected, value, member)
     if (member === 'extensionPoints' && Array.isArray(value)) problems.push(...pointProblems(value))
+    if (member === 'contributes' && Array.isArray(value)) problems.push(...contributionProblems(value))
     if (member === 'settingsFileKey' && plugin.config?.[String(value)] === undefined) {
       problems.push({ path: member, clause: 'must be a key in `config` of the plugin.' })
     }
@@ -247,6 +249,17 @@ function pointProblems(points: readonly unknown[]) {
       ...(contract === undefined ? [] : problemsOfShape(contract, `${place}.shape`)),
       ...(namedBy === undefined ? [] : findShapeProblems(text, namedBy, `${place}.namedBy`)),
     ]
+  })
+}
+
+const declaredValues: Shape = { type: 'function', description: 'a list, an object or a function' }
+
+/** Returns the problems of entries of `contributes` whose contributions are no values, for example by an import cycle. */
+function contributionProblems(entries: readonly unknown[]) {
+  return entries.flatMap((entry, index) => {
+    const point: object = Object(Object(entry).ref ?? entry)
+    if (!('values' in point)) return []
+    return findShapeProblems(declaredValues, point.values, `contributes[${index}].values`)
   })
 }
 
@@ -287,7 +300,7 @@ function misnamed(
   implementation: unknown,
 ): ShapeProblem[] {
   if (namedBy === undefined) return []
-  const member = namedBy.split('.').reduce<unknown>((part, step) => Object(part)[step], implementation)
+  const member = memberAt(implementation, namedBy)
   if (typeof member !== 'string' || member === name) return []
   return [
     { path: 'the name', clause: `must equal its ${namedBy} ${JSON.stringify(member)}, but is ${describeValue(name)}.` },

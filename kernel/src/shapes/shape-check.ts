@@ -77,9 +77,17 @@ function problemsOf(shape: Shape, value: unknown): ShapeProblem[] {
 
 /** Keywords about a whole value. Configuration keys have the same keywords with the same rules. */
 const wholeKeywords = [
-  ...(['enum', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum'] as const),
-  ...(['minItems', 'maxItems', 'minProperties', 'maxProperties'] as const),
-]
+  'enum',
+  'pattern',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'maxProperties',
+] as const
 
 interface Compiled {
   readonly types: readonly ShapeType[]

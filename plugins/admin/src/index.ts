@@ -1,3 +1,4 @@
+export { backOffice } from './back-office.ts'
 export * from './frame-pages.ts'
 export * from './label-sources.ts'
 export * from './overview-declarations.ts'

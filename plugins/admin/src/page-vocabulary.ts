@@ -26,10 +26,32 @@ export type PageGroup = (typeof pageGroups)[number]
 
 /** Icons of the groups that plugins declare. */
 export const groupIcons = [
-  ...(['award', 'book', 'box', 'building', 'calendar', 'camera', 'car', 'chart', 'database', 'file', 'flag'] as const),
-  ...(['folder', 'gift', 'globe', 'heart', 'lifebuoy', 'map', 'message', 'school', 'shield', 'shop', 'tag'] as const),
-  ...(['ticket', 'tool', 'truck'] as const),
-]
+  'award',
+  'book',
+  'box',
+  'building',
+  'calendar',
+  'camera',
+  'car',
+  'chart',
+  'database',
+  'file',
+  'flag',
+  'folder',
+  'gift',
+  'globe',
+  'heart',
+  'lifebuoy',
+  'map',
+  'message',
+  'school',
+  'shield',
+  'shop',
+  'tag',
+  'ticket',
+  'tool',
+  'truck',
+] as const
 export type GroupIcon = (typeof groupIcons)[number]
 
 export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const

@@ -1,5 +1,5 @@
 /** The kit for pages passes correct pages and rejects each faulty one. `examples/notes` runs it on a real product. */
-import { testConformanceKit } from '@plinth/kernel/testing'
+import { testConformanceKit } from '@plinth/dev/testing'
 import t from 'tap'
 import { createPageCases, faultyPages } from './faulty-pages.ts'
 

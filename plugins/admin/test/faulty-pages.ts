@@ -1,7 +1,7 @@
 /** Two pages over rows in memory, and the faults that the conformance kit must find. */
 import type { DetailPageDeclaration, ListPageDeclaration } from '@plinth/admin'
-import { type AdminPageHarness, adminPageCases, type PageServer } from '@plinth/admin/conformance'
-import type { BrokenImplementations } from '@plinth/kernel/testing'
+import { type AdminPageHarness, adminPageCases, type PageServer } from '@plinth/dev/conformance/admin'
+import type { BrokenImplementations } from '@plinth/dev/testing'
 
 const title = (en: string, zh = '文字') => ({ en, 'zh-CN': zh })
 const rows = [

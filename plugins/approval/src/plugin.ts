@@ -1,6 +1,6 @@
-import { adminPages, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
-import { database, personalTable } from '@plinth/database'
+import { type Database, database, personalTable, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { pages, workflowLabels } from './admin-pages.ts'
@@ -22,6 +22,17 @@ const purge = createPurgeTask<{ requires: typeof requires; config: typeof keys }
   ],
 })
 
+const approvalTable = (db: Database) =>
+  personalTable(db, ApprovalRow, {
+    title: bilingual('Approvals and rejections', '审批记录'),
+    owner: 'actor_user_id',
+    erasure: 'kept',
+    reason: bilingual(
+      'Evidence of who decided, until the retention time of approvals. The user id no longer identifies a person.',
+      '审批决定的证据，保留至审批记录保留时间结束。用户编号不再指向任何人。',
+    ),
+  })
+
 /** Approval workflows: which step is allowed in which state and with which permission. Every check is recorded. */
 export default definePlugin({
   id: 'approval',
@@ -31,7 +42,11 @@ export default definePlugin({
   requires,
   provides: [approvals],
   extensionPoints: [approvalWorkflow],
-  contributes: [personalData, optional(adminPages), optional(labelSources)],
+  contributes: [
+    personalData.of(({ database }: WithDatabase) => ({ approval: [approvalTable(database)] })),
+    ...backOffice({ pages }),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { approval: { en: 'Approvals', 'zh-CN': '审批' } },
   permissions,
@@ -42,18 +57,6 @@ export default definePlugin({
   setup({ services: { database: db, http }, provide, contribute, contributions }) {
     const workflows = contributions(approvalWorkflow)
     provide(approvals, new ApprovalGuard({ db, clock: db.clock, workflows }))
-    contribute(personalData, 'approval', [
-      personalTable(db, ApprovalRow, {
-        title: bilingual('Approvals and rejections', '审批记录'),
-        owner: 'actor_user_id',
-        erasure: 'kept',
-        reason: bilingual(
-          'Evidence of who decided, until the retention time of approvals. The user id no longer identifies a person.',
-          '审批决定的证据，保留至审批记录保留时间结束。用户编号不再指向任何人。',
-        ),
-      }),
-    ])
-    for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'approval.workflow', workflowLabels(workflows))
     http.addRoutes(approvalRoutes, { db, workflows })
   },

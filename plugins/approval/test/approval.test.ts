@@ -1,12 +1,18 @@
 /** Tests who may perform the steps of a workflow, and which records are stored. */
 import approval, { type ApprovalRequest, approvals, approvalWorkflow } from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, onDatabase, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import { assertKeyEffect, assertMembers, type KeyValues, manualClock, rejectsWith } from '@plinth/dev/testing'
+import {
+  createDatabase,
+  onDatabase,
+  startMigrated,
+  type TestDatabase,
+  watchStatements,
+} from '@plinth/dev/testing/database'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { assertKeyEffect, assertMembers, type KeyValues, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 
 const administrator = { username: 'admin', password: 'correct horse battery staple' }

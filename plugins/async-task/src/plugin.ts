@@ -1,4 +1,4 @@
-import { adminPages, attention, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import {
   createEngine,
   leaseTimeLimits,
@@ -54,11 +54,10 @@ export default definePlugin({
   },
   provides: [asyncTasks],
   contributes: [
-    auditTexts,
+    auditTexts.of(audited),
     personalData,
     pluginData,
-    optional(adminPages),
-    optional(attention),
+    ...backOffice({ pages, attention: needsAttention }),
     optional(labelSources),
   ],
   config: keys,
@@ -92,11 +91,8 @@ export default definePlugin({
     })
     const tasks = new TaskService({ db, types, rows, limits, onChanged: () => wakeUp.send() })
     provide(asyncTasks, tasks)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(personalData, 'async-task', taskTables(db, artifacts))
     contribute(pluginData, 'async-tasks', pluginTasks(db, artifacts, product.plugins))
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'async-task.type', typeLabels(types))
     if (services.http !== undefined) {
       const access = new TaskAccess({ tasks, types, product, identity: services.identity })

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { type CsvValue, csvText } from '@plinth/async-task'
-import { manualClock, rejectsWith } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
 

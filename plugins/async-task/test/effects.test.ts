@@ -1,8 +1,8 @@
 /** Tests the effect of each configuration key of asynchronous tasks. */
 
 import { taskType } from '@plinth/async-task'
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Probe, reportTaskType, startTasks } from './fixtures/product.ts'

@@ -1,9 +1,9 @@
 /** Tests the cost of each statement with a large table, by its query plan on each database. */
 
 import type { Database, Parameter } from '@plinth/database'
-import { onDatabase, watchStatements } from '@plinth/database/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
 import { declaredTasks } from '@plinth/kernel/host'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { advanceUntil, reportTaskType, startTasks } from './fixtures/product.ts'
 

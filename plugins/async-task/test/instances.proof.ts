@@ -1,10 +1,10 @@
 /** Tests rules that apply to every engine with several instances, on every database, with a manual clock. */
 
 import { asyncTaskFailed } from '@plinth/async-task'
-import { createDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { definePlugin, type Role } from '@plinth/kernel'
-import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { onEachEngine, owner } from './fixtures/engines.ts'

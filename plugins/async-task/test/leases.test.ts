@@ -1,8 +1,8 @@
 /** Tests lost, returned and cancelled tasks with every engine, on every database, with a manual clock. */
 
 import type { TaskContext } from '@plinth/async-task'
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/dev/testing'
+import { onEachDatabase, onSqlite } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { leaseSeconds, runUntilBeat } from '../../coordination/test/fixtures/instances.ts'
 import { onEachEngine, owner } from './fixtures/engines.ts'

@@ -2,10 +2,10 @@
  * Tests instances in separate processes with the real clock. One process is killed while it works, and one is stopped.
  */
 import { fork } from 'node:child_process'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { type WatchedProcess, watchProcess } from '@plinth/dev/testing'
+import { onEachDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { skipRedis } from '@plinth/dev/testing/shared-store'
 import { type JsonValue, systemClock } from '@plinth/kernel'
-import { type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
-import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { reportTaskType, startTasks, useSeparateRedisKeys } from './fixtures/product.ts'
 

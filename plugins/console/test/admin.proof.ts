@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { assertMembers, until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/dev/testing'
 import type { Locator, Page, Route } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, signIn, startBackOffice } from './fixtures/back-office.ts'

@@ -1,7 +1,7 @@
 import { adminPages, amountUnits, type PageDeclaration } from '@plinth/admin'
+import { rejectsWith, throwsWith } from '@plinth/dev/testing'
 import { http, routesWith, Type } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
-import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { assertAmountUnits } from '../src/admin/amount-units.ts'

@@ -1,6 +1,6 @@
 /** Tests the calls of the back office: what is sent, what a response means, and what counts as unreachable. */
 import { mock } from 'node:test'
-import { rejectsWith } from '@plinth/kernel/testing'
+import { rejectsWith } from '@plinth/dev/testing'
 import t from 'tap'
 import { readLabelName } from '../web/admin/api/labels.ts'
 import type { Attention } from '../web/admin/api/page-types.ts'

@@ -1,4 +1,4 @@
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import type { Chart } from '../web/admin/api/page-types.ts'
 import { chartData } from '../web/admin/charts/chart-data.ts'

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { pagePathsOf } from '../src/page-source.ts'

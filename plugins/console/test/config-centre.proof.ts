@@ -1,5 +1,5 @@
+import { assertMembers, until } from '@plinth/dev/testing'
 import type { JsonValue } from '@plinth/kernel'
-import { assertMembers, until } from '@plinth/kernel/testing'
 import systemConfig, { configCentre } from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'

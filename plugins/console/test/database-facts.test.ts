@@ -1,4 +1,4 @@
-import { onDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { startLiveOffice } from './fixtures/live-office.ts'
 

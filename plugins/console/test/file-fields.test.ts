@@ -1,7 +1,7 @@
 /** Tests the declaration of files: columns of a response, and fields that accept an upload. */
 import type { PageDeclaration } from '@plinth/admin'
+import { assertMembers } from '@plinth/dev/testing'
 import { nullable, type Schema, Type } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import { fileView, uploadedFile, uploadOperation } from '@plinth/storage'
 import t from 'tap'
 import type { Operation } from '../src/admin/operations.ts'

@@ -1,7 +1,7 @@
 /** Tests the connection between a frame and the back office without a browser. */
 import { once } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
 import t from 'tap'
 import { Cancelled, FrameBridge, type FrameShell, limits } from '../web/admin/pages/frames/frame-bridge.ts'
 import { FrameFailure, type FrameRequest } from '../web/admin/pages/frames/frame-request.ts'

@@ -1,7 +1,7 @@
 /** Tests the declaration of pages in frames: their problems, and what the browser receives. */
 import { adminFrame, type FramePageDeclaration } from '@plinth/admin'
+import { assertMembers } from '@plinth/dev/testing'
 import type { Schema } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { frameDocument } from '../src/admin/frames/frame-document.ts'
 import { frameView } from '../src/admin/frames/frame-view.ts'

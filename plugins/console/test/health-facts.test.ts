@@ -1,6 +1,6 @@
-import { createDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { definePlugin, healthCheck, key } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startLiveOffice } from './fixtures/live-office.ts'
 

@@ -4,8 +4,8 @@
  */
 
 import { metricChart } from '@plinth/admin'
-import { createDatabase } from '@plinth/database/testing'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { pino } from 'pino'
 import t from 'tap'
 import { addUpSteps, type InstanceSteps, MetricHistoryOfAllInstances } from '../src/admin/joined-history.ts'

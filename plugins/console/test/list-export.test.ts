@@ -1,6 +1,7 @@
 /** Tests the limits of an exported list. `test/back-office/list-export.proof.ts` exports the lists of a product. */
+
+import { rejectsWith } from '@plinth/dev/testing'
 import type { HttpRequest } from '@plinth/http'
-import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { ListExport } from '../src/admin/list-export.ts'
 

@@ -2,10 +2,11 @@
  * Tests the messages that the server sends to open pages of the back office. They only report that something has
  * changed.
  */
-import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
+
+import { manualClock, rejectsWith, until } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { createRedisNamespace, skipRedis } from '@plinth/dev/testing/shared-store'
 import type { JsonValue } from '@plinth/kernel'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
-import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { HintStreams } from '../src/admin/hint-streams.ts'

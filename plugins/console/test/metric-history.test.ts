@@ -1,5 +1,5 @@
 import { type ChartDeclaration, type MetricChart, metricChart } from '@plinth/admin'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import { Counter, Histogram, Registry } from 'prom-client'
 import t from 'tap'

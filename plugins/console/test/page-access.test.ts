@@ -6,10 +6,10 @@ import type {
   ListPageDeclaration,
   TileDeclaration,
 } from '@plinth/admin'
+import { startForTest } from '@plinth/dev/testing'
 import httpPlugin, { type HttpRequest, http, Type } from '@plinth/http'
 import type { Principal } from '@plinth/iam'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { PageRegistry } from '../src/admin/page-registry.ts'
 

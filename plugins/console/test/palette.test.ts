@@ -1,5 +1,5 @@
 import { mock } from 'node:test'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
 import t from 'tap'
 import { acceptsText, ConcurrencyLimit, find, type Lookup, type LookupParameter } from '../web/admin/palette/lookups.ts'
 

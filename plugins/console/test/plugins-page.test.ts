@@ -1,6 +1,6 @@
+import { assertMembers } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { kernel } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'

@@ -1,5 +1,5 @@
+import { assertMembers } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'

@@ -2,9 +2,9 @@
  * Tests the form of a declared page: editors by schema, rules while typing, sections, conditions, dates and drafts.
  */
 import { adminPages, type PageDeclaration } from '@plinth/admin'
+import { until } from '@plinth/dev/testing'
 import { http, instant, Type } from '@plinth/http'
 import { BusinessError, definePlugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'

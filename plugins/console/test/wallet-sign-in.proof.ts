@@ -1,8 +1,8 @@
 /** Tests the sign-in to the back office with a browser wallet. The wallet signs in this process. */
 
+import { assertMembers, until } from '@plinth/dev/testing'
 import idempotency from '@plinth/idempotency'
 import { omitUndefined } from '@plinth/kernel'
-import { assertMembers, until } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import rateLimit from '@plinth/rate-limit'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'

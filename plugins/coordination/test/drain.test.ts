@@ -1,6 +1,7 @@
 /** Tests what a drain reports about work that does not end. */
+
+import { rejectsWith } from '@plinth/dev/testing'
 import { systemClock } from '@plinth/kernel'
-import { rejectsWith } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { LeasedRun, LeasedRuns, leaseTimeLimits } from '../src/index.ts'

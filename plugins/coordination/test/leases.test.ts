@@ -7,9 +7,9 @@ import {
   UnchangedRowWatch,
 } from '@plinth/coordination'
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { manualClock, rejectsWith, startForTest } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,6 +1,6 @@
 import { PollLoop } from '@plinth/coordination'
+import { manualClock } from '@plinth/dev/testing'
 import { omitUndefined } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import pino from 'pino'
 import t from 'tap'

@@ -1,5 +1,5 @@
 import { type InstanceMessages, WakeUpSignal } from '@plinth/coordination'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import { pino } from 'pino'
 import t from 'tap'
 

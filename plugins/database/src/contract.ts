@@ -9,7 +9,6 @@ import type {
   WayBackPlan,
 } from '@plinth/migrations'
 import type { ProbeTarget } from './connections/connection-failure.ts'
-import type { ChangeSetDraft } from './migrations/draft.ts'
 import type { Parameter } from './rows/bound-parameters.ts'
 import type { DatabaseClock } from './time/database-clock.ts'
 
@@ -30,6 +29,11 @@ export interface TransactionOptions {
 
 /** See `Database.reserved`. */
 export type ReservedStatements = Pick<Database, 'execute' | 'query'>
+
+/** Services of a plugin that requires the database under this name, for functions in its declaration. */
+export interface WithDatabase {
+  readonly database: Database
+}
 
 export interface Database {
   readonly dialect: Dialect
@@ -168,8 +172,6 @@ export interface Database {
   migrate(options?: MigrateOptions): Promise<MigrationResult>
   /** Returns the applied and the pending change sets. Changes nothing. */
   migrationStatus(): Promise<MigrationStatus>
-  /** Returns change sets that would adapt the database to the entities. Reads only. */
-  migrationDraft(): Promise<readonly ChangeSetDraft[]>
   /** Returns the pending change sets with their SQL. Reads only. */
   migrationPlan(): Promise<readonly PendingChangeSet[]>
   /** Returns what `takeChangeSetBack` would do; see `Migrator.wayBack`. Reads only. */

@@ -571,19 +571,6 @@ export class DatabaseService implements Database {
     return this.#migrator.check()
   }
 
-  async migrationDraft() {
-    await this.connect()
-    const changeSetsOf = new Map(this.#options.changeSets.map(({ plugin, changeSets }) => [plugin, changeSets]))
-    const plugins = this.#options.entities.map(({ plugin, entities }) => ({
-      plugin,
-      entities,
-      changeSets: changeSetsOf.get(plugin) ?? [],
-    }))
-    // The module is loaded here, because most commands do not need it.
-    const { draftChangeSets } = await import('./migrations/draft.ts')
-    return draftChangeSets(this.fork(), plugins)
-  }
-
   async migrationPlan() {
     await this.connect()
     return this.#migrator.plan()

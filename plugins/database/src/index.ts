@@ -2,12 +2,11 @@ export { transportSecurityKey } from './config.ts'
 export type { ProbeTarget, TransportSecurity } from './connections/connection-failure.ts'
 export * from './contract.ts'
 export type { DatabaseErrorCode } from './errors.ts'
-export type { ChangeSetDraft } from './migrations/draft.ts'
 export { default } from './plugin.ts'
 export { findMissingTablePermission, type MissingTablePermission, type TablePermission } from './probe-target.ts'
 export { rehearse } from './rehearsal.ts'
 export type { Parameter } from './rows/bound-parameters.ts'
-export { column, createEditColumns } from './rows/columns.ts'
+export { type ColumnKind, column, createEditColumns } from './rows/columns.ts'
 export type { TimeRange } from './rows/find-page.ts'
 export {
   containsFoldedText,
@@ -42,7 +41,15 @@ export {
   rowsThroughSql,
 } from './rows/personal-table.ts'
 export { type ExpiredRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
-export type { Entity, NewRow, RowChanges, RowOf } from './rows/row-table.ts'
+export {
+  type Column,
+  type Entity,
+  type NewRow,
+  type RowChanges,
+  type RowOf,
+  type Table,
+  tableOf,
+} from './rows/row-table.ts'
 export { incrementBy, SqlValue, sqlValue } from './rows/row-values.ts'
 export {
   type CountedRowsQuery,

@@ -41,23 +41,6 @@ export async function runMigrateCommand(
   return 0
 }
 
-/**
- * Implements `plinth migrate draft`.
- *
- * @returns the exit code: 1 while change sets are pending, because the draft would repeat their tables
- */
-export async function runDraftCommand(database: Database, { output }: CommandInvocation): Promise<number> {
-  const { pending } = await database.migrationStatus()
-  if (pending.length > 0) {
-    output.result({ pending, drafts: [] }, `Pending change sets: ${pending.length}. Run \`plinth migrate\` first.`)
-    return 1
-  }
-  const drafts = await database.migrationDraft()
-  const text = drafts.map(({ plugin, id, text }) => `// ${plugin}: migrations/${id}.ts\n${text}`).join('\n\n')
-  output.result({ pending, drafts }, text === '' ? 'The database agrees with the entities.' : text)
-  return 0
-}
-
 export const backArguments = [{ name: '<change-set>', description: 'plugin and id, as in `plinth migrate --status`' }]
 export const backOptions = [
   {

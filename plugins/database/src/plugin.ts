@@ -24,7 +24,6 @@ import {
   pendingStepsOfNewDatabase,
   progressText,
   runBackCommand,
-  runDraftCommand,
   runMigrateCommand,
 } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
@@ -58,12 +57,6 @@ export default definePlugin({
       options: migrateOptions,
       setsUp: 'needed',
       run: ({ own }, invocation) => runMigrateCommand(own(database), invocation),
-    },
-    {
-      name: 'migrate draft',
-      summary: 'Print a change set for the difference between the entities and the migrated database',
-      setsUp: 'needed',
-      run: ({ own }, invocation) => runDraftCommand(own(database), invocation),
     },
     {
       name: 'migrate back',

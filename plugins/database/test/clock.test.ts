@@ -1,8 +1,8 @@
 /** Tests the clock of the database on hosts whose wall clock is wrong. */
 import { database } from '@plinth/database'
-import { createShiftedClock, keepHostTime } from '@plinth/database/testing'
+import { assertKeyEffect, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/dev/testing'
+import { createShiftedClock, keepHostTime } from '@plinth/dev/testing/database'
 import type { Clock } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import t from 'tap'

@@ -1,11 +1,11 @@
 /** Tests `plinth migrate draft`, which writes the change set from the migrated database to the entities. */
 import { defineEntity } from '@mikro-orm/core'
 import { column, database } from '@plinth/database'
+import { assertMembers, startForTest } from '@plinth/dev/testing'
+import { runMigrateDraft } from '@plinth/dev/testing/database'
 import { definePlugin, type Plugin } from '@plinth/kernel'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import { type ChangeSet, defineChangeSet, type SchemaContext, type Statement } from '@plinth/migrations'
 import t from 'tap'
-import { runDraftCommand } from '../src/migrate-command.ts'
 import { onEachDatabase, productOn, type TestDatabase } from './fixtures/databases.ts'
 
 const id = column.primaryKey()
@@ -62,15 +62,8 @@ const plugin = (entities: readonly object[], migrations: readonly ChangeSet[]) =
 async function draftOn(db: TestDatabase, drafted: Plugin, { migrates = false } = {}) {
   const running = await startForTest(productOn(db, drafted), { roles: ['cli'] })
   try {
-    const service = running.service(database)
-    if (migrates) await service.migrate()
-    const printed: { text: string; value: unknown } = { text: '', value: undefined }
-    const output = {
-      result: (value: unknown, text: string) => Object.assign(printed, { value, text }),
-      progress: () => {},
-    }
-    const exitCode = await runDraftCommand(service, { output } as never)
-    return { ...printed, exitCode }
+    if (migrates) await running.service(database).migrate()
+    return await runMigrateDraft(running)
   } finally {
     await running.stop('drafted')
   }

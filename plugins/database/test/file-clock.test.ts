@@ -1,6 +1,6 @@
 /** Tests the clock of SQLite with injected wall clocks and monotonic clocks. */
 import assert from 'node:assert/strict'
-import { type ManualClock, manualClock } from '@plinth/kernel/testing'
+import { type ManualClock, manualClock } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { FileClock, type StoredTime } from '../src/time/file-clock.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { startHalfOpenProxy } from '@plinth/database/testing'
-import { until } from '@plinth/kernel/testing'
+import { until } from '@plinth/dev/testing'
+import { startHalfOpenProxy } from '@plinth/dev/testing/database'
 import t from 'tap'
 
 t.test(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { database } from '@plinth/database'
-import { rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, throwsWith } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'

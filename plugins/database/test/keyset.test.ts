@@ -11,9 +11,9 @@ import databasePlugin, {
   type PageWindow,
   type TimeRange,
 } from '@plinth/database'
-import { onEachDatabase, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
+import { onEachDatabase, type TestDatabase, watchStatements } from '@plinth/dev/testing/database'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import t, { type Test } from 'tap'
 

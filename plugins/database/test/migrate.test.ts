@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type Database, database } from '@plinth/database'
+import { assertMembers, rejectsWith, startForTest, throwsWith, waitForProcessEnd } from '@plinth/dev/testing'
 import { type CommandInvocation, definePlugin, type PlinthError, type Plugin } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest, throwsWith, waitForProcessEnd } from '@plinth/kernel/testing'
 import {
   type ChangeSet,
   defineChangeSet,

@@ -1,6 +1,7 @@
 /** Tests the product with a real pgbouncer in transaction mode in front of PostgreSQL. */
 import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { database } from '@plinth/database'
+import { assertMembers, rejectsWith, startForTest, until } from '@plinth/dev/testing'
 import {
   type PgbouncerOptions,
   type StartedServer,
@@ -8,9 +9,8 @@ import {
   skipWithoutMariadbPrograms,
   startMariadb,
   startPgbouncer,
-} from '@plinth/database/testing'
+} from '@plinth/dev/testing/database'
 import { healthCheck, type JsonValue } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'

@@ -12,7 +12,7 @@ import {
   sqlValue,
   updateRows,
 } from '@plinth/database'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import { onEachDatabase, startOn } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'

@@ -1,7 +1,7 @@
 import { defineEntity, UniqueConstraintViolationException } from '@mikro-orm/core'
 import { column, exactInteger, insertRow, insertRows, updateRows } from '@plinth/database'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { definePlugin } from '@plinth/kernel'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { onEachDatabase, productOn, startOn } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'

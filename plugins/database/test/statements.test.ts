@@ -1,5 +1,5 @@
 /** Tests that transactions of statements follow the same rules as `transactional`. */
-import { rejectsWith } from '@plinth/kernel/testing'
+import { rejectsWith } from '@plinth/dev/testing'
 import t from 'tap'
 import { onEachDatabase, startOn } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'

@@ -1,8 +1,8 @@
 /** Tests counts and sums of rows over time: by id and by milliseconds, by group, in hours and in local days. */
 import databasePlugin, { database, firstIdAt, stepsOf, sumsByStep, sumsOverTime } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import { createDayFormatter } from '@plinth/site'
 import t from 'tap'

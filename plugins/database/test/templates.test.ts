@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
-import { everyDialect, startMigrated } from '@plinth/database/testing'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest } from '@plinth/dev/testing'
+import { everyDialect, startMigrated } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
 import { createDatabase, productOn, type TestDatabase } from './fixtures/databases.ts'

@@ -1,5 +1,5 @@
 import { DeadlockException, TransactionPropagation } from '@mikro-orm/core'
-import { rejectsWith } from '@plinth/kernel/testing'
+import { rejectsWith } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { isConflict, retryOnConflict } from '../src/current-transaction.ts'

@@ -3,14 +3,14 @@
  * is logged once.
  */
 import { database } from '@plinth/database'
+import { rejectsWith, startForTest } from '@plinth/dev/testing'
 import {
   skipWithoutMariadbPrograms,
   skipWithoutPostgresPrograms,
   startMariadb,
   startPostgres,
-} from '@plinth/database/testing'
+} from '@plinth/dev/testing/database'
 import type { JsonValue } from '@plinth/kernel'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { type ConnectionSettings, unavailableErrorOf } from '../src/connections/connection-failure.ts'

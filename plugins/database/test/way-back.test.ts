@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { type CommandInvocation, definePlugin } from '@plinth/kernel'
 import type { StartOptions } from '@plinth/kernel/host'
-import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { type ChangeSet, defineChangeSet, type WayBackPlan } from '@plinth/migrations'
 import t from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'

@@ -1,6 +1,6 @@
-import { adminPages, attention, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { databaseTime, WakeUpSignal } from '@plinth/coordination'
-import { database } from '@plinth/database'
+import { database, type WithDatabase } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { auditTexts, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
@@ -37,11 +37,10 @@ export default definePlugin({
   requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],
   contributes: [
-    auditTexts,
-    personalData,
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ events: eventTables(database) })),
     pluginData,
-    optional(adminPages),
-    optional(attention),
+    ...backOffice({ pages, attention: needsAttention }),
     optional(labelSources),
   ],
   config: keys,
@@ -120,12 +119,8 @@ export default definePlugin({
     service.declarePublished(outboxDeliveryFailed)
     provide(events, service)
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'events', eventTables(db))
     contribute(pluginData, 'events', eventData(db, kernel.plugins))
-    for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'events.event', eventLabels(db))
-    for (const one of needsAttention) contribute(attention, one.id, one)
     http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })
 
     onReady(async () => {

@@ -1,7 +1,8 @@
 /** Tests the effects of wrong clocks. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { type Events, event } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { dispatcherProcess } from './fixtures/dispatcher-process.ts'

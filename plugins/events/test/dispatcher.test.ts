@@ -1,5 +1,5 @@
-import { createDatabase } from '@plinth/database/testing'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import t from 'tap'

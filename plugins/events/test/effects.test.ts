@@ -1,7 +1,8 @@
 /** Tests the effect of each configuration key of the event bus. */
-import { createDatabase } from '@plinth/database/testing'
+
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { type EventLane, event } from '@plinth/events'
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'

@@ -1,6 +1,6 @@
-import { createDatabase, onDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock, rejectsWith, throwsWith } from '@plinth/dev/testing'
+import { createDatabase, onDatabase } from '@plinth/dev/testing/database'
 import { type Events, event, events as eventsRef, orderPaid, orderRefunded } from '@plinth/events'
-import { assertMembers, manualClock, rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'

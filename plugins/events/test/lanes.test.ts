@@ -1,7 +1,8 @@
 /** Lanes of handlers, postponed deliveries, and the order of publication. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { event, PostponedDelivery } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'

@@ -1,6 +1,6 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock, until } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { event } from '@plinth/events'
-import { assertMembers, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Backlog } from '../src/backlog.ts'

@@ -1,6 +1,6 @@
-import { onDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { event } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'

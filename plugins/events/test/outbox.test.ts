@@ -1,6 +1,6 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { event, outboxDeliveryFailed } from '@plinth/events'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'

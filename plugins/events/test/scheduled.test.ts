@@ -1,7 +1,8 @@
 /** Events with a delivery time. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { assertMembers, manualClock, rejectsWith } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { event } from '@plinth/events'
-import { assertMembers, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Backlog } from '../src/backlog.ts'

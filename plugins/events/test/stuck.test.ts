@@ -1,6 +1,6 @@
-import { onDatabase } from '@plinth/database/testing'
+import { until } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { event } from '@plinth/events'
-import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'

@@ -1,10 +1,7 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { i18n } from '@plinth/i18n'
 import {
   type CommandDeclaration,
   type CommandOutput,
-  errorReason,
   kernel,
   type ManifestEntries,
   optional,
@@ -14,9 +11,6 @@ import { site } from '@plinth/site'
 import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
 import { databaseWaitMetrics } from './metrics.ts'
-import { clientModule } from './openapi/client-types.ts'
-import { breakingChanges } from './openapi/openapi-changes.ts'
-import { operationTypes } from './openapi/operation-types.ts'
 import { publishedApi } from './openapi/published.ts'
 import type { RouteInfo } from './routes/declaration.ts'
 
@@ -55,30 +49,9 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
     {
       name: 'openapi',
       summary: 'print the OpenAPI 3.1 document of all routes as JSON',
-      options: [
-        {
-          flags: '--previous <file>',
-          description: 'list breaking changes since this earlier document, and fail if there are any',
-        },
-        {
-          flags: '--types <plugin>',
-          description: 'print TypeScript types of the operations of a plugin, for its pages',
-        },
-        { flags: '--client <folder>', description: 'write a typed client for the API, for openapi-fetch' },
-      ],
-      async run({ own }, { options, output }) {
-        const inline = await own(http).openapi()
-        const { previous, types, client } = options as { previous?: string; types?: string; client?: string }
-        if (types !== undefined) {
-          const text = operationTypes(inline, (plugin) => plugin === types)
-          return void output.result({ types: text }, text)
-        }
-        const document = publishedApi(inline)
-        if (client !== undefined) return void writeClient(client, clientModule(document), output)
-        if (previous === undefined) return void output.result(document, JSON.stringify(document, undefined, 2))
-        const changes = breakingChanges(readDocument(previous), document)
-        output.result({ breaking: changes }, changes.join('\n'))
-        return changes.length === 0 ? 0 : 1
+      async run({ own }, { output }) {
+        const document = publishedApi(await own(http).openapi())
+        output.result(document, JSON.stringify(document, undefined, 2))
       },
     },
   ]
@@ -120,17 +93,6 @@ function printSteps(server: HttpServer, method: string, path: string, output: Co
   )
 }
 
-function writeClient(folder: string, text: string, output: CommandOutput): void {
-  const file = join(folder, 'index.ts')
-  try {
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(file, text)
-  } catch (error) {
-    throw httpError('PLINTH_HTTP_CLIENT_UNWRITABLE', { file, reason: errorReason(error) }, error)
-  }
-  output.result({ file }, `Wrote ${file}. It needs the package openapi-fetch: npm install openapi-fetch`)
-}
-
 /** Returns true if `path` equals the pattern or matches it. */
 function matches(pattern: string, path: string): boolean {
   const given = path.split('/')
@@ -141,19 +103,6 @@ function matches(pattern: string, path: string): boolean {
   )
   return fits && (isOpen ? given.length >= parts.length : given.length === parts.length)
 }
-
-function readDocument(file: string): object {
-  try {
-    const document: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    if (typeof document === 'object' && document !== null && 'paths' in document) return document
-  } catch (error) {
-    throw unreadable(file, errorReason(error), error)
-  }
-  throw unreadable(file, 'it has no paths')
-}
-
-const unreadable = (file: string, reason: string, cause?: unknown) =>
-  httpError('PLINTH_HTTP_OPENAPI_UNREADABLE', { file, reason }, cause)
 
 const accessText = ({ access }: RouteInfo) => (typeof access === 'string' ? access : access.permission)
 

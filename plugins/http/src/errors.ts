@@ -1,12 +1,8 @@
 import { errorTable } from '@plinth/kernel'
 
 export const httpError = errorTable({
-  PLINTH_HTTP_CLIENT_UNWRITABLE: `Cannot write the client to {{file}}: {{reason}}.
-    Specify a folder that this user can write.`,
   PLINTH_HTTP_LISTEN: `Cannot listen on {{host}}:{{port}} ({{code}}).
     {{fix}}`,
-  PLINTH_HTTP_OPENAPI_UNREADABLE: `{{file}} is not a valid API description: {{reason}}.
-    Pass a file that \`plinth openapi\` has written.`,
   PLINTH_HTTP_REGISTRATION_ENDED: `http.{{member}}() was called after the server was built.
     Call it during setup.`,
   PLINTH_HTTP_ROUTE_REFUSED: `Route {{method}} {{path}} of plugin "{{plugin}}" {{fault}}.

@@ -2,13 +2,15 @@
  * Tests the properties that generated clients need: response types that depend on `code`, error reasons of each
  * operation, and the command that generates the client.
  */
+
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { pluginCommands } from '@plinth/dev/commands'
+import { rejectsWith } from '@plinth/dev/testing'
 import { type CommandOutput, defineBusinessErrors } from '@plinth/kernel'
-import { rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { type HttpServer, publishedApi, Type } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
@@ -61,7 +63,7 @@ t.test('plinth openapi --client writes a client whose types depend on the code',
   const { running } = await start(t)
   const generate = async (client: string) => {
     const output: CommandOutput = { json: true, progress: () => {}, table: () => {}, result: () => {} }
-    const command = running.plugins.flatMap(({ commands = [] }) => commands).find(({ name }) => name === 'openapi')
+    const command = pluginCommands['http']?.find(({ name }) => name === 'openapi')
     const invocation = { args: [], options: { client }, output, signal: new AbortController().signal }
     return command?.run(running.runtimeOf('http') as never, invocation)
   }

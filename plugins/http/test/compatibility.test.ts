@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pluginCommands } from '@plinth/dev/commands'
+import { breakingChanges } from '@plinth/dev/openapi'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
 import type { CommandOutput } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import type { TSchema } from 'typebox'
 import { type HttpServer, type RequestSchemas, type RouteDeclaration, Type } from '../src/index.ts'
-import { breakingChanges } from '../src/openapi/openapi-changes.ts'
 import { startHttp } from './start-http.ts'
 
 interface Changes {
@@ -200,7 +201,7 @@ t.test(
         table: () => {},
         result: (value) => (said = value),
       }
-      const command = running.plugins.flatMap(({ commands = [] }) => commands).find(({ name }) => name === 'openapi')
+      const command = pluginCommands['http']?.find(({ name }) => name === 'openapi')
       const invocation = { args: [], options: { previous }, output, signal: new AbortController().signal }
       return { code: await command?.run(running.runtimeOf('http') as never, invocation), said }
     }

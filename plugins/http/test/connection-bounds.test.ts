@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertKeyEffect, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, until } from '@plinth/dev/testing'
 import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import type { HttpServer } from '../src/index.ts'

@@ -3,7 +3,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { definePlugin, healthCheck, key } from '@plinth/kernel'
 import {
   assertKeyEffect,
   assertMembers,
@@ -12,7 +11,8 @@ import {
   type ManualClock,
   manualClock,
   until,
-} from '@plinth/kernel/testing'
+} from '@plinth/dev/testing'
+import { definePlugin, healthCheck, key } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'

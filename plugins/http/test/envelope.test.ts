@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import { assertMembers } from '@plinth/dev/testing'
 import i18nPlugin from '@plinth/i18n'
 import { BusinessError, definePlugin } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'

@@ -1,6 +1,7 @@
 /** Tests what an author learns about mistakes in handlers and routes. */
+
+import { startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'

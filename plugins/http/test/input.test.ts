@@ -1,6 +1,6 @@
+import { assertMembers } from '@plinth/dev/testing'
 import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'

@@ -1,7 +1,7 @@
 /** Tests the parameters of lists and figures: sort order and time range, and who sees the operator of a row. */
 
+import { throwsWith } from '@plinth/dev/testing'
 import { operatorVisibleTo, rangeQuery, sortQuery, spanQuery } from '@plinth/http'
-import { throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 
 const dayMs = 86_400_000

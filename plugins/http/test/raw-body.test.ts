@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
 import { BusinessError } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer, RouteDeclaration, RouteGuard } from '../src/index.ts'

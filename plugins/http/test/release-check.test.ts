@@ -4,8 +4,8 @@
  * specification, "Versioning").
  */
 import { isDeepStrictEqual } from 'node:util'
+import { breakingChanges } from '@plinth/dev/openapi'
 import t from 'tap'
-import { breakingChanges } from '../src/openapi/openapi-changes.ts'
 
 interface Row {
   /** The change as the requirements describe it. */

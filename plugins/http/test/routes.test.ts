@@ -1,5 +1,6 @@
+import { operationTypes } from '@plinth/dev/openapi'
+import { assertMembers, rejectsWith, throwsWith } from '@plinth/dev/testing'
 import { BusinessError, definePlugin, healthCheck, type MessageTree, type Plugin } from '@plinth/kernel'
-import { assertMembers, rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
@@ -11,7 +12,6 @@ import {
   type GuardHandler,
   type HttpServer,
   http as httpRef,
-  operationTypes,
   page,
   pageQuery,
   publishedApi,

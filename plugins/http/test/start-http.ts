@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
+import { startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, type Plugin } from '@plinth/kernel'
 import type { StartOptions } from '@plinth/kernel/host'
-import { startForTest } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import httpPlugin, { type HttpServer, http } from '../src/index.ts'
 

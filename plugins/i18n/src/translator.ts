@@ -1,5 +1,6 @@
 import { errorTable, type MessageTree, type Plugin } from '@plinth/kernel'
 import { createInstance } from 'i18next'
+import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import { type SupportedLocale, supportedLocales } from './config.ts'
 import type { Translator } from './contract.ts'
@@ -123,15 +124,12 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
     return undefined
   }
 
-  const remembered = new Map<string, SupportedLocale | undefined>()
-  const matchRemembered = (header: string) => {
-    if (header.length > maxRememberedLength) return matchHeader(header)
-    if (remembered.has(header)) return remembered.get(header)
-    if (remembered.size >= rememberedHeaders) remembered.clear()
-    const match = matchHeader(header)
-    remembered.set(header, match)
-    return match
-  }
+  const remembered = new LRUCache<string, { readonly match: SupportedLocale | undefined }>({
+    max: rememberedHeaders,
+    memoMethod: (header) => ({ match: matchHeader(header) }),
+  })
+  const matchRemembered = (header: string) =>
+    header.length > maxRememberedLength ? matchHeader(header) : remembered.memo(header).match
 
   return {
     locales: supportedLocales,

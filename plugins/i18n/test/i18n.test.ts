@@ -1,5 +1,5 @@
+import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, type MessageCatalogues } from '@plinth/kernel'
-import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import i18nPlugin, { i18n } from '../src/index.ts'

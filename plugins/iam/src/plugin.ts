@@ -1,5 +1,5 @@
-import { adminPages, labelSources, tiles } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice, labelSources } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
@@ -73,13 +73,12 @@ export default definePlugin({
   provides: [identity, accounts, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard],
   contributes: [
-    auditTexts,
+    auditTexts.of(audited),
     auditTrail,
-    personalData,
+    personalData.of(({ database }: WithDatabase) => ({ iam: iamTables(database) })),
     pluginData,
     upgradeSteps,
-    optional(adminPages),
-    optional(tiles),
+    ...backOffice({ pages, tiles: userTiles }),
     optional(labelSources),
   ],
   config: keys,
@@ -143,15 +142,11 @@ export default definePlugin({
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
     contribute(auditTrail, 'iam', parts.audit.forAll)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     contribute(upgradeSteps, 'login-limits', () => accountLimitSteps(config))
     const keysOfPlugins = () =>
       plugins.flatMap(({ config = {} }) => Object.entries(config).map(([key, declared]) => ({ ...declared, key })))
     contribute(upgradeSteps, 'permissions', (recorded) => lossesOfRoles(db, recorded, keysOfPlugins(), http.routes))
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const tile of userTiles) contribute(tiles, tile.id, tile)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
     if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {
       notifyPreviousEmail(events, services.mail, services.i18n)

@@ -2,9 +2,9 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDatabase, onDatabase } from '@plinth/database/testing'
+import { rejectsWith } from '@plinth/dev/testing'
+import { createDatabase, onDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
-import { rejectsWith } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import t from 'tap'
 import { adminPassword, startIam, system } from './fixtures/product.ts'

@@ -1,8 +1,8 @@
 import { database } from '@plinth/database'
-import { createDatabase, onDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, onEachDatabase, onSqlite } from '@plinth/dev/testing/database'
 import { identity, loginGuard, type Principal, renameGuard } from '@plinth/iam'
 import { BusinessError, definePlugin, type Plugin } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { adminPassword, startIam, system } from './fixtures/product.ts'
 

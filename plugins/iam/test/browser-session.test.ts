@@ -1,4 +1,4 @@
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { definePlugin, key } from '@plinth/kernel'
 import t, { type Test } from 'tap'

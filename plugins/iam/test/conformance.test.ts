@@ -1,5 +1,5 @@
 /** Tests that the kit for login guards accepts a correct guard and rejects each faulty guard. */
-import { testConformanceKit } from '@plinth/kernel/testing'
+import { testConformanceKit } from '@plinth/dev/testing'
 import t from 'tap'
 import { createGuardCases, faultyLoginGuards } from './fixtures/faulty-login-guards.ts'
 

@@ -1,9 +1,9 @@
 /** Tests the effect of each configuration key of identity. */
 import { database } from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { identity } from '@plinth/iam'
 import type { Plugin } from '@plinth/kernel'
-import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, until } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'

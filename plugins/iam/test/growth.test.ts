@@ -3,7 +3,7 @@
  * tables are.
  */
 import { type Database, database } from '@plinth/database'
-import { onDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { startIam } from './fixtures/product.ts'
 

@@ -1,11 +1,11 @@
 /** Tests that password hash parameters that would lock all users out are rejected before they are stored. */
 import databasePlugin from '@plinth/database'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { manualClock, rejectsWith } from '@plinth/dev/testing'
+import { createDatabase, startMigrated } from '@plinth/dev/testing/database'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct, isBusinessError } from '@plinth/kernel'
-import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import systemConfigPlugin, { type ConfigChange, configCentre } from '@plinth/system-config'
 import t from 'tap'
 import { assertHashIsFast, type HashSettings } from '../src/passwords/password-hash.ts'

@@ -1,10 +1,10 @@
 /** Tests the operations that export and erase the data of a user. */
 import { database } from '@plinth/database'
-import { onDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
 import { userDeleted, userErased } from '@plinth/iam'
 import { bilingual, definePlugin, type PersonalDataSubject, personalData, service } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { adminPassword, startIam, system } from './fixtures/product.ts'
 

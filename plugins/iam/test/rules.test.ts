@@ -1,5 +1,5 @@
+import { throwsWith } from '@plinth/dev/testing'
 import type { ConfigView } from '@plinth/kernel'
-import { throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { hasAllGrantsOf, type RoleGrant, resolveGrants } from '../src/access/role-grants.ts'

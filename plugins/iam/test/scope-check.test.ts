@@ -1,5 +1,5 @@
 /** Tests that the declared scope `caller` of an operation is compared with its handler. */
-import { onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import { type HttpRequest, http, Type } from '@plinth/http'
 import { callerRows, callerRowsSql, type Identity, identity } from '@plinth/iam'
 import { BusinessError, definePlugin } from '@plinth/kernel'

@@ -1,5 +1,6 @@
 import { database } from '@plinth/database'
-import { onDatabase, onSqlite } from '@plinth/database/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
@@ -13,7 +14,6 @@ import {
   service,
   writeAuditEntry,
 } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { scopeAudits } from '../src/migrations/0005-scope-audits.ts'

@@ -1,5 +1,5 @@
 /** Tests that the dry run of an upgrade lists what roles lose. */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { http, nothing, routesWith } from '@plinth/http'
 import { definePlugin, guardsPermission, key, upgradeSteps } from '@plinth/kernel'
 import t from 'tap'

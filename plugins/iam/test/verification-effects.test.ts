@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import {
   address,

@@ -1,7 +1,7 @@
 /** Tests that the claim of an idempotency key commits in the transaction of its call. */
 import { type Database, database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/dev/testing'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { configOn, describeOutcome, newShop, startShop } from './fixtures/product.ts'

@@ -73,9 +73,21 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
   form: it.form('putNotificationsPreferences', {
     title: text('Change', '修改'),
     fields: [
-      ...(['databaseEnabled', 'websocketEnabled', 'emailEnabled', 'smsEnabled', 'systemEnabled'] as const),
-      ...(['accountEnabled', 'todoEnabled', 'chatEnabled', 'blogEnabled', 'forumEnabled', 'mallEnabled'] as const),
-      ...(['marketingEnabled', 'quietHours.start', 'quietHours.end', 'quietHours.timeZone'] as const),
+      'databaseEnabled',
+      'websocketEnabled',
+      'emailEnabled',
+      'smsEnabled',
+      'systemEnabled',
+      'accountEnabled',
+      'todoEnabled',
+      'chatEnabled',
+      'blogEnabled',
+      'forumEnabled',
+      'mallEnabled',
+      'marketingEnabled',
+      'quietHours.start',
+      'quietHours.end',
+      'quietHours.timeZone',
     ],
     sections: [
       {

@@ -1,5 +1,5 @@
-import { adminPages, attention } from '@plinth/admin'
-import { database, purgeOldRows } from '@plinth/database'
+import { backOffice } from '@plinth/admin'
+import { database, purgeOldRows, type WithDatabase } from '@plinth/database'
 import { events, type Handler } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
@@ -43,14 +43,17 @@ export default definePlugin({
     metrics: optional(metrics),
   },
   provides: [inbox, notificationPreferences],
-  contributes: [personalData, optional(adminPages), optional(attention)],
+  contributes: [
+    personalData.of(({ database }: WithDatabase) => ({ 'notification.inbox': inboxTables(database) })),
+    ...backOffice({ pages: inboxPages, attention: [unreadMessages] }),
+  ],
   config: keys,
   permissions,
   messages,
   migrations: [createInbox, createPreference],
   entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
   scheduledTasks: [purgeInbox],
-  setup({ services, log, provide, contribute, onStop }) {
+  setup({ services, log, provide, onStop }) {
     const { database: db, events, http, identity, i18n: translator, storage } = services
     const { clock } = db
     const counters = inboxMetrics(services.metrics)
@@ -67,9 +70,6 @@ export default definePlugin({
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
-    contribute(personalData, 'notification.inbox', inboxTables(db))
-    for (const page of inboxPages) contribute(adminPages, page.id, page)
-    contribute(attention, unreadMessages.id, unreadMessages)
     http.addRoutes(inboxRoutes, { reader, state })
     http.addRoutes(preferenceRoutes, { preferences })
     http.addRoutes(recordRoutes, { reader, contents })

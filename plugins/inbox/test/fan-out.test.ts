@@ -1,10 +1,10 @@
 /** Tests messages to many recipients, repeated messages, two instances, and the cost with large tables. */
 
-import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { notificationChannelCases } from '@plinth/dev/conformance'
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, rejectsWith } from '@plinth/dev/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/dev/testing/database'
 import { type InboxMessage, inbox } from '@plinth/inbox'
 import { notificationChannel } from '@plinth/kernel'
-import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 

@@ -1,6 +1,7 @@
 /** Inbox operations of users. */
-import { onEachDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 

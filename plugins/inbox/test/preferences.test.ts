@@ -1,7 +1,8 @@
 /** Tests notification preferences of users: categories, channels and quiet hours. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { categories, categoryOf, type PreferenceQuery } from '@plinth/inbox'
-import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { type QuietHours, quietHoursEnd } from '../src/preferences/user-preferences.ts'

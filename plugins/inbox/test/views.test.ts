@@ -1,7 +1,8 @@
 /** Tests the content and the link of an inbox item. */
-import { onDatabase, onSqlite } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import type { InboxItemView } from '@plinth/inbox'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { jumpTargetOf } from '../src/items/jump-target.ts'
 import { startInbox } from './fixtures/inbox-product.ts'

@@ -150,7 +150,7 @@ export const keys = {
     title: { en: 'Target of the root path before the installation', 'zh-CN': '安装前根路径目标' },
     default: '/install/',
     // A path that leads to another site is rejected when it is saved. If another source sets it, `/` is used instead
-    // (decision F.13).
+    // (decision F13).
     multiline: true,
   }),
   'platform.view.root.enabled': key.boolean({

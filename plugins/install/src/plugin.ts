@@ -1,4 +1,5 @@
-import { adminPages, attention, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
+import type { WithDatabase } from '@plinth/database'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'
 import { definePlugin, healthCheck, optional, personalData, startSummary } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -33,10 +34,9 @@ export default definePlugin({
   provides: [installAudit, installer],
   contributes: [
     healthCheck,
-    personalData,
+    personalData.of(({ database }: WithDatabase) => ({ install: installTables(database) })),
     startSummary,
-    optional(adminPages),
-    optional(attention),
+    ...backOffice({ pages, attention: needsAttention }),
     optional(labelSources),
   ],
   config: keys,
@@ -110,11 +110,8 @@ export default definePlugin({
     const { http } = services
     http.guard(crossSiteGuard(plugin.id))
     http.addRoutes(wizardRoutes, parts)
-    contribute(personalData, 'install', installTables(services.database))
-    for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'install.step', stepLabels(parts))
     contribute(labelSources, 'install.session', runLabels(services))
-    for (const one of needsAttention) contribute(attention, one.id, one)
     http.addRoutes(adminRoutes, parts)
     http.addRoutes(pageRoutes(config), parts)
     if (config.get('platform.install.access-protection-enabled') && entry.isEnabled) {

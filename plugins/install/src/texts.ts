@@ -87,8 +87,8 @@ export const createReader = (translate: Translate, locale: string) => (stored: s
     const { en, ...sentence }: Sentence & { readonly en: string } = JSON.parse(stored)
     return sayIn(translate, locale, sentence) || en
   } catch {
-    // A masked secret can make a stored sentence invalid.
-    return stored
+    // A masked secret can make a stored sentence invalid. Its English text comes first.
+    return /^\{"en":"((?:[^"\\]|\\.)*)/.exec(stored)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? stored
   }
 }
 

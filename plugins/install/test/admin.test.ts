@@ -1,9 +1,9 @@
 /** Tests the operations for logged-in operators: diagnostics, state and audit. */
 import { readdirSync } from 'node:fs'
-import { onDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
 import { installAudit } from '@plinth/install'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 

@@ -1,7 +1,7 @@
 /** Tests the results, progress and exit codes of `plinth install`, and an installation on another database. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { serversUnderTest } from '@plinth/database/testing'
+import { serversUnderTest } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { command, productRoot, serve } from './fixtures/processes.ts'
 import { databaseWithPassword, formFor, secrets } from './fixtures/product.ts'

@@ -1,7 +1,7 @@
 /** Tests the real program: if a new connection cannot be used, the previous connection is restored. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { serversUnderTest, startHalfOpenProxy } from '@plinth/database/testing'
+import { serversUnderTest, startHalfOpenProxy } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { productRoot, serve } from './fixtures/processes.ts'
 import { databaseWithPassword, formFor, secrets } from './fixtures/product.ts'

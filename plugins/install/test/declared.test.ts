@@ -1,7 +1,7 @@
 /** Tests the declarations of the plugin: keys, permissions, events, dependants and texts. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, type KeyDeclarations } from '@plinth/kernel'
 import t from 'tap'

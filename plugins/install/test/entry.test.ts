@@ -1,6 +1,6 @@
 /** Tests who has access to the installer, and what callers without access learn. */
 
-import { createDatabase, serversUnderTest, type TestDialect } from '@plinth/database/testing'
+import { createDatabase, serversUnderTest, type TestDialect } from '@plinth/dev/testing/database'
 import { omitUndefined } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'

@@ -1,11 +1,11 @@
 /** Tests the installation with one call on every database: order, errors, retry, parallel runs, logs and events. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onDatabase, onSqlite } from '@plinth/database/testing'
+import { assertMembers, until } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import { type Events, events } from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { prepareProduct } from '@plinth/kernel/host'
-import { assertMembers, until } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import sharedStorePlugin from '@plinth/shared-store'
 import acmeUploads from '@plinth-example/acme-install-task'

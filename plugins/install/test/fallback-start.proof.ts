@@ -4,8 +4,8 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import { maskedValue } from '@plinth/kernel'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { FallbackDatabaseWatch } from '../src/state/fallback.ts'

@@ -1,9 +1,9 @@
 /** Tests the fields of the form, their meaning, and the planned changes. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { maskedValue } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { connectionUrl } from '../src/form/form-schema.ts'

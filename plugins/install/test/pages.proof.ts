@@ -1,10 +1,10 @@
 /** Tests the install page, its redirects, the root path, and the protection before the installation. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { createDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { definePlugin, type JsonValue } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { productPathOrRoot } from '../src/pages/product-pages.ts'

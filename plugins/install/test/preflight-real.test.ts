@@ -2,11 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import databasePlugin, { type Database, database } from '@plinth/database'
-import { createDatabase, onDatabase, runOnServer, serversUnderTest, type TestDatabase } from '@plinth/database/testing'
+import { startForTest } from '@plinth/dev/testing'
+import {
+  createDatabase,
+  onDatabase,
+  runOnServer,
+  serversUnderTest,
+  type TestDatabase,
+} from '@plinth/dev/testing/database'
+import { skipRedis } from '@plinth/dev/testing/shared-store'
 import { type Clock, defineProduct, type JsonValue, systemClock } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
-import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import type { PreflightContext } from '../src/preflight/context.ts'
 import { runPreflight } from '../src/preflight/preflight-run.ts'

@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
+import { manualClock, rejectsWith } from '@plinth/dev/testing'
 import { fillText, PlinthError } from '@plinth/kernel'
-import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { MigrationStatus } from '@plinth/migrations'
 import t from 'tap'
 import { EnvFileError } from '../src/env-file/env-file.ts'

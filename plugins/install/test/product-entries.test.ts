@@ -1,5 +1,5 @@
 /** Tests that the links at the end of the installation lead only to existing pages. */
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import t, { type Test } from 'tap'

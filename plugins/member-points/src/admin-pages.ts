@@ -14,15 +14,21 @@ const memberFilter = { name: 'userId', options: member } as const
 
 /** Columns for the settings of a rule. The type of the rule determines which settings it has. */
 const settings = [
-  ...(['config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
-  ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
-  ...(['config.once', 'config.expiresInDays', 'config.expiringSoonDays'] as const),
-]
+  'config.points',
+  'config.cycleDays',
+  'config.bonuses',
+  'config.perAmount',
+  'config.currency',
+  'config.maxPoints',
+  'config.recovery',
+  'config.recoverExpired',
+  'config.once',
+  'config.expiresInDays',
+  'config.expiringSoonDays',
+] as const
 const settingOf = (name: (typeof settings)[number]) =>
   name.slice('config.'.length) as Parameters<typeof ruleTypesWith>[0]
-const texts = [
-  ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
-]
+const texts = ['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const
 const settingSection = {
   title: text('Settings', '设置'),
   fields: ['config.points', 'config.once', 'config.expiresInDays'] as const,
@@ -188,10 +194,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
   create: adminForm('postAdminMemberPointsRules', {
     title: text('New rule', '新建规则'),
     body: { version: { value: 0 } },
-    fields: [
-      ...(['code', 'type', 'enabled', 'asset', 'config.points', 'config.once', 'config.expiresInDays'] as const),
-      ...texts,
-    ],
+    fields: ['code', 'type', 'enabled', 'asset', 'config.points', 'config.once', 'config.expiresInDays', ...texts],
     sections: [settingSection, textSection],
     showWhen: {
       'config.points': { type: ruleTypesWith('points') },

@@ -18,8 +18,8 @@ export const messages = { en, 'zh-CN': zhCN }
 
 const { received, used, held, ...ownKinds } = en['member-points'].kinds
 
-export const kindNames = Object.entries(ownKinds).map(
-  ([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }] as const,
+export const kindNames = Object.fromEntries(
+  Object.entries(ownKinds).map(([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }]),
 )
 
 /** Codes of this plugin. They are additions to document 1 of the specification, "Errors" 6. */

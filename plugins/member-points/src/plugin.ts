@@ -1,4 +1,5 @@
-import { adminPages, charts, labelSources, tiles } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
+import type { WithDatabase } from '@plinth/database'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
 import { auditTexts, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
@@ -35,13 +36,11 @@ export default definePlugin({
   requires,
   provides: [memberPoints],
   contributes: [
-    auditTexts,
-    personalData,
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ 'member-points': pointsTables(database) })),
     ledgerAssets,
-    ledgerKinds,
-    optional(adminPages),
-    optional(charts),
-    optional(tiles),
+    ledgerKinds.of(kindNames),
+    ...backOffice({ pages, charts: [...figureCharts, ...pointsCharts], tiles: pointsTiles }),
     optional(labelSources),
   ],
   config: keys,
@@ -57,14 +56,12 @@ export default definePlugin({
     const parts = wire<Parts>()({ ...services, db, config, clock, log }, resolvers)
     const { calendar, days, expiry, isConfirmedAsset, lots, orders, rewards } = parts
 
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
     contribute(ledgerAssets, defaultAsset, {
       displayName: { en: 'Points', 'zh-CN': '积分' },
       scale: 0,
       monthZone: calendar.zone,
       lots,
     })
-    for (const [kind, name] of kindNames) contribute(ledgerKinds, kind, name)
     provide(memberPoints, {
       rewardTask: (task) => rewards.rewardTask(task),
       rewardLottery: (userId, operationKey, points) => rewards.rewardLottery(userId, operationKey, points),
@@ -83,10 +80,6 @@ export default definePlugin({
       lotRepository: lots,
     })
 
-    contribute(personalData, 'member-points', pointsTables(db))
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const chart of [...figureCharts, ...pointsCharts]) contribute(charts, chart.id, chart)
-    for (const tile of pointsTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'member-points.rule', ruleLabels(parts.rules, parts.texts))
     http.addRoutes(memberRoutes, parts)
     http.addRoutes(dayRoutes, parts)

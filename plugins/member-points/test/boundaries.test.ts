@@ -4,10 +4,10 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onDatabase, onSqlite, type StatementPlan, watchStatements } from '@plinth/database/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase, onSqlite, type StatementPlan, watchStatements } from '@plinth/dev/testing/database'
 import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
-import { manualClock } from '@plinth/kernel/testing'
 import memberPoints from '@plinth/member-points'
 import t from 'tap'
 import { entities } from '../src/entities.ts'

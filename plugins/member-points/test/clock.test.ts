@@ -1,7 +1,8 @@
 /** Tests points on SQLite while the wall clock of the host is wrong. */
-import { keepHostTime, onSqlite } from '@plinth/database/testing'
+
+import { manualClock } from '@plinth/dev/testing'
+import { keepHostTime, onSqlite } from '@plinth/dev/testing/database'
 import { declaredTasks } from '@plinth/kernel/host'
-import { manualClock } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { type Points, reasonOf, startPoints } from './fixtures/product.ts'

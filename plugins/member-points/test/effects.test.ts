@@ -1,7 +1,8 @@
 /** Tests the effect of each configuration key of member points. */
-import { createDatabase } from '@plinth/database/testing'
+
+import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { declaredTasks } from '@plinth/kernel/host'
-import { applyLiveValues, assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import { day, reasonOf, startPoints } from './fixtures/product.ts'

@@ -1,7 +1,8 @@
 /** Tests sources of points: the order of spending, the expiry, and that no point is lost or added. */
-import { onDatabase, onEachDatabase } from '@plinth/database/testing'
+
+import { assertMembers, manualClock } from '@plinth/dev/testing'
+import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { declaredTasks } from '@plinth/kernel/host'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import fc from 'fast-check'
 import t from 'tap'

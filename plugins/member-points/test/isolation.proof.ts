@@ -1,5 +1,5 @@
 /** Tests all pairs of transactions that change the points of one order, with each default isolation level of a server. */
-import { everyDialect } from '@plinth/database/testing'
+import { everyDialect } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { pairs, runPairs } from './fixtures/interleavings.ts'
 

@@ -1,5 +1,5 @@
 /** Tests a refund and a return of spent points at the same time. `isolation.proof.ts` runs all pairs and defaults. */
-import { serversUnderTest } from '@plinth/database/testing'
+import { serversUnderTest } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { runPairs } from './fixtures/interleavings.ts'
 

@@ -1,8 +1,8 @@
 /** Tests a scan of expired points that is killed. */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { onEachDatabase } from '@plinth/database/testing'
-import { manualClock, watchProcess } from '@plinth/kernel/testing'
+import { manualClock, watchProcess } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { grantMany, june } from './fixtures/grants.ts'
 import { brokenRules } from './fixtures/invariants.ts'

@@ -1,9 +1,10 @@
 /** Tests the HTTP operations of members and operators. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { assertMembers, manualClock } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
 import idempotency from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { memberPoints } from '@plinth/member-points'
 import { ledgerAssets } from '@plinth/money'
 import rateLimit from '@plinth/rate-limit'

@@ -4,9 +4,10 @@
  * member then has exactly the points that were not granted for an order. So refunds and cancellations must never add
  * points, in whatever sequence they happen.
  */
-import { onDatabase, runOnServer } from '@plinth/database/testing'
+
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase, runOnServer } from '@plinth/dev/testing/database'
 import { orderPaid, orderRefunded } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'

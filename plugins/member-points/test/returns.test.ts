@@ -1,7 +1,8 @@
 /** Tests points that come back: their order, their texts, and expired holds that a rejected call meets. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { assertMembers, manualClock } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { orderPaid, orderRefunded } from '@plinth/events'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { granter, june } from './fixtures/grants.ts'
 import { brokenRules } from './fixtures/invariants.ts'

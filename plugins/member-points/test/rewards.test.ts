@@ -1,8 +1,9 @@
 /** Tests rewards for events, points that refunds take back, tasks and prizes, on each database. */
-import { onDatabase } from '@plinth/database/testing'
+
+import { assertMembers, manualClock } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'

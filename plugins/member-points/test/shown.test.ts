@@ -1,8 +1,9 @@
 /** Tests the texts that members see: names of ledger entries, amounts of rules, completed tasks, and figures. */
-import { onSqlite } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import { orderPaid, orderRefunded } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import { ledgerKinds } from '@plinth/money'
 import t from 'tap'
 import { type Points, reasonOf, startPoints } from './fixtures/product.ts'

@@ -1,5 +1,5 @@
 /** Tests many requests that change the points of one member at the same time: other requests still get connections. */
-import { createDatabase, serversUnderTest } from '@plinth/database/testing'
+import { createDatabase, serversUnderTest } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { startPoints } from './fixtures/product.ts'

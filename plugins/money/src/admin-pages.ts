@@ -192,8 +192,13 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
         it.status(
           'action',
           {
-            ...({ credit: 'good', debit: 'warn', transfer: 'info', hold: 'warn', capture: 'info' } as const),
-            ...({ release: 'quiet', reverse: 'info' } as const),
+            credit: 'good',
+            debit: 'warn',
+            transfer: 'info',
+            hold: 'warn',
+            capture: 'info',
+            release: 'quiet',
+            reverse: 'info',
           },
           { labels: actions },
         ),
@@ -337,14 +342,15 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
     row.status(
       'rule',
       {
-        ...({
-          'entries-count': 'bad',
-          'entries-available': 'bad',
-          'entries-frozen': 'bad',
-          'last-entry': 'bad',
-        } as const),
-        ...({ holds: 'bad', 'lots-remaining': 'bad', 'lots-held': 'bad' } as const),
-        ...({ 'journal-balance': 'bad', 'journal-empty': 'bad' } as const),
+        'entries-count': 'bad',
+        'entries-available': 'bad',
+        'entries-frozen': 'bad',
+        'last-entry': 'bad',
+        holds: 'bad',
+        'lots-remaining': 'bad',
+        'lots-held': 'bad',
+        'journal-balance': 'bad',
+        'journal-empty': 'bad',
       },
       { labels: findingRules },
     ),
@@ -434,9 +440,12 @@ const blocks = {
   'order-not-pending': text('The order is not awaiting payment', '订单不在待支付状态'),
 }
 const blockTones = {
-  ...({ 'order-not-paid': 'bad', 'refund-exceeds-paid': 'bad' } as const),
-  ...({ 'refund-elsewhere': 'bad', 'refund-rejected': 'bad', 'order-not-pending': 'bad' } as const),
-}
+  'order-not-paid': 'bad',
+  'refund-exceeds-paid': 'bad',
+  'refund-elsewhere': 'bad',
+  'refund-rejected': 'bad',
+  'order-not-pending': 'bad',
+} as const
 type ChangeResult = Parameters<
   NonNullable<Parameters<typeof adminPreview<'postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview'>>[1]>['answer']
 >[0]

@@ -169,8 +169,15 @@ export const reconciliationStates = ['queued', 'running', 'completed', 'failed']
 export type ReconciliationState = (typeof reconciliationStates)[number]
 
 export const findingRules = [
-  ...(['entries-count', 'entries-available', 'entries-frozen', 'last-entry', 'holds', 'lots-remaining'] as const),
-  ...(['lots-held', 'journal-balance', 'journal-empty'] as const),
+  'entries-count',
+  'entries-available',
+  'entries-frozen',
+  'last-entry',
+  'holds',
+  'lots-remaining',
+  'lots-held',
+  'journal-balance',
+  'journal-empty',
 ] as const
 export type FindingRule = (typeof findingRules)[number]
 

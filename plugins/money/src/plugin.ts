@@ -1,6 +1,6 @@
 import { adminPages, amountUnits, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
-import { database } from '@plinth/database'
+import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
 import { auditTexts, bilingual, definePlugin, optional, personalData } from '@plinth/kernel'
 import { site } from '@plinth/site'
@@ -42,9 +42,9 @@ export default definePlugin({
   provides: [ledger, reconciliations],
   extensionPoints: [ledgerAssets, ledgerKinds],
   contributes: [
-    auditTexts,
-    personalData,
-    ledgerKinds,
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ money: ledgerTables(database) })),
+    ledgerKinds.of(kindNames),
     optional(adminPages),
     optional(amountUnits),
     optional(attention),
@@ -65,7 +65,6 @@ export default definePlugin({
     const accounts = new Accounts(db, clock)
     const journals = new Journals(db)
     const kinds = contributions(ledgerKinds)
-    for (const [kind, name] of Object.entries(kindNames)) contribute(ledgerKinds, kind, name)
     const debts = new Debts(db)
     const engine = new PostingEngine({ db, clock, assets, accounts, journals, debts })
     contribute(amountUnits, 'money', () => assets.all)
@@ -77,8 +76,6 @@ export default definePlugin({
 
     http?.addRoutes(ledgerRoutes, { ledger: books })
     const pages = tasks === undefined ? ledgerPages : [...ledgerPages, ...reconciliationPages]
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'money', ledgerTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(ledgerLabels(db, books))) contribute(labelSources, kind, source)
     if (tasks === undefined) return

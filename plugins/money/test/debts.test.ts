@@ -1,6 +1,7 @@
 /** Tests amounts that owners owe, because they had spent them before they were taken back. */
-import { onDatabase } from '@plinth/database/testing'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
+
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import type { Ledger, Recovery } from '@plinth/money'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'

@@ -1,5 +1,5 @@
 /** Runs many random movements of several concurrent callers. Afterwards the data must satisfy every ledger rule. */
-import { onDatabase, runOnServer } from '@plinth/database/testing'
+import { onDatabase, runOnServer } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { brokenLots, lotTables, TestLots } from './fixtures/lot-repository.ts'

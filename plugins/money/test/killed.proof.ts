@@ -5,10 +5,10 @@
 
 import { fork } from 'node:child_process'
 import { database } from '@plinth/database'
-import { createDatabase, everyDialect, onEachDatabase } from '@plinth/database/testing'
+import { watchProcess } from '@plinth/dev/testing'
+import { createDatabase, everyDialect, onEachDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin from '@plinth/events'
 import { http } from '@plinth/http'
-import { watchProcess } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import paymentsPlugin from '@plinth/money/payments'
 import t from 'tap'

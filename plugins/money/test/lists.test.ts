@@ -1,5 +1,5 @@
 /** Tests the lists of entries that pages show. */
-import { onDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { asset, of, startLedger, userOwner } from './fixtures/product.ts'
 

@@ -1,6 +1,7 @@
 /** Tests the claims with which a lot repository debits units that a movement has just returned. */
-import { onEachDatabase } from '@plinth/database/testing'
-import { rejectsWith } from '@plinth/kernel/testing'
+
+import { rejectsWith } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import type { LotClaim, LotMovement } from '@plinth/money'
 import t from 'tap'
 import { brokenLots, lotTables, TestLots } from './fixtures/lot-repository.ts'

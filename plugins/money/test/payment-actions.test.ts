@@ -1,8 +1,8 @@
 /** Tests how operators refund and close payment orders. */
 import { database } from '@plinth/database'
-import { onDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { definePlugin } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import { paymentSuccess, type RefundQuery, refundVerifier } from '@plinth/money/payments'
 import t from 'tap'

@@ -1,9 +1,9 @@
 /** Tests payers of orders, orders for which the same transfer is claimed, and the iteration over paid orders. */
 import databasePlugin, { database } from '@plinth/database'
-import { onDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase, startMigrated, type TestDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin from '@plinth/events'
 import { defineProduct } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
 import money from '@plinth/money'
 import paymentsPlugin, { type PaymentTerms, payments } from '@plinth/money/payments'
 import t, { type Test } from 'tap'

@@ -1,6 +1,6 @@
 import type { LabelRequest } from '@plinth/admin'
-import { onDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { ledger } from '@plinth/money'
 import type { PaymentSuccessHandler } from '@plinth/money/payments'
 import t from 'tap'

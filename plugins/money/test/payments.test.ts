@@ -1,4 +1,5 @@
 import databasePlugin, { database } from '@plinth/database'
+import { assertMembers, manualClock, rejectsWith } from '@plinth/dev/testing'
 import {
   onDatabase,
   onEachDatabase,
@@ -6,10 +7,9 @@ import {
   startMigrated,
   type TestDatabase,
   watchStatements,
-} from '@plinth/database/testing'
+} from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { assertMembers, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import money, { ledger } from '@plinth/money'
 import paymentsPlugin, {
   type PaymentOrder,

@@ -1,6 +1,6 @@
 /** Tests postings of several callers that share a transaction. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { onSqlite } from '@plinth/database/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { of, startLedger } from './fixtures/product.ts'

@@ -1,8 +1,8 @@
 /** Tests sequential and concurrent use of the ledger on each database. */
 
-import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { onEachDatabase, onSqlite } from '@plinth/dev/testing/database'
 import { omitUndefined } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import type { Ledger } from '@plinth/money'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'

@@ -2,8 +2,8 @@
  * Tests that reconciliation finds each kind of row that was changed outside of the ledger, and reports nothing else.
  */
 import type { Database } from '@plinth/database'
-import { onDatabase, watchStatements } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { readNextAccounts } from '../src/reconcile/checks.ts'
 import { type Reconciler, reconciliations } from '../src/reconcile/reconciler.ts'

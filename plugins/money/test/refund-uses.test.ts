@@ -1,7 +1,8 @@
 /** Tests that a refund is recorded for one order, also after an upgrade of data in which several orders share one. */
-import { onEachDatabase } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin from '@plinth/events'
-import { assertMembers } from '@plinth/kernel/testing'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
 import t from 'tap'
 import { useRefundsOnce } from '../src/payments/migrations/0004-use-refunds-once.ts'

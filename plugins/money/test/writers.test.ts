@@ -1,6 +1,6 @@
 /** Tests many callers that write to one account at the same time: other requests still get connections. */
 import type { Database } from '@plinth/database'
-import { onEachServer } from '@plinth/database/testing'
+import { onEachServer } from '@plinth/dev/testing/database'
 import type { Ledger } from '@plinth/money'
 import t, { type Test } from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'

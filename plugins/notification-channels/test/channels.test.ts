@@ -1,6 +1,6 @@
+import { type DeliveredMessage, notificationChannelCases } from '@plinth/dev/conformance'
+import { rejectsWith, startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, type NotificationMessage, notificationChannel, type Plugin } from '@plinth/kernel'
-import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
 import { pino } from 'pino'

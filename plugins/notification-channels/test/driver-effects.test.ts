@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of channels with drivers. */
+
+import { assertKeyEffect, type KeyValues, manualClock, startForTest } from '@plinth/dev/testing'
 import { defineProduct } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, manualClock, startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin, { notification } from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'

@@ -1,5 +1,5 @@
+import { manualClock } from '@plinth/dev/testing'
 import type { DeliveryOutcome } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { ProviderChoice, type ProviderStrategy, providerStrategies } from '../src/provider-choice.ts'

@@ -1,9 +1,9 @@
 /** Tests the operations of a client on a connection, and the end of a connection. */
 import { once } from 'node:events'
-import { createDatabase } from '@plinth/database/testing'
+import { until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
 import { definePlugin, type Plugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
 import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
 import t, { type Test } from 'tap'
 import { type Client, key, password, startWebsocket } from './fixtures/websocket-product.ts'

@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of the realtime channel. */
-import { createDatabase } from '@plinth/database/testing'
-import { applyLiveValues, assertKeyEffect, type KeyValues, until } from '@plinth/kernel/testing'
+
+import { applyLiveValues, assertKeyEffect, type KeyValues, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import {
   type Client,

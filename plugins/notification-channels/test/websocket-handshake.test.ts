@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
-import { createDatabase } from '@plinth/database/testing'
-import { assertMembers, throwsWith } from '@plinth/kernel/testing'
+import { assertMembers, throwsWith } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { ConnectionCounter } from '../src/websocket/connections/admission.ts'
 import {

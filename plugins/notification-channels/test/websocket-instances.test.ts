@@ -1,11 +1,12 @@
 /** Tests several instances: clients of one instance receive messages of another. */
-import { createDatabase, onDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+
+import { type DeliveredMessage, notificationChannelCases } from '@plinth/dev/conformance'
+import { assertMembers, until } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, startHalfOpenProxy } from '@plinth/dev/testing/database'
+import { createRedisNamespace, skipRedis } from '@plinth/dev/testing/shared-store'
 import { definePlugin, type Recipient } from '@plinth/kernel'
-import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
-import { assertMembers, until } from '@plinth/kernel/testing'
 import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
 import { sharedStore } from '@plinth/shared-store'
-import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { type Client, key, startWebsocket } from './fixtures/websocket-product.ts'
 

@@ -2,8 +2,8 @@
 
 import { fork } from 'node:child_process'
 import { connect } from 'node:net'
-import { createDatabase } from '@plinth/database/testing'
-import { rejectsWith, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
+import { rejectsWith, type WatchedProcess, watchProcess } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { connectTo, key } from './fixtures/websocket-product.ts'
 

@@ -1,7 +1,7 @@
 /** Tests immediate updates of an open page. */
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { createDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 import { startWebsocket } from './fixtures/websocket-product.ts'

@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { onDatabase, startHalfOpenProxy } from '@plinth/database/testing'
-import { rejectsWith } from '@plinth/kernel/testing'
+import { rejectsWith } from '@plinth/dev/testing'
+import { onDatabase, startHalfOpenProxy } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { key, startWebsocket } from './fixtures/websocket-product.ts'
 

@@ -52,18 +52,30 @@ export const eventLabels = (i18n: Pick<Translator, 'translate'> | undefined): La
   )
 
 const ruleFields = [
-  ...(['enabled', 'thresholdCount', 'thresholdWindow', 'dedupeWindow', 'silenceWindow', 'channels'] as const),
-  ...(['recipientUserIds', 'escalation.enabled', 'escalation.after', 'escalation.dedupeWindow'] as const),
-  ...(['escalation.channels', 'escalation.recipientUserIds'] as const),
-]
+  'enabled',
+  'thresholdCount',
+  'thresholdWindow',
+  'dedupeWindow',
+  'silenceWindow',
+  'channels',
+  'recipientUserIds',
+  'escalation.enabled',
+  'escalation.after',
+  'escalation.dedupeWindow',
+  'escalation.channels',
+  'escalation.recipientUserIds',
+] as const
 const escalated = {
   'escalation.channels': { labels: 'notification.channel', title: text('Escalation channels', '升级渠道') },
   'escalation.recipientUserIds': { labels: 'iam.user', title: text('Escalation recipients', '升级接收人') },
 }
 const escalation = [
-  ...(['escalation.enabled', 'escalation.after', 'escalation.dedupeWindow'] as const),
-  ...(['escalation.channels', 'escalation.recipientUserIds'] as const),
-]
+  'escalation.enabled',
+  'escalation.after',
+  'escalation.dedupeWindow',
+  'escalation.channels',
+  'escalation.recipientUserIds',
+] as const
 const sections = [{ title: text('Escalation', '升级'), fields: escalation }]
 const ruleOptions = { channels, recipientUserIds: users, ...escalated }
 const versioned = { params: { id: 'id' }, body: { version: 'version' } } as const
@@ -224,8 +236,12 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
       label: text('Create rule', '创建规则'),
       params: {},
       body: {
-        ...({ code: 'code', thresholdCount: 'thresholdCount', thresholdWindow: 'thresholdWindow' } as const),
-        ...({ dedupeWindow: 'dedupeWindow', silenceWindow: 'silenceWindow', channels: 'channels' } as const),
+        code: 'code',
+        thresholdCount: 'thresholdCount',
+        thresholdWindow: 'thresholdWindow',
+        dedupeWindow: 'dedupeWindow',
+        silenceWindow: 'silenceWindow',
+        channels: 'channels',
         escalation: 'escalation',
       },
       ask: ['recipientUserIds'],

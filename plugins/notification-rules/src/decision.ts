@@ -55,7 +55,7 @@ const suppressed: ReadonlySet<RuleOutcome> = new Set(['below-threshold', 'duplic
 export const isSuppressed = ({ outcome }: RuleDecision): boolean => suppressed.has(outcome)
 
 /**
- * Returns the state of an alert whose last message reached nobody: its windows are open again (decision G.2). If this
+ * Returns the state of an alert whose last message reached nobody: its windows are open again (decision G2). If this
  * message was an escalation, the escalation is due again.
  */
 export function reopenedState({ lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, rule: NotificationRule) {

@@ -1,6 +1,6 @@
-import { adminPages, attention, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
-import { database } from '@plinth/database'
+import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
@@ -44,7 +44,12 @@ export default definePlugin({
     preferences: optional(notificationPreferences),
   },
   provides: [notificationRules],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ 'notification.rules': ruleTables(database) })),
+    ...backOffice({ pages: rulePages, attention: rulesNeedAttention }),
+    optional(labelSources),
+  ],
   config: keys,
   permissions,
   migrations: [createRules, indexAlertCodes, followOutcomes],
@@ -81,11 +86,7 @@ export default definePlugin({
     })
     provide(notificationRules, raised)
     tasks.handle(ruleExport, ruleExporter(rules, identity, i18n))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'notification.rules', ruleTables(db))
-    for (const page of rulePages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'notification.rule-code', eventLabels(i18n))
-    for (const one of rulesNeedAttention) contribute(attention, one.id, one)
     http.addRoutes(ruleRoutes, { rules, tasks, i18n, events, preferences })
   },
 })

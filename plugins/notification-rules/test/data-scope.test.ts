@@ -1,5 +1,5 @@
 /** Tests that operators only reach rules whose recipients are in their data scope, also those of the escalation. */
-import { onSqlite } from '@plinth/database/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
 import t from 'tap'
 import { exportRules, startRules } from './fixtures/rules-product.ts'

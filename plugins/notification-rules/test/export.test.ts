@@ -1,7 +1,7 @@
 /** Tests the export of rules as a CSV file that only its owner can read. */
 
-import { onSqlite } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { exportRules, startRules } from './fixtures/rules-product.ts'
 

@@ -2,10 +2,10 @@
 
 import { hash } from 'node:crypto'
 import { insertRows } from '@plinth/database'
-import { onDatabase, onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { onDatabase, onEachDatabase, onSqlite, watchStatements } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import type { DeliveryOutcome } from '@plinth/kernel'
-import { applyLiveValues, assertKeyEffect, assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import type { RuleDecision } from '@plinth/notification-rules'
 import t from 'tap'
 import { AlertStateRow } from '../src/entities.ts'

@@ -1,10 +1,11 @@
 /** Tests the operations on rules for operators (document 2 of the specification, "Notification rules"). */
-import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/dev/testing/database'
 import { events, forumReplyCreated, forumReplyLiked, forumTopicLiked } from '@plinth/events'
 import { personalRecords } from '@plinth/iam'
 import inboxPlugin from '@plinth/inbox'
 import { definePlugin } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startRules } from './fixtures/rules-product.ts'
 

@@ -28,16 +28,14 @@ const outcomes = {
   unknown: text('Unknown', '未知'),
 }
 const sendTones = {
-  ...({
-    success: 'good',
-    failed: 'bad',
-    waiting: 'info',
-    retried: 'quiet',
-    sending: 'info',
-    unknown: 'warn',
-    dead: 'bad',
-  } as const),
-}
+  success: 'good',
+  failed: 'bad',
+  waiting: 'info',
+  retried: 'quiet',
+  sending: 'info',
+  unknown: 'warn',
+  dead: 'bad',
+} as const
 const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
 
 const failure = { title: text('Reason', '原因'), labels: failureTexts }

@@ -1,6 +1,6 @@
-import { adminPages, attention, charts, labelSources, tiles } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
-import { auditTexts, definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, notificationChannel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter } from '@plinth/site'
 import { sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
@@ -38,6 +38,8 @@ import { retryDue } from './send-log/send-log-writer.ts'
 import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
 import { type NotificationServices, requires, resolvers } from './wiring.ts'
 
+type Services = ServicesOf<typeof requires>
+
 /** Sends messages through channels. In a product with a database, the plugin has a send log. */
 export default definePlugin({
   id: 'notification',
@@ -48,13 +50,15 @@ export default definePlugin({
   provides: [notification],
   extensionPoints: [notificationChannel],
   contributes: [
-    auditTexts,
-    personalData,
+    auditTexts.of(audited),
+    personalData.of(({ database }: Services) => database && { notification: notificationTables(database) }),
     optional(verificationCodeSender),
-    optional(adminPages),
-    optional(attention),
-    optional(charts),
-    optional(tiles),
+    ...backOffice({
+      pages: ({ database }: Services) => database && [...sendPages, ...messagePages, ...channelPages],
+      attention: ({ database }: Services) => database && [...sendsNeedAttention, ...channelsNeedAttention],
+      charts: ({ metrics, database }: Services) => [...(metrics ? sendCharts : []), ...(database ? figureCharts : [])],
+      tiles: ({ database }: Services) => database && sendTiles,
+    }),
     optional(labelSources),
   ],
   config: keys,
@@ -135,20 +139,13 @@ export default definePlugin({
     })
 
     provide(notification, parts.notification)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    if (db !== undefined) contribute(personalData, 'notification', notificationTables(db))
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)
     onStop(() => verifier.stop())
     http?.addRoutes(channelRoutes, parts)
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))
-    if (meter) for (const chart of sendCharts) contribute(charts, chart.id, chart)
     if (db && recorder && writer) {
-      for (const tile of sendTiles) contribute(tiles, tile.id, tile)
-      for (const chart of figureCharts) contribute(charts, chart.id, chart)
       http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })
-      for (const page of [...sendPages, ...messagePages, ...channelPages]) contribute(adminPages, page.id, page)
-      for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ ...parts, db, recorder, writer })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries, translator })

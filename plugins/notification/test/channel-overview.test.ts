@@ -1,4 +1,5 @@
-import { onDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { notificationPreferences } from '@plinth/inbox'
 import {
@@ -11,7 +12,6 @@ import {
   type Plugin,
   type RecipientKind,
 } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sitePlugin from '@plinth/site'

@@ -1,3 +1,4 @@
+import { manualClock, startForTest } from '@plinth/dev/testing'
 import {
   type DeliveryOutcome,
   definePlugin,
@@ -7,7 +8,6 @@ import {
   notificationChannel,
   type SendContext,
 } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as facadeRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import t from 'tap'

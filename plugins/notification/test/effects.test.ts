@@ -1,6 +1,6 @@
-import { createDatabase } from '@plinth/database/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { events } from '@plinth/events'
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 import { startSendLog } from './fixtures/send-log-product.ts'

@@ -1,5 +1,5 @@
 /** Tests that the pages show the reason of a failed send in both languages. */
-import { onSqlite } from '@plinth/database/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import t from 'tap'

@@ -1,4 +1,12 @@
 import {
+  applyLiveValues,
+  assertKeyEffect,
+  assertMembers,
+  manualClock,
+  rejectsWith,
+  startForTest,
+} from '@plinth/dev/testing'
+import {
   type BusinessError,
   type DeliveryOutcome,
   definePlugin,
@@ -9,14 +17,6 @@ import {
   type Plugin,
   type SendContext,
 } from '@plinth/kernel'
-import {
-  applyLiveValues,
-  assertKeyEffect,
-  assertMembers,
-  manualClock,
-  rejectsWith,
-  startForTest,
-} from '@plinth/kernel/testing'
 import notification, { notification as facadeRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'

@@ -1,11 +1,11 @@
 /** Tests templates in sent messages and previews (document 2 of the specification, "Template rules"). */
 import database from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
+import { applyLiveValues, assertKeyEffect, assertMembers, startForTest } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { applyLiveValues, assertKeyEffect, assertMembers, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as notificationRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'

@@ -1,8 +1,9 @@
 /** Tests the result of a send that is repeated with the same idempotency key after its response was lost. */
-import { onEachDatabase } from '@plinth/database/testing'
+
+import { until } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { type CurrentCall, idempotency } from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 import { rejectSend, startSendLog } from './fixtures/send-log-product.ts'

@@ -1,6 +1,7 @@
 /** Tests messages that operators schedule and cancel, and the number of recipients that they see before sending. */
-import { onDatabase, onSqlite } from '@plinth/database/testing'
-import { assertMembers, until } from '@plinth/kernel/testing'
+
+import { assertMembers, until } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { acceptSend, channel } from './fixtures/channel.ts'
 import { startQueue, users } from './fixtures/queue-product.ts'

@@ -2,8 +2,9 @@
  * Tests many concurrent sends on a real database. All of them must be in the send log. The rate is reported but not
  * checked.
  */
-import { createDatabase, onDatabase, skipServer } from '@plinth/database/testing'
-import { isProof, until } from '@plinth/kernel/testing'
+
+import { isProof, until } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, skipServer } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { startSendLog } from './fixtures/send-log-product.ts'
 

@@ -1,5 +1,5 @@
-import { onDatabase, onSqlite } from '@plinth/database/testing'
-import { assertMembers, manualClock, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, until } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { acceptSend } from './fixtures/channel.ts'
 import { rejectSend, startSendLog } from './fixtures/send-log-product.ts'

@@ -1,8 +1,8 @@
 /** Tests the row of a send and its next attempt. */
 import type { Database } from '@plinth/database'
-import { onSqlite } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import type { NotificationMessage, OutcomeName } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import type { SendResult } from '../src/contract.ts'
 import { SendLogWriter, type SendLogWriterDependencies } from '../src/send-log/send-log-writer.ts'

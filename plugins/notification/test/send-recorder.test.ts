@@ -1,6 +1,6 @@
 /** Tests the writes of the send log while a simulated database is slow, unavailable or rejects rows. */
 import { type Database, type Parameter, selectionOf } from '@plinth/database'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { SendLogRow } from '../src/entities.ts'

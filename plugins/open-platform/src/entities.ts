@@ -1,31 +1,58 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, createEditColumns, type Database, personalTable } from '@plinth/database'
+import { column, type Database, personalTable } from '@plinth/database'
+import { Type } from '@plinth/http'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-
-export type AppStatus = 'active' | 'disabled'
+import { c, table } from '@plinth/table'
+import { largestLimit } from './config.ts'
 
 /** An application of another company. Its secrets are encrypted; see `AppSecretEncryption`. */
-export const AppRow = defineEntity({
-  name: 'OpenApp',
-  tableName: 'open_app',
-  uniques: [{ properties: ['appKey'] }],
-  properties: {
-    id: column.primaryKey(),
-    appKey: column.text(32),
-    name: column.text(128),
-    description: column.text(500).nullable(),
-    secretEnc: column.text(255),
+export const App = table(
+  'open_app',
+  {
+    id: c.id(),
+    appKey: c.text(32).readOnly(),
+    name: c.text(128, { min: 1 }),
+    description: c.text(500).nullable(),
+    secretEnc: c.text(255).internal(),
     /** The secret before the last rotation, valid until `previousValidUntil`. */
-    previousSecretEnc: column.text(255).nullable(),
-    previousValidUntil: column.timestamp().nullable(),
-    scopes: column.json<string[]>(),
-    /** Calls per minute. Null: the default limit applies. 0 or negative: unlimited. */
-    rateLimitPerMinute: column.integer().nullable(),
-    status: column.text(16).$type<AppStatus>(),
-    ownerUserId: column.id().nullable(),
-    ...createEditColumns(),
+    previousSecretEnc: c.text(255).nullable().internal(),
+    previousValidUntil: c.time().nullable().internal(),
+    scopes: c
+      .json(
+        Type.Array(Type.String({ maxLength: 128 }), { maxItems: 200, uniqueItems: true }),
+        Type.Array(Type.String()),
+      )
+      .default([]),
+    rateLimitPerMinute: c
+      .integer({ min: -largestLimit, max: largestLimit })
+      .describe(
+        'Maximum calls per minute. Null or absent: the default of the product. 0 or negative: unlimited.',
+        'Maximum calls per minute. Null: the default of the product. 0 or negative: unlimited.',
+      )
+      .nullable(),
+    status: c
+      .choice({ active: ['Active', '启用'], disabled: ['Disabled', '停用'] })
+      .default('active')
+      .readOnly(),
+    /** Checked by `Applications.assertAllowed`, because only callers with scope `all` may choose no owner. */
+    ownerUserId: c.reference('iam.user').nullable(),
+    ...c.edits(),
   },
-})
+  {
+    title: { one: ['Application', '应用'], many: ['Applications', '应用'] },
+    owner: 'ownerUserId',
+    erasure: {
+      anonymised: { ownerUserId: null },
+      reason: [
+        'The application belongs to a company, not to a person. It stays without an owner.',
+        '应用属于企业而非个人，将保留但不再有负责人。',
+      ],
+    },
+    unexported: ['secretEnc', 'previousSecretEnc'],
+    uniques: [{ columns: ['appKey'] }],
+  },
+)
+export const AppRow = App.entity
 export type AppRow = InferEntity<typeof AppRow>
 
 /** How a row of an application refers to its user, for `callerRows`. */
@@ -86,11 +113,6 @@ export type CallDayRow = InferEntity<typeof CallDayRow>
 
 export const entities = [AppRow, CallRow, CallDayRow]
 
-const secrets = ['secretEnc', 'previousSecretEnc'] as const
-const reason = bilingual(
-  'The application belongs to a company, not to a person. It stays without an owner.',
-  '应用属于企业而非个人，将保留但不再有负责人。',
-)
 const metered = bilingual(
   'Usage of an application, until the retention time of the metering. It contains no user.',
   '应用的用量记录，保留至计量保留时间结束，其中不含用户。',
@@ -109,21 +131,5 @@ export const openPlatformTables = (db: Database): readonly PersonalTable[] => [
     erasure: 'kept',
     reason: metered,
   }),
-  personalTable(db, AppRow, {
-    title: bilingual('Applications that the user changed last', '用户最后修改的应用'),
-    owner: { username: 'updated_by' },
-    // The export must not contain the owner, who may be another user.
-    omit: [...secrets, 'ownerUserId'],
-    erasure: 'anonymised',
-    set: { updatedBy: null },
-    reason,
-  }),
-  personalTable(db, AppRow, {
-    title: bilingual('Applications of the user', '用户名下的应用'),
-    owner: appOwnerColumn,
-    omit: [...secrets, 'updatedBy'],
-    erasure: 'anonymised',
-    set: { ownerUserId: null },
-    reason,
-  }),
+  ...App.personalTables(db),
 ]

@@ -1,5 +1,5 @@
-import { adminPages, labelSources } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice, labelSources } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
@@ -12,6 +12,7 @@ import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
 import { ApplicationAlerts } from './applications/application-alerts.ts'
 import { Applications, AppSecretEncryption } from './applications/applications.ts'
+import { apps } from './applications/apps.ts'
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
@@ -52,7 +53,12 @@ export default definePlugin({
     events: optional(events),
   },
   provides: [openScopes],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ 'open-platform': openPlatformTables(database) })),
+    ...backOffice({ pages }),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { 'open-platform': { en: 'Open platform', 'zh-CN': '开放平台' } },
   permissions,
@@ -73,7 +79,7 @@ export default definePlugin({
       onDrain,
       onStop,
     } = context
-    const { kernel, http, database: db, identity, rateLimiter: limiter } = services
+    const { http, database: db, identity, rateLimiter: limiter } = services
     const { identityResolvers, sharedStore, configCentre } = services
     const { clock } = db
     const stored = () => config.get(secretKeyName)
@@ -82,7 +88,8 @@ export default definePlugin({
       log,
     )
     const scopes = new ScopeRegistry()
-    const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
+    const store = apps.store(services)
+    const applications = new Applications({ clock, identity, scopes, secrets, store })
     services.events?.declarePublished(openKeyAbnormal, openRateLimited)
     const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })
     const authenticator = new Authenticator({ db, clock, log, box: secrets, alerts })
@@ -103,12 +110,10 @@ export default definePlugin({
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
     http.guard(quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'open-platform', openPlatformTables(db))
-    for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)
     http.addRoutes(signatureTestRoutes)
-    http.addRoutes(appRoutes, { db, clock, applications, scopes })
+    http.addRoutes(apps.routes, { services, parts: { applications } })
+    http.addRoutes(appRoutes, { db, applications, scopes })
     http.addRoutes(usageRoutes, { records, clock, site: services.site })
 
     onReady(() => {

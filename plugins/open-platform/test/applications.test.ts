@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
-import { createDatabase, onDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase, onDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { describeOutcome, exportScope, orderScope, startOpen } from './fixtures/product.ts'
 

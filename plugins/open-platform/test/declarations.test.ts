@@ -1,4 +1,4 @@
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { type HttpServer, http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import { type OpenScopes, openApi, openScopes, signatureHeaders } from '@plinth/open-platform'

@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the open platform. */
 import { database } from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { describeOutcome, startOpen } from './fixtures/product.ts'
 

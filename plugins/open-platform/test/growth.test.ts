@@ -1,7 +1,7 @@
 /** Tests the query plans of the usage on each database. Each page must use an index, however large the table is. */
 import { database } from '@plinth/database'
-import { onDatabase, watchStatements } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { startOpen } from './fixtures/product.ts'
 

@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers, until, type WatchedProcess, watchProcess } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/dev/testing/shared-store'
 import type { JsonValue } from '@plinth/kernel'
-import { assertMembers, until, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
-import { createRedisNamespace, skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import {

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import { freePort, manualClock, startForTest, throwsWith } from '@plinth/dev/testing'
 import http, { metrics } from '@plinth/http'
 import { definePlugin, defineProduct, manifestEntries, service } from '@plinth/kernel'
-import { freePort, manualClock, startForTest, throwsWith } from '@plinth/kernel/testing'
 import outgoingPlugin, {
   isOutgoingHttpError,
   type OutgoingHttp,

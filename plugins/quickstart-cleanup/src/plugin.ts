@@ -1,4 +1,4 @@
-import { adminPages, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { definePlugin, kernel, optional, quickstartCleanup } from '@plinth/kernel'
@@ -17,7 +17,7 @@ export default definePlugin({
   businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { kernel, database, http, audit: optional(cleanupAudit) },
-  contributes: [optional(adminPages), optional(labelSources)],
+  contributes: [...backOffice({ pages }), optional(labelSources)],
   config: keys,
   permissions,
   messages,
@@ -34,7 +34,6 @@ export default definePlugin({
       log,
       isEnabled: () => config.get('platform.install.quickstart-cleanup.enabled'),
     })
-    for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'quickstart-cleanup.module', moduleLabels(cleanups))
     services.http.addRoutes(routes, { service })
     onStop(() => service.stop())

@@ -1,8 +1,8 @@
 /** Tests that the kit for cleanups accepts a correct cleanup on each database. */
 import { database } from '@plinth/database'
-import { onDatabase } from '@plinth/database/testing'
+import { quickstartCleanupCases } from '@plinth/dev/conformance'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { quickstartCleanup } from '@plinth/kernel'
-import { quickstartCleanupCases } from '@plinth/kernel/conformance'
 import t, { type Test } from 'tap'
 import { startCleanup } from './fixtures/products.ts'
 

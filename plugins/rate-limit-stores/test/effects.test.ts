@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of the stores, through the limiter of a product with the store. */
 import databasePlugin from '@plinth/database'
+import { assertKeyEffect, manualClock, startForTest } from '@plinth/dev/testing'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { assertKeyEffect, manualClock, startForTest } from '@plinth/kernel/testing'
 import rateLimitPlugin, { rateLimiter } from '@plinth/rate-limit'
 import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/local-token-bucket'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'

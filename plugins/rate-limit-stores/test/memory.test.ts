@@ -1,6 +1,6 @@
+import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/dev/conformance'
+import { type ManualClock, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/dev/testing'
 import { type Clock, definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
-import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
-import { type ManualClock, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,5 +1,5 @@
+import { rejectsWith } from '@plinth/dev/testing'
 import { http, type KeyStrategy, type RateLimited } from '@plinth/http'
-import { rejectsWith } from '@plinth/kernel/testing'
 import { type IdentityResolver, rateLimiter } from '@plinth/rate-limit'
 import t from 'tap'
 import { sha256Hex, startRoutes } from './fixtures/limited-routes.ts'

@@ -1,4 +1,4 @@
-import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
+import { rejectsWith, throwsWith } from '@plinth/dev/testing'
 import memory from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,5 +1,5 @@
+import { rejectsWith } from '@plinth/dev/testing'
 import type { RateLimited } from '@plinth/http'
-import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { sha256Hex, startRoutes } from './fixtures/limited-routes.ts'
 

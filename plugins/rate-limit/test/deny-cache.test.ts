@@ -1,4 +1,4 @@
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock } from '@plinth/dev/testing'
 import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t, { type Test } from 'tap'

@@ -1,5 +1,5 @@
 /** Tests the effect of each configuration key of the limiter. */
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/dev/testing'
 import { rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t from 'tap'

@@ -1,6 +1,6 @@
+import { assertMembers, manualClock, rejectsWith } from '@plinth/dev/testing'
 import type { FailurePolicy } from '@plinth/http'
 import { omitUndefined } from '@plinth/kernel'
-import { assertMembers, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t, { type Test } from 'tap'

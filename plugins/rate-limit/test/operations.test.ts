@@ -1,5 +1,5 @@
+import { assertMembers } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { pages } from '../src/admin-pages.ts'
 import { startRoutes } from './fixtures/limited-routes.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { assertMembers, manualClock, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { definePlugin, defineProduct, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
-import { assertMembers, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import memory from '@plinth/rate-limit-stores/memory'
 import t from 'tap'
 import { startRoutes } from './fixtures/limited-routes.ts'

@@ -1,5 +1,5 @@
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import type { StoreContext } from '@plinth/kernel'
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { StoreCalls } from '../src/store-calls.ts'
 import { allowConsume, nextEventLoopTick, startLimiter, storePlugin } from './fixtures/limiter.ts'

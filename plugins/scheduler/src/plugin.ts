@@ -1,4 +1,4 @@
-import { adminPages, attention, labelSources } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { createEngine, leaseTimeLimits, RunEngine, verifyEngine, WakeUpSignal } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
@@ -39,7 +39,13 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [scheduler],
-  contributes: [auditTexts, healthCheck, pluginData, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [
+    auditTexts.of(audited),
+    healthCheck,
+    pluginData,
+    ...backOffice({ pages, attention: needsAttention }),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { scheduler: { en: 'Schedules', 'zh-CN': '定时任务' } },
   permissions,
@@ -63,9 +69,6 @@ export default definePlugin({
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
     services.events?.declarePublished(scheduledTaskFailed)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'scheduler.task', taskLabels(tasks))
     contribute(pluginData, 'scheduled-tasks', taskData(db, tasks))
     services.http?.addRoutes(routes, { scheduler: service, product })

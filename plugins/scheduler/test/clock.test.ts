@@ -1,11 +1,17 @@
 /** Tests that irreversible tasks do not run on an instance whose clock differs from the time of the database. */
 import databasePlugin, { database } from '@plinth/database'
-import { createShiftedClock, onEachServer, onSqlite, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers, type KeyValues, until } from '@plinth/dev/testing'
+import {
+  createShiftedClock,
+  onEachServer,
+  onSqlite,
+  startMigrated,
+  type TestDatabase,
+} from '@plinth/dev/testing/database'
+import { headerPermissionGuard } from '@plinth/dev/testing/http'
 import httpPlugin, { http } from '@plinth/http'
-import { headerPermissionGuard } from '@plinth/http/testing'
 import i18nPlugin from '@plinth/i18n'
 import { type AuditEntry, auditTrail, definePlugin, defineProduct, healthCheck, type Plugin } from '@plinth/kernel'
-import { assertMembers, type KeyValues, until } from '@plinth/kernel/testing'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'

@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of the scheduler. */
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
+
+import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { Probe, probePlugin } from './fixtures/probe-task.ts'
 import { startScheduler } from './fixtures/products.ts'

@@ -4,12 +4,12 @@
  */
 
 import { database } from '@plinth/database'
-import { createDatabase, onDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, onEachDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { skipRedis } from '@plinth/dev/testing/shared-store'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, type JsonValue, type Logger, type Plugin, type Role } from '@plinth/kernel'
-import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { scheduledTaskFailed, type TaskRun } from '@plinth/scheduler'
-import { skipRedis } from '@plinth/shared-store/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { leaseSeconds, runUntilBeat } from '../../coordination/test/fixtures/instances.ts'

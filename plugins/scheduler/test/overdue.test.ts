@@ -4,12 +4,12 @@
  */
 
 import { BullmqEngine, type QueueServer } from '@plinth/coordination'
-import { createDatabase } from '@plinth/database/testing'
+import { manualClock, rejectsWith, until } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
+import { createRedisNamespace, skipRedis } from '@plinth/dev/testing/shared-store'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
-import { createRedisNamespace, skipRedis } from '@plinth/shared-store/testing'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import pino from 'pino'

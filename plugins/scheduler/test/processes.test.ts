@@ -1,7 +1,7 @@
 /** Tests instances in separate processes under load with the real clock. Some of them are killed while they work. */
-import { onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { skipRedis } from '@plinth/dev/testing/shared-store'
 import type { JsonValue } from '@plinth/kernel'
-import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { useSeparateRedisKeys } from './fixtures/redis.ts'
 import { startObserver, type WorkRun } from './fixtures/workers.ts'

@@ -1,6 +1,6 @@
 /** Tests instances in separate processes with the real clock, while their Redis server is stopped and started. */
-import { onDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
-import { skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
+import { onDatabase, onSqlite, startHalfOpenProxy } from '@plinth/dev/testing/database'
+import { skipRedis, skipWithoutRedisProgram, startRedis } from '@plinth/dev/testing/shared-store'
 import t from 'tap'
 import { bullmq, useSeparateRedisKeys } from './fixtures/redis.ts'
 import { startObserver } from './fixtures/workers.ts'

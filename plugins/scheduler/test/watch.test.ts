@@ -3,8 +3,8 @@
  * simulated.
  */
 import { leaseTimeLimits } from '@plinth/coordination'
+import { manualClock } from '@plinth/dev/testing'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
-import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import type { TaskRow } from '../src/entities.ts'

@@ -5,8 +5,6 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
-import { defineProduct, type JsonValue } from '@plinth/kernel'
 import {
   assertKeyEffect,
   assertMembers,
@@ -16,9 +14,11 @@ import {
   rejectsWith,
   startForTest,
   watchProcess,
-} from '@plinth/kernel/testing'
+} from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
+import { skipWithoutRedisProgram, startRedis } from '@plinth/dev/testing/shared-store'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
-import { skipWithoutRedisProgram, startRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 

@@ -3,9 +3,9 @@
  * connections.
  */
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { manualClock, startForTest } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import { defineProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 

@@ -1,6 +1,7 @@
 /** Tests the name, address and time zone of the site. */
+
+import { assertKeyEffect, type KeyValues, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { defineProduct } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import sitePlugin, { site } from '../src/index.ts'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { startForTest } from '@plinth/dev/testing'
 import { type DeliveryOutcome, definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { type SmsMessage, sms, smsDriver } from '@plinth/sms'
 import { pino } from 'pino'

@@ -1,8 +1,8 @@
 /** Tests the effect of each configuration key of SMS, as seen by the servers of the providers. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { assertKeyEffect, type KeyValues, startForTest } from '@plinth/dev/testing'
 import { defineProduct } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { type SmsMessage, sms } from '@plinth/sms'
 import t from 'tap'

@@ -1,8 +1,8 @@
-import { adminPages } from '@plinth/admin'
+import { backOffice } from '@plinth/admin'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
@@ -35,7 +35,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [social],
-  contributes: [optional(adminPages)],
+  contributes: backOffice({ pages }),
   config: keys,
   configGroups: { social: { en: 'WeChat', 'zh-CN': '微信' } },
   entities: [OutboundRow],
@@ -43,7 +43,7 @@ export default definePlugin({
   permissions: [{ code: viewMessages, displayName: { en: 'View WeChat messages', 'zh-CN': '查看微信消息记录' } }],
   scheduledTasks: [purge],
   messages: { en, 'zh-CN': zhCN },
-  setup({ plugin: { id: plugin }, services, config, log, redact, provide, contribute }) {
+  setup({ plugin: { id: plugin }, services, config, log, redact, provide }) {
     const { database: db, http, outgoingHttp, sharedStore: store, configCentre: centre } = services
     const { clock } = db
     const stored = () => config.get(tokenKeyName)
@@ -54,6 +54,5 @@ export default definePlugin({
     const accounts = () => config.get('platform.social.accounts')
     provide(social, new SocialService({ accounts, tokens, http: outgoingHttp, endpoint, outbound, redact }))
     http.addRoutes(outboundRoutes, { outbound })
-    for (const page of pages) contribute(adminPages, page.id, page)
   },
 })

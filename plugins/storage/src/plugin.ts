@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { adminPages, attention } from '@plinth/admin'
+import { backOffice } from '@plinth/admin'
 import { http } from '@plinth/http'
 import { type Clock, definePlugin, errorReason, healthCheck, optional, service } from '@plinth/kernel'
 import { adminRoutes, needsAttention, pages } from './admin-routes.ts'
@@ -37,7 +37,7 @@ export default definePlugin({
   requires,
   provides: [storage, uploads],
   extensionPoints: [storageDisk],
-  contributes: [healthCheck, optional(adminPages), optional(attention)],
+  contributes: [healthCheck, ...backOffice({ pages, attention: needsAttention })],
   config: keys,
   configGroups: { storage: { en: 'Storage', 'zh-CN': '存储' } },
   permissions,
@@ -111,8 +111,6 @@ export default definePlugin({
       }
       return { warnings: quota.warning === undefined ? [] : [quota.warning] }
     })
-    for (const page of pages) context.contribute(adminPages, page.id, page)
-    for (const one of needsAttention) context.contribute(attention, one.id, one)
     if (services.http !== undefined) {
       services.http.addRoutes(adminRoutes, { reports: new DiskReports({ storage: files, disks, clock }) })
       const publicMaxAgeMs = () => config.get('platform.storage.disks.public.max-age')

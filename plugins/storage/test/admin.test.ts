@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { headerPermissionGuard } from '@plinth/dev/testing/http'
 import { http } from '@plinth/http'
-import { headerPermissionGuard } from '@plinth/http/testing'
 import t from 'tap'
 import { pages } from '../src/admin-routes.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'

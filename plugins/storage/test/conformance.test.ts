@@ -1,8 +1,8 @@
 /** Tests that the kit for disks accepts the disks of the product and rejects each faulty disk. */
 import { join } from 'node:path'
+import { storageDiskCases } from '@plinth/dev/conformance/storage'
+import { testConformanceKit } from '@plinth/dev/testing'
 import { systemClock } from '@plinth/kernel'
-import { testConformanceKit } from '@plinth/kernel/testing'
-import { storageDiskCases } from '@plinth/storage/conformance'
 import t from 'tap'
 import { DirectoryDisk } from '../src/directory-disk.ts'
 import { createDiskCases, faultyDisks } from './fixtures/faulty-disks.ts'

@@ -1,8 +1,8 @@
 /** Tests the effect of each configuration key of storage. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { headerPermissionGuard } from '@plinth/http/testing'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/dev/testing'
+import { headerPermissionGuard } from '@plinth/dev/testing/http'
 import t from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { createTestDirectory, startStorage } from './fixtures/product.ts'

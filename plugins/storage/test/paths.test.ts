@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
+import { rejectsWith } from '@plinth/dev/testing'
 import { BusinessError } from '@plinth/kernel'
-import { rejectsWith } from '@plinth/kernel/testing'
 import { pathProblem } from '@plinth/storage'
 import fc from 'fast-check'
 import t from 'tap'

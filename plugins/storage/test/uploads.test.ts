@@ -1,10 +1,10 @@
 /** Tests files that users upload in forms: the upload, its place at a plugin, and the cleanup. */
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
+import { assertMembers, rejectsWith } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
+import { headerPermissionGuard } from '@plinth/dev/testing/http'
 import { http } from '@plinth/http'
-import { headerPermissionGuard } from '@plinth/http/testing'
 import { type Clock, definePlugin, healthCheck, type JsonValue, type Plugin, service } from '@plinth/kernel'
-import { assertMembers, rejectsWith } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import { maxUploadBytes, uploads } from '@plinth/storage'
 import t from 'tap'

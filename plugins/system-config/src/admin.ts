@@ -1,6 +1,6 @@
-import { adminPages, attention } from '@plinth/admin'
+import { backOffice } from '@plinth/admin'
 import { http } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { configCentre } from './contract.ts'
 import { messages, permissionDeclarations } from './declarations.ts'
@@ -11,12 +11,10 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { http, configCentre },
-  contributes: [optional(adminPages), optional(attention)],
+  contributes: backOffice({ pages, attention: needsAttention }),
   permissions: permissionDeclarations,
   messages,
-  setup({ services, contribute }) {
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const one of needsAttention) contribute(attention, one.id, one)
+  setup({ services }) {
     services.http.addRoutes(routes, { centre: services.configCentre })
   },
 })

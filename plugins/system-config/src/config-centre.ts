@@ -390,9 +390,9 @@ export class StoredConfigCentre implements ConfigCentre {
 
   /**
    * Reads the stored values. A secret that an earlier version stored without a destination is bound to the current
-   * destination (decision F.2). Only a serving process stores this binding, because a command may run in a different
+   * destination (decision F2). Only a serving process stores this binding, because a command may run in a different
    * environment. It stores the destination next to the secret, so that earlier versions can still read the secret
-   * (decision G.10).
+   * (decision G10).
    */
   async #load(isWhole: boolean): Promise<StoredConfig> {
     const { isCommand, log } = this.#options

@@ -255,7 +255,7 @@ export interface ConfigCentre {
    * value, nothing is stored and all listeners receive the old values again.
    *
    * If the destination of a stored secret changes and the secret is not entered again, the secret is removed (outcome
-   * `unset`, decision F.2).
+   * `unset`, decision F2).
    *
    * @throws BusinessError `400`, reason `system-config.invalid`, with the problems in `data.errors`
    * @throws BusinessError `403`, reason `system-config.key-protected`, if the stored value of a key would change whose

@@ -47,7 +47,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [auditTexts, healthCheck, personalData, pluginData, upgradeSteps],
+  contributes: [auditTexts.of(audited), healthCheck, personalData, pluginData, upgradeSteps],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
@@ -91,7 +91,6 @@ export default definePlugin({
       log,
     })
     ctx.provide(configCentre, centre)
-    for (const [kind, words] of Object.entries(audited)) ctx.contribute(auditTexts, kind, words)
     ctx.contribute(personalData, 'system-config', configTables(ctx.services.database))
     ctx.contribute(pluginData, 'stored-values', createPluginValueStore(centre))
     ctx.contribute(upgradeSteps, 'stored-secrets', async () => {

@@ -3,9 +3,9 @@
  * form that earlier versions read.
  */
 import { database, updateRows } from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onEachDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import { upgradeSteps } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { ConfigRow, HistoryRow } from '../src/entities.ts'
 import { by, hook, host, outcomes, password, set, start, token } from './fixtures/mailer.ts'

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, manualClock } from '@plinth/kernel/testing'
+import { assertKeyEffect, manualClock } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { operator, startOn, startWithClock } from './fixtures/products.ts'
 

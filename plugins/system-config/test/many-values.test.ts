@@ -1,8 +1,8 @@
 /** Tests a product with more stored values than one request may change. */
 import { database } from '@plinth/database'
-import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { assertMembers, isProof } from '@plinth/dev/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/dev/testing/database'
 import { definePlugin, type JsonValue, key } from '@plinth/kernel'
-import { assertMembers, isProof } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import type { ConfigDocument } from '../src/contract.ts'

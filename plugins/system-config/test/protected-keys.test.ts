@@ -1,5 +1,5 @@
 /** Tests which changes of keys with a permission an actor may store, by the effect on the stored values. */
-import { onSqlite } from '@plinth/database/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import { BusinessError, definePlugin, guardsPermission, key } from '@plinth/kernel'
 import type { Actor, ConfigChange } from '@plinth/system-config'
 import t from 'tap'

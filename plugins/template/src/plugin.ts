@@ -1,5 +1,5 @@
-import { adminPages, labelSources } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
@@ -21,14 +21,18 @@ export default definePlugin({
   businessErrors: [businessError],
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ template: templateTables(database) })),
+    ...backOffice({ pages, labels: ({ database }: WithDatabase) => ({ 'template.code': templateLabels(database) }) }),
+  ],
   config: keys,
   configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
   permissions,
   migrations: [createMessageTemplate],
   entities: [TemplateRow],
   messages,
-  setup({ services, config, provide, contribute, onStop }) {
+  setup({ services, config, provide, onStop }) {
     const { kernel, database: db, http, i18n } = services
     const { clock } = db
     const defaultLocale = () => i18n?.negotiate(undefined) ?? 'en'
@@ -36,10 +40,6 @@ export default definePlugin({
     provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'template', templateTables(db))
-    for (const page of pages) contribute(adminPages, page.id, page)
-    contribute(labelSources, 'template.code', templateLabels(db))
     http?.addRoutes(templateRoutes, { db, compiler, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
   },
 })

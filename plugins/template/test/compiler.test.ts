@@ -1,6 +1,6 @@
 /** Tests the compiler thread: there is only one, it can be terminated, and the event loop does not wait for it. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { assertMembers, manualClock, throwsWith } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, throwsWith } from '@plinth/dev/testing'
 import t from 'tap'
 import { Compiler } from '../src/compile/compiler.ts'
 import type { TemplateSource } from '../src/compile/source.ts'

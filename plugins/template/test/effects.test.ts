@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of templates. */
 import { database } from '@plinth/database'
-import { createDatabase, watchStatements } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues, until } from '@plinth/kernel/testing'
+import { assertKeyEffect, type KeyValues, until } from '@plinth/dev/testing'
+import { createDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { adminTemplatesPath, startTemplates } from './fixtures/product.ts'
 

@@ -1,7 +1,7 @@
 /** Tests that a compiled template renders the same text as Handlebars, within the limits. */
 
 import assert from 'node:assert/strict'
-import { throwsWith } from '@plinth/kernel/testing'
+import { throwsWith } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import Handlebars from 'handlebars'
 import t from 'tap'

@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
-import { onEachDatabase, watchStatements } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { onEachDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { pages } from '../src/admin-pages.ts'
 import { adminTemplatesPath, startTemplates } from './fixtures/product.ts'

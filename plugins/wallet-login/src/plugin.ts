@@ -32,7 +32,11 @@ export default definePlugin({
     walletVerifier,
     events: optional(events),
   },
-  contributes: [loginGuard, renameGuard, optional(signInWays)],
+  contributes: [
+    loginGuard,
+    renameGuard.of({ 'wallet-login': renameGuardOfWallets }),
+    optional(signInWays.of([walletSignIn])),
+  ],
   config: keys,
   configGroups: { 'wallet-login': { en: 'Wallet sign-in', 'zh-CN': '钱包登录' } },
   messages,
@@ -54,8 +58,6 @@ export default definePlugin({
     const limits = new AttemptLimits({ limiter, config, unusual })
     const login = new WalletLogin({ challenges, verifier, accounts, identity, config })
     contribute(loginGuard, 'wallet-login', limits.guard)
-    contribute(renameGuard, 'wallet-login', renameGuardOfWallets)
-    contribute(signInWays, walletSignIn.id, walletSignIn)
     http.addRoutes(walletRoutes, { challenges, login, limits, config })
   },
 })

@@ -1,8 +1,9 @@
 /** Tests the effect of each configuration key of wallet login. */
-import { createDatabase } from '@plinth/database/testing'
+
+import { assertKeyEffect, type KeyValues } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'

@@ -1,4 +1,4 @@
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 /** Tests attacks by an administrator who may only set up chains and who controls an RPC server. */
 
 import { once } from 'node:events'
@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { omitUndefined } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'

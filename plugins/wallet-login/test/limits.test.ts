@@ -1,8 +1,9 @@
 /** Tests that other callers cannot use up the limits of the owner of a wallet. */
-import { createDatabase, onDatabase } from '@plinth/database/testing'
+
+import { until } from '@plinth/dev/testing'
+import { createDatabase, onDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describeOutcome, startWalletLogin } from './fixtures/product.ts'

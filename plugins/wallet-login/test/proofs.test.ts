@@ -2,7 +2,7 @@
  * Tests that the stored proof of an identity decides which signatures are accepted. A contract can never sign in to an
  * identity that a key has proven.
  */
-import { createDatabase, onDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'

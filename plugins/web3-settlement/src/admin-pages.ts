@@ -66,35 +66,40 @@ const triggers = {
   'auto-retry': text('Automatic retry', '自动重试'),
 }
 const triggerTones = {
-  ...({
-    settle: 'info',
-    retry: 'info',
-    'auto-approve': 'quiet',
-    'auto-reject': 'quiet',
-    'auto-retry': 'quiet',
-  } as const),
-}
+  settle: 'info',
+  retry: 'info',
+  'auto-approve': 'quiet',
+  'auto-reject': 'quiet',
+  'auto-retry': 'quiet',
+} as const
 
 const stateTones = {
-  ...({ pending: 'quiet', confirming: 'info', review_required: 'warn', ready: 'good' } as const),
-  ...({ settling: 'info', settled: 'good', blocked: 'bad', failed: 'bad' } as const),
-}
+  pending: 'quiet',
+  confirming: 'info',
+  review_required: 'warn',
+  ready: 'good',
+  settling: 'info',
+  settled: 'good',
+  blocked: 'bad',
+  failed: 'bad',
+} as const
 const statusTones = { open: 'warn', approved: 'info', settled: 'good', rejected: 'bad', noted: 'quiet' } as const
 const actionTones = {
-  ...({
-    settle: 'info',
-    record: 'quiet',
-    'auto-approve': 'info',
-    'auto-reject': 'warn',
-    'auto-retry': 'info',
-  } as const),
-}
+  settle: 'info',
+  record: 'quiet',
+  'auto-approve': 'info',
+  'auto-reject': 'warn',
+  'auto-retry': 'info',
+} as const
 const riskTones = { none: 'quiet', low: 'info', medium: 'warn', high: 'bad' } as const
 const handlingTones = { open: 'warn', resolved: 'good', ignored: 'quiet' } as const
 const adviceTones = {
-  ...({ 'mark-resolved': 'good', 'wait-confirmations': 'info', 'recheck-later': 'info' } as const),
-  ...({ 'manual-compensation': 'bad', 'manual-review': 'warn' } as const),
-}
+  'mark-resolved': 'good',
+  'wait-confirmations': 'info',
+  'recheck-later': 'info',
+  'manual-compensation': 'bad',
+  'manual-review': 'warn',
+} as const
 const resultTones = { settled: 'good', skipped: 'quiet', failed: 'bad' } as const
 
 const paidAmount = text('Paid amount', '实付金额')

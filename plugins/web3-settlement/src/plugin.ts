@@ -1,5 +1,6 @@
-import { adminPages, attention, labelSources } from '@plinth/admin'
+import { backOffice } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
+import type { WithDatabase } from '@plinth/database'
 import { settlementFailed } from '@plinth/events'
 import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
 import { paymentNamed, refundVerifier } from '@plinth/money/payments'
@@ -27,6 +28,9 @@ import { unmatchedRoutes } from './unmatched/unmatched-routes.ts'
 const auto = 'platform.money.web3.settlement.review.auto'
 const risk = 'platform.money.web3.settlement.audit.risk-notification'
 
+/** A chain without required confirmations settles no order. */
+const usesChain = ({ requiredConfirmations }: Chain) => requiredConfirmations !== null
+
 export default definePlugin({
   id: 'web3-settlement',
   title: { en: 'On-chain settlement', 'zh-CN': '链上结算' },
@@ -36,14 +40,16 @@ export default definePlugin({
   requires,
   provides: [settlementWork, orderSettlements],
   contributes: [
-    auditTexts,
-    personalData,
-    approvalWorkflow,
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ 'web3-settlement': settlementTables(database) })),
+    approvalWorkflow.of({ [reviewWorkflow]: settlementWorkflow }),
     refundVerifier,
-    optional(adminPages),
-    optional(attention),
-    optional(chainUse),
-    optional(labelSources),
+    ...backOffice({
+      pages,
+      attention: needsAttention,
+      labels: ({ database }: WithDatabase) => ({ 'web3-settlement.review': reviewLabels(database) }),
+    }),
+    optional(chainUse.of({ 'web3-settlement': { permission: permissionCodes.execute, uses: usesChain } })),
   ],
   config: keys,
   permissions,
@@ -59,16 +65,7 @@ export default definePlugin({
     const { overdue, autoRetry, audit, named } = parts
 
     events.declarePublished(settlementFailed)
-    // A chain without required confirmations settles no order.
-    const uses = ({ requiredConfirmations }: Chain) => requiredConfirmations !== null
-    contribute(chainUse, 'web3-settlement', { permission: permissionCodes.execute, uses })
-    contribute(approvalWorkflow, reviewWorkflow, settlementWorkflow)
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'web3-settlement', settlementTables(db))
     contribute(refundVerifier, settlementProvider, parts.refunds)
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const one of needsAttention) contribute(attention, one.id, one)
-    contribute(labelSources, 'web3-settlement.review', reviewLabels(db))
     provide(orderSettlements, parts.payers)
     provide(settlementWork, { overdue, autoRetry, audit, named })
     http.addRoutes(confirmationRoutes, parts)

@@ -2,9 +2,10 @@
  * Tests attempts to settle: how a review records them, which operators are allowed, and in which order settled orders
  * are audited.
  */
-import { onDatabase, onSqlite } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { fingerprintOfPlan } from '../src/planning/plan.ts'
 import { paidChainFacts } from './fixtures/doubles.ts'

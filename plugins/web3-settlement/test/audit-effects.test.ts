@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of the audit of settled orders. */
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, type KeyValues } from '@plinth/kernel/testing'
+
+import { assertKeyEffect, type KeyValues } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { paidChainFacts } from './fixtures/doubles.ts'
 import { startSettlement } from './fixtures/product.ts'

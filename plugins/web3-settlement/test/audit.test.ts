@@ -1,7 +1,8 @@
 /** Tests the repeated check of settled payments, and the suggested action for each risk. */
-import { onDatabase, onSqlite } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { assessRisk, type RiskReason } from '../src/audit/risk.ts'
 import { blockingReasons } from '../src/planning/reasons.ts'

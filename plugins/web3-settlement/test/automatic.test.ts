@@ -1,7 +1,7 @@
 /** Tests automatic actions: overdue reviews, retries and their notices. */
 import { approvals } from '@plinth/approval'
-import { createDatabase, onDatabase, onSqlite } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase, onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import type { PaymentOrder } from '@plinth/money/payments'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'

@@ -1,6 +1,7 @@
 /** Tests that nothing is settled from a review after the providers or other settings of its chain have changed. */
-import { onEachDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { ReviewRow } from '../src/entities.ts'
 import { paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'

@@ -1,15 +1,8 @@
 /** Tests settlement on a real chain: payments, reorganisations of every kind, and faulty providers. */
-import { createDatabase } from '@plinth/database/testing'
-import idempotency from '@plinth/idempotency'
-import { systemClock } from '@plinth/kernel'
-import type { ManualClock } from '@plinth/kernel/testing'
-import { assertMembers } from '@plinth/kernel/testing'
-import outgoingHttp from '@plinth/outgoing-http'
-import rateLimit from '@plinth/rate-limit'
-import sharedWindow from '@plinth/rate-limit-stores/shared-window'
-import sharedStore from '@plinth/shared-store'
-import systemConfig from '@plinth/system-config'
-import web3 from '@plinth/web3'
+
+import type { ManualClock } from '@plinth/dev/testing'
+import { assertMembers } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import {
   deployToken,
   type FaultProxy,
@@ -17,7 +10,15 @@ import {
   skipAnvil,
   startAnvil,
   startFaultProxy,
-} from '@plinth/web3/testing'
+} from '@plinth/dev/testing/web3'
+import idempotency from '@plinth/idempotency'
+import { systemClock } from '@plinth/kernel'
+import outgoingHttp from '@plinth/outgoing-http'
+import rateLimit from '@plinth/rate-limit'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStore from '@plinth/shared-store'
+import systemConfig from '@plinth/system-config'
+import web3 from '@plinth/web3'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createOrder } from './fixtures/doubles.ts'
@@ -296,9 +297,22 @@ t.test(
     const { data: review } = await save(outTradeNo)
     t.equal(review.state, 'ready')
     const problems: readonly ProviderFault[] = [
-      ...(['status-500', 'status-429', 'html', 'reset', 'half', 'hang', 'rpc-error', 'wrong-id'] as const),
-      ...(['answer-missing', 'no-result', 'truncated-json', 'refuses-batches', 'redirect'] as const),
-      ...(['stale-head', 'status-missing', 'logs-null'] as const),
+      'status-500',
+      'status-429',
+      'html',
+      'reset',
+      'half',
+      'hang',
+      'rpc-error',
+      'wrong-id',
+      'answer-missing',
+      'no-result',
+      'truncated-json',
+      'refuses-batches',
+      'redirect',
+      'stale-head',
+      'status-missing',
+      'logs-null',
     ]
     for (const fault of problems) {
       proxy.fault = fault

@@ -2,9 +2,10 @@
  * Tests to which order a payment belongs: several orders claim the transfer, the transfer is older than its order, or a
  * proven payer sent it.
  */
-import { onDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onEachDatabase, onSqlite } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
-import { assertMembers } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { orderSettlements } from '@plinth/web3-settlement'
 import fc from 'fast-check'

@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of reviews and retries. */
-import { createDatabase } from '@plinth/database/testing'
-import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/kernel/testing'
+
+import { assertKeyEffect, assertMembers, type KeyValues } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { hashNumber, paidChainFacts } from './fixtures/doubles.ts'
 import { reviewPath, startSettlement } from './fixtures/product.ts'

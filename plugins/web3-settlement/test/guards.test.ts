@@ -1,7 +1,8 @@
 /** Tests that the running product does not perform certain forbidden actions. */
-import { onDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite, watchStatements } from '@plinth/dev/testing/database'
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
-import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { hashNumber, paidChainFacts } from './fixtures/doubles.ts'
 import { adminWeb3Path, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'

@@ -1,5 +1,5 @@
 /** Tests the settlement plan: the outcome of every scenario, and the effect of removing each check. */
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import { chainFactChecks } from '../src/planning/checked-facts.ts'
 import { planSettlement, preChecks } from '../src/planning/plan.ts'

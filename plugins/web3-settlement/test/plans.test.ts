@@ -1,7 +1,7 @@
 /**
  * Tests the query plans of the lists and tasks on each database. Each must use an index and never read the whole table.
  */
-import { onDatabase, watchStatements } from '@plinth/database/testing'
+import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { createOrder, paidChainFacts } from './fixtures/doubles.ts'
 import { auditPath, reviewPath, startSettlement } from './fixtures/product.ts'

@@ -1,5 +1,5 @@
 /** Tests refunds of orders that were paid on a chain: each transfer repays one order. */
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { hashNumber, paidChainFacts, type SettlementDoubles } from './fixtures/doubles.ts'
 import { type RunningSettlement, startSettlement } from './fixtures/product.ts'

@@ -2,7 +2,7 @@
  * Runs random payments, blocks, reorganisations, reviews, settlements and audits, and compares the product with a model
  * of the chain and the shop.
  */
-import { onSqlite } from '@plinth/database/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { paidChainFacts } from './fixtures/doubles.ts'

@@ -1,6 +1,7 @@
 /** Tests the way from a saved review to a paid order, with everything that can prevent it. */
-import { onDatabase, onSqlite } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onSqlite } from '@plinth/dev/testing/database'
 import t, { type Test } from 'tap'
 import { createOrder, hashNumber, paidChainFacts, SettlementDoubles } from './fixtures/doubles.ts'
 import { adminWeb3Path, reviewPath, startSettlement } from './fixtures/product.ts'

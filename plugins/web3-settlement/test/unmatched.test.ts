@@ -1,6 +1,7 @@
 /** Tests transfers that settle no order: they are found, credited to the buyer, or their repayment is recorded. */
-import { onDatabase, onEachDatabase } from '@plinth/database/testing'
-import { assertMembers } from '@plinth/kernel/testing'
+
+import { assertMembers } from '@plinth/dev/testing'
+import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { ledger } from '@plinth/money'
 import { type PaymentOrder, payments } from '@plinth/money/payments'
 import t, { type Test } from 'tap'

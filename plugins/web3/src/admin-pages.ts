@@ -8,9 +8,13 @@ const finalities = {
 }
 const finalityTones = { depth: 'info', safe: 'good', finalized: 'good' } as const
 const settings = [
-  ...(['enabled', 'requiredConfirmations', 'finality', 'maxHeadLagBlocks'] as const),
-  ...(['explorerTransactionUrl', 'providers'] as const),
-]
+  'enabled',
+  'requiredConfirmations',
+  'finality',
+  'maxHeadLagBlocks',
+  'explorerTransactionUrl',
+  'providers',
+] as const
 
 const chains = adminList('getAdminWeb3Chains', (row) => ({
   id: 'web3.chains',

@@ -1,5 +1,5 @@
-import { adminPages, labelSources } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice, labelSources } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { openScopes } from '@plinth/open-platform'
@@ -28,7 +28,12 @@ export default definePlugin({
   requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
   provides: [walletVerifier, chains, tokens],
   extensionPoints: [chainUse],
-  contributes: [auditTexts, personalData, optional(adminPages), optional(labelSources)],
+  contributes: [
+    auditTexts.of(audited),
+    personalData.of(({ database }: WithDatabase) => ({ web3: chainTables(database) })),
+    ...backOffice({ pages }),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
   entities,
@@ -69,9 +74,6 @@ export default definePlugin({
     provide(walletVerifier, verifier)
     provide(chains, collector)
     provide(tokens, new TokenFacts({ chains: collector, clock }))
-    for (const [kind, words] of Object.entries(audited)) contribute(auditTexts, kind, words)
-    contribute(personalData, 'web3', chainTables(db))
-    for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'web3.chain', chainLabels(registry))
     server.addRoutes(chainRoutes, { registry, collector })
     if (openScopes === undefined) return

@@ -1,9 +1,10 @@
 /** Tests that several providers must agree about a transaction before the product uses it. */
+
+import { assertKeyEffect } from '@plinth/dev/testing'
+import { deployToken, type FaultProxy } from '@plinth/dev/testing/web3'
 import { systemClock } from '@plinth/kernel'
-import { assertKeyEffect } from '@plinth/kernel/testing'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { configCentre } from '@plinth/system-config'
-import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import { pino } from 'pino'
 import { ChainFactCollector } from '../src/chains/chain-facts.ts'
 import { system } from './fixtures/product.ts'

@@ -1,7 +1,7 @@
 /**
  * Tests who may change the chain of contract wallets, because its providers decide who can sign in with such a wallet.
  */
-import { onDatabase } from '@plinth/database/testing'
+import { onDatabase } from '@plinth/dev/testing/database'
 import { accounts } from '@plinth/iam'
 import t from 'tap'
 import { describeOutcome, startWeb3, system } from './fixtures/product.ts'

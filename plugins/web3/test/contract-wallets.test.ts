@@ -1,10 +1,11 @@
 /** Tests contract wallets (EIP-1271) on a local chain. */
-import { createDatabase, type TestDatabase } from '@plinth/database/testing'
+
+import { assertKeyEffect, until } from '@plinth/dev/testing'
+import { createDatabase, type TestDatabase } from '@plinth/dev/testing/database'
+import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/dev/testing/web3'
 import { systemClock } from '@plinth/kernel'
-import { assertKeyEffect, until } from '@plinth/kernel/testing'
 import { configCentre } from '@plinth/system-config'
 import { type Chain, type Hex, walletVerifier } from '@plinth/web3'
-import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/web3/testing'
 import t, { type Test } from 'tap'
 import { encodeFunctionData, hashMessage, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'

@@ -1,6 +1,6 @@
-import { createDatabase } from '@plinth/database/testing'
+import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { createDatabase } from '@plinth/dev/testing/database'
 import { definePlugin, key } from '@plinth/kernel'
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { OutgoingHttpError, type OutgoingRequest, outgoingHttp } from '@plinth/outgoing-http'
 import t from 'tap'
 import { startWeb3 } from './fixtures/product.ts'

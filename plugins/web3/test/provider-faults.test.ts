@@ -2,9 +2,9 @@
  * Tests faulty responses about one transaction, and impossible heights. Such responses must not disable a provider that
  * otherwise works.
  */
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { deployToken, type FaultProxy } from '@plinth/dev/testing/web3'
 import { walletVerifier } from '@plinth/web3'
-import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import {
   adminChainsPath,
   expectFailureReason,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { onSqlite } from '@plinth/database/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
 import { type WalletVerifier, walletVerifier } from '@plinth/web3'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-import { assertMembers } from '@plinth/kernel/testing'
+import { assertMembers } from '@plinth/dev/testing'
 import {
   callData,
   deploy,
@@ -7,7 +7,7 @@ import {
   skipAnvil,
   startAnvil,
   startFaultProxy,
-} from '@plinth/web3/testing'
+} from '@plinth/dev/testing/web3'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 

@@ -1,8 +1,8 @@
 /** Tests that queued messages reach a robot in their order, also if it or the rate limit of the product makes them wait. */
 import { database } from '@plinth/database'
-import { onDatabase, startMigrated } from '@plinth/database/testing'
+import { manualClock } from '@plinth/dev/testing'
+import { onDatabase, startMigrated } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
 import { notification } from '@plinth/notification'
 import t from 'tap'
 import { alertProduct } from './fixtures/alert-product.ts'

@@ -1,4 +1,4 @@
-import { webhookProviderCases } from '@plinth/notification-channels/webhook-conformance'
+import { webhookProviderCases } from '@plinth/dev/conformance/webhook'
 import t from 'tap'
 import { plainTextRows, textByKind } from './fixtures/plain-text-rows.ts'
 import { samples } from './fixtures/samples.ts'

@@ -1,5 +1,5 @@
+import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/dev/testing'
 import type { JsonValue } from '@plinth/kernel'
-import { assertKeyEffect, assertMembers, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import t from 'tap'

@@ -1,8 +1,8 @@
 /** Proves that a burst of alerts reaches each robot in order and at most once, although the process is killed. */
 import { fork } from 'node:child_process'
 import { database } from '@plinth/database'
-import { onEachDatabase, startMigrated } from '@plinth/database/testing'
-import { until, watchProcess } from '@plinth/kernel/testing'
+import { until, watchProcess } from '@plinth/dev/testing'
+import { onEachDatabase, startMigrated } from '@plinth/dev/testing/database'
 import { notification } from '@plinth/notification'
 import t from 'tap'
 import { alertProduct } from './fixtures/alert-product.ts'

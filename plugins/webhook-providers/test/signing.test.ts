@@ -1,4 +1,4 @@
-import { manualClock, throwsWith } from '@plinth/kernel/testing'
+import { manualClock, throwsWith } from '@plinth/dev/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import t from 'tap'
 import { dingtalkSignature } from '../src/dingtalk.ts'

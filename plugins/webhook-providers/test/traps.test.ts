@@ -1,6 +1,7 @@
 /** Tests unexpected behaviour of services, by the requests that the product sends. */
-import { assertMembers, manualClock } from '@plinth/kernel/testing'
-import type { WebhookSample } from '@plinth/notification-channels/webhook-conformance'
+
+import type { WebhookSample } from '@plinth/dev/conformance/webhook'
+import { assertMembers, manualClock } from '@plinth/dev/testing'
 import t from 'tap'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 

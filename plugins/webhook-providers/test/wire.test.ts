@@ -1,4 +1,4 @@
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock } from '@plinth/dev/testing'
 import t from 'tap'
 import { dingtalkSignature } from '../src/dingtalk.ts'
 import { feishuSignature } from '../src/feishu.ts'

@@ -14,7 +14,7 @@ interface PageCheckOptions {
 }
 
 /**
- * Checks the pages at a start, and returns their problems (decision G.15). The check needs the description of all
+ * Checks the pages at a start, and returns their problems (decision G15). The check needs the description of all
  * operations, so production repeats it only after the lock file or the version of a plugin has changed. A check that
  * finds nothing is noted next to the compile cache. Without a place for this note, production skips the check.
  * `plinth doctor` and `plinth plugin verify` always check.

@@ -31,7 +31,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
   extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles],
-  contributes: [adminPages, attention, healthCheck, labelSources],
+  contributes: [adminPages.of(pages), attention.of(needsAttention), healthCheck, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
     { code: viewMetrics, displayName: { en: 'View charts and metrics', 'zh-CN': '查看图表和指标' } },
@@ -44,8 +44,6 @@ export default definePlugin({
   messages,
   setup({ services, contribute, contributions, roles, clock, log, redact, onReady, onDrain, onStop }) {
     const { kernel, http, metrics: registry, site, identity, builtPages, database: db, sharedStore: store } = services
-    for (const page of pages) contribute(adminPages, page.id, page)
-    for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'console.config-key', keyLabels(kernel))
     for (const [kind, source] of Object.entries(standardLabels)) contribute(labelSources, kind, source)
     const declared = contributions(charts)

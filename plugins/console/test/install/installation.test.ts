@@ -1,4 +1,4 @@
-import { assertMembers, type ManualClock, manualClock } from '@plinth/kernel/testing'
+import { assertMembers, type ManualClock, manualClock } from '@plinth/dev/testing'
 import t from 'tap'
 import { ApiFailure } from '../../web/install/install-api.ts'
 import { Installation, type InstallationState } from '../../web/install/installation.ts'

@@ -5,13 +5,15 @@ import { useLanguage } from '../app/app.tsx'
 import { Frame } from '../app/frame.tsx'
 import { Notice } from '../app/notice.tsx'
 import { useLoaded } from '../app/use-loaded.ts'
+import { forgetDraft } from './draft.ts'
 import type { GateRejection } from './gate.tsx'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
 import type { Installation } from './installation.ts'
-import { StepNavigation, type WizardStep } from './step-navigation.tsx'
+import { StepNavigation } from './step-navigation.tsx'
 import type { ServerFieldError } from './steps/configuration-step.tsx'
 import { EnvironmentStep } from './steps/environment-step.tsx'
+import { useWizardStep } from './use-wizard-step.ts'
 import type { InstallForm } from './wire.ts'
 
 /** State of the access check of the page. */
@@ -27,6 +29,9 @@ const pageClock = {
   now: () => performance.now(),
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
 }
+
+/** Time limit for the sign-in of the new administrator. After it, the last step links to the sign-in page. */
+const signInDeadlineMs = 5_000
 
 /**
  * Loads the code of all steps before the user types or changes anything. A restarting or locked product may no longer
@@ -81,10 +86,10 @@ function Closed({ reason, hint, onRetry }: ClosedProps) {
   )
 }
 
-/** The installer pages: the access check, then four steps. Their whole state is in the memory of the page. */
+/** The installer pages: the access check, then four steps. */
 export function Wizard({ api }: { readonly api: InstallApi }) {
   const [entry, setEntry] = useState<Entry>({ kind: 'asking' })
-  const [step, setStep] = useState<WizardStep>('environment')
+  const [step, setStep] = useWizardStep()
   const [values, setValues] = useState<Values | undefined>(undefined)
   const [form, setForm] = useState<InstallForm>({})
   const [found, setFound] = useState<ServerFieldError | undefined>(undefined)
@@ -164,12 +169,16 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
             setStep('configuration')
             onRejected()
           }}
-          onFinished={() => {
+          onFinished={async () => {
             const { username, password } = form['administrator'] ?? {}
-            if (username && password) void api.signIn({ username, password }).then(setSignedIn)
             // The secrets in the form are no longer needed.
             setForm({})
             setValues(undefined)
+            forgetDraft()
+            if (username && password) {
+              const late = pageClock.sleep(signInDeadlineMs).then(() => false)
+              setSignedIn(await Promise.race([api.signIn({ username, password }), late]))
+            }
             api.rememberToken('')
             setStep('done')
           }}

@@ -77,7 +77,7 @@ export async function confirmHostClock(
 
 /**
  * Clock for decisions about money, holds, claims, expiry and deletion, so that a host with a wrong clock causes no harm
- * (decisions F.20, G.32). It asks the database about once a minute. Reading the clock runs no statement. `monotonic` and
+ * (decisions F20, G32). It asks the database about once a minute. Reading the clock runs no statement. `monotonic` and
  * `sleep` are those of the process.
  */
 export interface DatabaseClock extends Clock {
@@ -133,7 +133,7 @@ export interface FollowedClock {
   now(): number
 }
 
-/** Provided only in tests, by `createFollowedClockPlugin` of `@plinth/database/testing`. */
+/** Provided only in tests, by `createFollowedClockPlugin` of `@plinth/dev/testing/database`. */
 export const followedClock = service<FollowedClock>('database.followed-clock')
 
 export class FollowingClock implements DatabaseClock {

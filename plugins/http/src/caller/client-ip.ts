@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { LRUCache } from 'lru-cache'
 import { AddressSet, addressNetwork, normalizeAddress } from './address-set.ts'
 
 /**
@@ -113,19 +114,11 @@ function normalizeHop(text: string): string | undefined {
 
 const hasHop = (chain: string) => /[^\s,]/.test(chain)
 
-/** Caches the results for short texts. A full cache drops its oldest entry. */
+/** Caches the results for short texts. */
 function cached<T>(compute: (text: string) => T): (text: string) => T {
-  const known = new Map<string, { readonly result: T }>()
-  return (text) => {
-    const earlier = known.get(text)
-    if (earlier !== undefined) return earlier.result
-    const result = compute(text)
-    if (text.length > maxCachedTextLength) return result
-    if (known.size >= maxCachedTexts) {
-      const [oldest] = known.keys()
-      if (oldest !== undefined) known.delete(oldest)
-    }
-    known.set(text, { result })
-    return result
-  }
+  const known = new LRUCache<string, { readonly result: T }>({
+    max: maxCachedTexts,
+    memoMethod: (text) => ({ result: compute(text) }),
+  })
+  return (text) => (text.length > maxCachedTextLength ? compute(text) : known.memo(text).result)
 }

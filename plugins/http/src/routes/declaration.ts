@@ -9,16 +9,16 @@ export type Access = 'public' | 'user' | 'signed' | PermissionAccess
 
 export interface PermissionAccess {
   readonly permission: string
-  /** Rows that the route may read and change (decision F.1). */
+  /** Rows that the route may read and change (decision F1). */
   readonly scope: RowVisibility
 }
 
 /**
- * Rows of users and organisations that an operation may reach (decision F.1).
+ * Rows of users and organisations that an operation may reach (decision F1).
  *
  * - `caller`: rows in the data scope of the caller. The plugin must restrict its queries to them.
  * - `all`: rows of several organisations that cannot be separated, and changes of things that all organisations share,
- *   such as the configuration (decision G.24). The access guard rejects callers with a smaller data scope.
+ *   such as the configuration (decision G24). The access guard rejects callers with a smaller data scope.
  * - `none`: no rows of users or organisations.
  */
 export type RowVisibility = 'caller' | 'all' | 'none'

@@ -12,7 +12,7 @@ export interface Viewer {
 
 /**
  * Returns the operator who changed a row, or null if the caller may not see the operator. Use it for rows that all
- * callers see (scope `none`). Callers with a smaller data scope than `all` see only themselves (decision F.1).
+ * callers see (scope `none`). Callers with a smaller data scope than `all` see only themselves (decision F1).
  *
  * @param operator user name or user id
  */

@@ -48,6 +48,10 @@ function isCompressible(reply: FastifyReply, payload: unknown): boolean {
   return compressibleStream.test(String(reply.getHeader('content-type')))
 }
 
+/** Returns true for a body that the library leaves as it is, because it is shorter than its threshold. */
+const isShort = (payload: unknown) =>
+  (typeof payload === 'string' || Buffer.isBuffer(payload)) && Buffer.byteLength(payload) < minBytes
+
 const isStream = (payload: unknown): payload is NodeJS.EventEmitter =>
   typeof payload === 'object' && payload !== null && 'pipe' in payload
 
@@ -59,7 +63,8 @@ const isStream = (payload: unknown): payload is NodeJS.EventEmitter =>
 export async function compressResponses(app: FastifyInstance, isOn: () => boolean): Promise<void> {
   let running = 0
   const before: onSendHookHandler = (request, reply, payload, done) => {
-    const isLeft = payload != null && (!isOn() || running >= maxConcurrent || !isCompressible(reply, payload))
+    const isLeft =
+      payload != null && !isShort(payload) && (!isOn() || running >= maxConcurrent || !isCompressible(reply, payload))
     // This header is the documented way to disable the library for one response.
     if (isLeft) request.headers = { 'x-no-compression': 'server' }
     done()

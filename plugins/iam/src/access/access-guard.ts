@@ -107,7 +107,7 @@ export const hasAccess = (principal: Principal, access: Access): boolean =>
 
 /**
  * Checks that a caller has the permission, and that the data scope of the caller is as wide as the operation requires
- * (decision F.1).
+ * (decision F1).
  *
  * @throws BusinessError "403" `iam.permission-denied`, `iam.scope-all-required`
  */

@@ -75,7 +75,7 @@ export class PermissionCatalogue {
 
 /**
  * Returns what roles lose by the upgrade: configuration keys that need a permission which did not exist before (decision
- * G.8), and operations on things that all organisations share, which need the data scope `all` (decision G.24).
+ * G8), and operations on things that all organisations share, which need the data scope `all` (decision G24).
  *
  * @param recorded permissions in `plinth.lock.json`
  * @param config declared keys

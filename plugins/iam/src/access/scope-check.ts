@@ -20,7 +20,7 @@ function watchScope(principal: Principal): { readonly watched: Principal; readon
 }
 
 /**
- * Compares the declared scope `caller` of an operation with its handler, in development and in tests (decision G.12). A
+ * Compares the declared scope `caller` of an operation with its handler, in development and in tests (decision G12). A
  * handler that succeeds without a condition for the rows of the caller may return rows outside of the data scope.
  *
  * @throws PlinthError `PLINTH_IAM_SCOPE_NOT_ASKED` in the wrapper

@@ -8,7 +8,7 @@ const root = 'platform.iam.auth.login.rate-limit.password'
 const attemptsKey = `${root}.identifier-max-attempts` as const
 const windowKey = `${root}.identifier-window` as const
 
-/** Fewer attempts or a longer window would lock out a user after one mistake (decision G.27). 0 attempts: unlimited. */
+/** Fewer attempts or a longer window would lock out a user after one mistake (decision G27). 0 attempts: unlimited. */
 const minAttempts = 3
 const maxWindowMs = 3_600_000
 

@@ -69,7 +69,7 @@ function suffixOf(contextPath: string): string {
 
 /**
  * Name and path of the session cookie. With HTTPS, the name has the prefix `__Host-`, which prevents other hosts and
- * paths from setting this cookie (decision F.19).
+ * paths from setting this cookie (decision F19).
  */
 const placeOf = ({ contextPath, isHttps }: Browser) =>
   isHttps

@@ -53,7 +53,7 @@ function sceneOf(scene: string): string {
 /** Time limit for sending one message, in milliseconds. */
 const deliveryDeadlineMs = 10_000
 
-/** Fraction of a limit at which operators receive an alert (decision F.15). */
+/** Fraction of a limit at which operators receive an alert (decision F15). */
 const alertShare = 0.8
 
 const sha256 = (text: string) => hash('sha256', text)

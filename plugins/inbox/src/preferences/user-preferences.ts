@@ -1,5 +1,6 @@
 import { type Database, insertMissingRows } from '@plinth/database'
 import { type Clock, formats } from '@plinth/kernel'
+import { LRUCache } from 'lru-cache'
 import type { Category, NotificationPreferences, PreferenceQuery } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
@@ -37,29 +38,17 @@ const minuteMs = 60_000
 const dayMs = 86_400_000
 
 /** Formats by time zone, cached because it is slow to create one. The limit is larger than the number of time zones. */
-const zoneFormats = new Map<string, Intl.DateTimeFormat>()
-const maxFormats = 600
+const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({ max: 600, memoMethod: createFormat })
 
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = zoneFormats.get(timeZone)
-  if (known !== undefined) return known
-  if (zoneFormats.size >= maxFormats) zoneFormats.clear()
+function createFormat(timeZone: string): Intl.DateTimeFormat {
   const numeric = { hour: '2-digit', minute: '2-digit', second: '2-digit', day: '2-digit', month: '2-digit' } as const
-  const format = new Intl.DateTimeFormat('en', {
-    ...numeric,
-    year: 'numeric',
-    calendar: 'iso8601',
-    hourCycle: 'h23',
-    timeZone,
-  })
-  zoneFormats.set(timeZone, format)
-  return format
+  return new Intl.DateTimeFormat('en', { ...numeric, year: 'numeric', calendar: 'iso8601', hourCycle: 'h23', timeZone })
 }
 
 /** Returns the offset of a time zone from UTC at a time. Both values are in milliseconds. */
 function offsetAt(timeZone: string, ms: number): number {
   const parts: Record<string, number> = {}
-  for (const { type, value } of formatOf(timeZone).formatToParts(ms)) parts[type] = Number(value)
+  for (const { type, value } of zoneFormats.memo(timeZone).formatToParts(ms)) parts[type] = Number(value)
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000
 }

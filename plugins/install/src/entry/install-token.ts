@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
 import type { ConfigAdmin } from '@plinth/kernel/host'
+import { LRUCache } from 'lru-cache'
 import type { InstallConfig } from '../config.ts'
 
 const windowMs = 60_000
@@ -10,7 +11,7 @@ const windowMs = 60_000
 const maxPerCaller = 5
 /** Maximum number of failures per window for all callers together. */
 const maxTotal = 50
-/** Maximum number of networks in memory. If there are more, the network with the oldest window is dropped. */
+/** Maximum number of networks in memory. If there are more, the network with the oldest attempt is dropped. */
 const remembered = 10_000
 
 /** Networks of an attempt, as returned by `networkOf`. */
@@ -43,9 +44,9 @@ interface Window {
  */
 export class FailedAttempts {
   readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #clients = new Map<string, Window>()
-  readonly #peers = new Map<string, Window>()
-  readonly #all = new Map<string, Window>()
+  readonly #clients = new LRUCache<string, Window>({ max: remembered })
+  readonly #peers = new LRUCache<string, Window>({ max: remembered })
+  readonly #all = new LRUCache<string, Window>({ max: 1 })
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock
@@ -66,23 +67,19 @@ export class FailedAttempts {
     this.#count(this.#all, '')
   }
 
-  #waitMs(windows: Map<string, Window>, key: string, most: number): number {
+  #waitMs(windows: LRUCache<string, Window>, key: string, most: number): number {
     const window = this.#current(windows, key)
     if (window === undefined || window.failures < most) return 0
     return Math.max(1, Math.ceil(window.startedAt + windowMs - this.#clock.monotonic()))
   }
 
-  #count(windows: Map<string, Window>, key: string): void {
+  #count(windows: LRUCache<string, Window>, key: string): void {
     const window = this.#current(windows, key)
-    if (window !== undefined) {
-      window.failures++
-      return
-    }
-    if (windows.size >= remembered) windows.delete(windows.keys().next().value ?? '')
-    windows.set(key, { startedAt: this.#clock.monotonic(), failures: 1 })
+    if (window === undefined) windows.set(key, { startedAt: this.#clock.monotonic(), failures: 1 })
+    else window.failures++
   }
 
-  #current(windows: Map<string, Window>, key: string): Window | undefined {
+  #current(windows: LRUCache<string, Window>, key: string): Window | undefined {
     const window = windows.get(key)
     if (window === undefined || this.#clock.monotonic() - window.startedAt < windowMs) return window
     windows.delete(key)

@@ -129,7 +129,7 @@ type Policy = Passwords['policy']
 export const passwordPolicies = ({ policy }: Pick<Passwords, 'policy'>): readonly Policy[] =>
   policy === 'custom' ? [...offeredPolicies, policy] : offeredPolicies
 
-/** Returns the configured policy, or `medium` if none is configured (decision F.12). */
+/** Returns the configured policy, or `medium` if none is configured (decision F12). */
 export const defaultPasswordPolicy = (
   { policy }: Pick<Passwords, 'policy'>,
   configAdmin: Pick<ConfigAdmin, 'explain'>,

@@ -70,7 +70,7 @@ export function checkOf(
   }
 }
 
-/** Returns true if no check failed. Warnings are allowed (decision D.34). */
+/** Returns true if no check failed. Warnings are allowed (decision D34). */
 export const hasPassed = (checks: readonly Pick<Check, 'status'>[]) => checks.every(({ status }) => status !== 'failed')
 
 /** Returns the worst status of all checks. */

@@ -54,7 +54,7 @@ export class ProductPages {
   }
 
   /**
-   * Start page of the product (decision F.13): the configured path, or the back office if it is the only page. A
+   * Start page of the product (decision F13): the configured path, or the back office if it is the only page. A
    * configured path to another site becomes `/`.
    */
   get entry(): string {

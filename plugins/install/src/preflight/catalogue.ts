@@ -8,7 +8,7 @@ const disk = {
 } as const
 
 /**
- * All environment checks (document 3 of the specification, "Behaviour by endpoint", point 1; decision D.19), with their
+ * All environment checks (document 3 of the specification, "Behaviour by endpoint", point 1; decision D19), with their
  * possible results and the status of each result. The texts have the same names in `messages/`.
  */
 export const preflightCatalogue = {

@@ -10,7 +10,7 @@ const usualHeap = 256 * mebibyte
 /** If the clock is outside this range, sessions, certificates and signatures fail. */
 const sensibleTime = { from: Date.UTC(2025, 0, 1), to: Date.UTC(2100, 0, 1) }
 
-/** Checks the Node.js version, the character set, the heap size and the clock (decision D.19). */
+/** Checks the Node.js version, the character set, the heap size and the clock (decision D19). */
 export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext): Promise<PreflightItem[]> {
   const { nodeVersion, charset, icu, heapLimit, timeZone, unknownTimeZone } = probes.runtime()
   const isSupported = satisfies(nodeVersion, nodeRange, { includePrerelease: true })
@@ -58,7 +58,7 @@ export async function fileChecks(context: CheckContext): Promise<PreflightItem[]
   return (await Promise.all([runDirectoryCheck(context), ...directories, ...others])).flat()
 }
 
-/** The product does not write to its own directory, so the directory may be read-only (decision G.11). */
+/** The product does not write to its own directory, so the directory may be read-only (decision G11). */
 async function runDirectoryCheck({ directories, probes, within }: CheckContext) {
   const { run } = directories
   if (run === undefined) return []
@@ -112,7 +112,7 @@ async function envFileCheck({ envFile, probes, within }: CheckContext) {
   }
 }
 
-/** Only variables in the example file are written. Without the file, passwords could not be stored (decision D.54). */
+/** Only variables in the example file are written. Without the file, passwords could not be stored (decision D54). */
 async function exampleCheck({ envFile, probes, within }: CheckContext) {
   const keys = await within(() => probes.exampleKeys(envFile.examplePath)).catch(() => undefined)
   if (keys === undefined) return [preflightItem('env-example', 'missing')]

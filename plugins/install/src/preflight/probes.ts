@@ -58,7 +58,7 @@ async function nearest(path: string): Promise<string> {
   return found !== undefined || dirname(expected) === expected ? expected : nearest(dirname(expected))
 }
 
-/** Returns the character set of the process locale (decision D.19). On Windows, Node.js always uses UTF-8. */
+/** Returns the character set of the process locale (decision D19). On Windows, Node.js always uses UTF-8. */
 export function charsetOf(environment: Readonly<Record<string, string | undefined>>, platform: string): string {
   if (platform === 'win32') return 'UTF-8'
   const locale = ['LC_ALL', 'LC_CTYPE', 'LANG'].map((name) => environment[name]).find(Boolean) ?? ''

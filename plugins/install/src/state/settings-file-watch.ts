@@ -20,7 +20,7 @@ interface SettingsFileWatchDependencies {
 
 /**
  * Restarts this instance if an installation changed the settings file after this instance had read it. The instances of
- * a product share the file, but only one of them runs the installation (decision G.11).
+ * a product share the file, but only one of them runs the installation (decision G11).
  */
 export class SettingsFileWatch {
   readonly #parts: SettingsFileWatchDependencies

@@ -1,8 +1,8 @@
-import { adminPages, attention, charts, labelSources, tiles } from '@plinth/admin'
+import { backOffice, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { bilingual, definePlugin, kernel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter, site } from '@plinth/site'
 import { paymentPages, sharedRefunds } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
@@ -27,23 +27,23 @@ const kindNames = {
   'payment.unmatched': bilingual('Unmatched payment', '未匹配付款'),
 }
 
+const requires = { kernel, database, events, ledger, http: optional(http), site: optional(site) }
+type Services = ServicesOf<typeof requires>
+
 export default definePlugin({
   id: 'money.payments',
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',
-  requires: { kernel, database, events, ledger, http: optional(http), site: optional(site) },
+  requires,
   provides: [payments],
   extensionPoints: [paymentSuccess, refundVerifier],
   contributes: [
-    personalData,
-    paymentSuccess,
+    personalData.of(({ database }: Services) => ({ 'money.payments': paymentTables(database) })),
+    paymentSuccess.of(({ ledger }: Services) => ({ recharge: rechargeHandler(ledger) })),
     ledgerAssets,
-    ledgerKinds,
-    optional(adminPages),
-    optional(attention),
-    optional(charts),
-    optional(tiles),
+    ledgerKinds.of(kindNames),
+    ...backOffice({ pages: paymentPages, attention: [sharedRefunds], charts: paymentCharts, tiles: paymentTiles }),
     optional(labelSources),
   ],
   config: keys,
@@ -57,8 +57,6 @@ export default definePlugin({
     const refundVerifiers = contributions(refundVerifier)
     const service = new PaymentsService({ db, events, clock: db.clock, ledger, handlers, refundVerifiers })
     provide(payments, service)
-    contribute(paymentSuccess, 'recharge', rechargeHandler(ledger))
-    for (const [kind, name] of Object.entries(kindNames)) contribute(ledgerKinds, kind, name)
     const wallet = config.get('platform.money.payments.wallet-asset')
     if (wallet !== '') {
       const scale = config.get('platform.money.payments.wallet-scale')
@@ -68,11 +66,6 @@ export default definePlugin({
       const displayName = { en: 'Wallet', 'zh-CN': '钱包' }
       contribute(ledgerAssets, wallet, { displayName, scale, ...(isCurrency ? { symbol } : {}) })
     }
-    contribute(personalData, 'money.payments', paymentTables(db))
-    for (const page of paymentPages) contribute(adminPages, page.id, page)
-    contribute(attention, sharedRefunds.id, sharedRefunds)
-    for (const chart of paymentCharts) contribute(charts, chart.id, chart)
-    for (const tile of paymentTiles) contribute(tiles, tile.id, tile)
     contribute(labelSources, 'money.payment-order', orderLabels(db))
     contribute(labelSources, 'money.payment-scene', sceneLabels(handlers))
     http?.addRoutes(paymentRoutes, { payments: service })

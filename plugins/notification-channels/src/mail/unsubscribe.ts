@@ -101,7 +101,7 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteDependencies
     )
     const html = 'text/html; charset=utf-8'
     // Responds with HTTP status 429, because mail programs read only the status. With 200, they would assume that the
-    // mails have stopped. Routes of another protocol respond in that protocol (decision G.23).
+    // mails have stopped. Routes of another protocol respond in that protocol (decision G23).
     app.setErrorHandler(async (error, _request, reply) => {
       if (!isBusinessError(error) || error.code !== '429') throw error
       return reply.code(429).type(html).send(page(later))

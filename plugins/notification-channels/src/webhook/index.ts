@@ -1,6 +1,7 @@
 export { isJsonObject, type JsonObject, valueAtPath } from '@plinth/outgoing-http'
 export * from './contract.ts'
 export { type CodeMeaning, createMemberCheck, createResponseJudge, type JudgementRules } from './judgement.ts'
+export { secretPartsOfUrl } from './masking.ts'
 export { default } from './plugin.ts'
 export { webhookProviderPlugin } from './provider-plugin.ts'
 export { bodyText, withQuery } from './requests.ts'

@@ -36,7 +36,10 @@ const sample: NotificationMessage = {
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
 /** Hints of a provider that does not accept the URL, the token or the signature. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
-  ...(['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch'] as const),
+  'token-invalid',
+  'robot-disabled',
+  'ip-not-allowed',
+  'signature-mismatch',
 ]
 
 const hintText = (hint: WebhookHint): LocalizedText => ({

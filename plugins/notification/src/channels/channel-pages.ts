@@ -10,7 +10,11 @@ const states = {
   disabled: text('Disabled', '已停用'),
 }
 const tones = {
-  ...({ ready: 'good', failing: 'bad', resting: 'warn', limited: 'info', incomplete: 'quiet' } as const),
+  ready: 'good',
+  failing: 'bad',
+  resting: 'warn',
+  limited: 'info',
+  incomplete: 'quiet',
   disabled: 'quiet',
 } as const
 const checks = {

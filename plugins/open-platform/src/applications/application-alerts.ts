@@ -1,13 +1,14 @@
 import { type Events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
+import { LRUCache } from 'lru-cache'
 
 /** Each application gets at most one alert of each kind in this time in milliseconds. */
 export const alertWindowMs = 60_000
 
 /**
- * Maximum number of alerts in the cache of an instance. Above it, the cache is cleared, and the shared store decides
- * again which alerts may be published.
+ * Maximum number of alerts in the cache of an instance. For alerts that the cache drops, the shared store decides again
+ * whether they may be published.
  */
 const maxKnown = 10_000
 
@@ -32,7 +33,7 @@ interface AlertDependencies {
 export class ApplicationAlerts {
   readonly #parts: AlertDependencies
   /** Monotonic time in milliseconds at which the window of each alert ends. */
-  readonly #knownUntil = new Map<string, number>()
+  readonly #knownUntil = new LRUCache<string, number>({ max: maxKnown })
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: RepeatedFailureLog
 
@@ -72,7 +73,6 @@ export class ApplicationAlerts {
     const name = `open-platform:alert:${fact}:${appId}`
     const now = clock.monotonic()
     if ((this.#knownUntil.get(name) ?? Number.NEGATIVE_INFINITY) > now) return
-    if (this.#knownUntil.size >= maxKnown) this.#knownUntil.clear()
     this.#knownUntil.set(name, now + alertWindowMs)
     const work = this.#publishOnce(name, () => publish(events)).finally(() => this.#underWay.delete(work))
     this.#underWay.add(work)

@@ -82,7 +82,7 @@ export function valuesAfter(
   }
 }
 
-/** Binds secrets to the destinations for which they were entered (decision F.2). */
+/** Binds secrets to the destinations for which they were entered (decision F2). */
 export class Destinations {
   readonly #configAdmin: ConfigAdmin
   readonly #declarations: () => ReadonlyMap<string, CatalogueEntry>
@@ -161,7 +161,7 @@ export class Destinations {
   }
 
   /**
-   * Checks that each new secret still has the destination that the caller has seen (decision G.9).
+   * Checks that each new secret still has the destination that the caller has seen (decision G9).
    *
    * @throws BusinessError `409`, reason `system-config.destination-changed`
    */

@@ -15,7 +15,7 @@ interface DeniedKey {
 }
 
 /**
- * Returns the keys whose stored values would change although the actor lacks their permission (decision G.8). Compares
+ * Returns the keys whose stored values would change although the actor lacks their permission (decision G8). Compares
  * the stored values before and after all changes, including secrets that the changes remove. A deprecated key also needs
  * the permission of its replacement, because its value applies to it.
  *

@@ -1,5 +1,6 @@
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
+import { LRUCache } from 'lru-cache'
 import type { Chain, ProviderFault } from '../contract.ts'
 import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, type ChainHeads, readBlockPace, readChainHeads } from './observation.ts'
@@ -135,7 +136,7 @@ interface Provider {
 const headCountsMs = 120_000
 /** Interval between queries of unused providers. */
 const othersEveryMs = 30_000
-/** Maximum number of providers whose state is stored. If there are more, all states are cleared. */
+/** Maximum number of providers whose state is stored. */
 const maxProviders = 1000
 /**
  * Values for the highest possible height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per
@@ -156,7 +157,7 @@ const paceTolerance = 2
  */
 export class ProviderPool {
   readonly #parts: PoolDependencies
-  readonly #providers = new Map<string, Provider>()
+  readonly #providers = new LRUCache<string, Provider>({ max: maxProviders })
   readonly #othersAsked = new Map<string, number>()
 
   constructor(parts: PoolDependencies) {
@@ -326,7 +327,6 @@ export class ProviderPool {
         breaker,
         head: undefined,
       }
-      if (this.#providers.size >= maxProviders) this.#providers.clear()
       this.#providers.set(key, made)
       return made
     } catch {

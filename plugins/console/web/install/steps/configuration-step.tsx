@@ -7,6 +7,7 @@ import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
 import type { Translate } from '../../text/texts.ts'
 import { ApiFailureNotice } from '../api-failure-notice.tsx'
+import { readDraft, storeDraft } from '../draft.ts'
 import type { InstallApi } from '../install-api.ts'
 import {
   type BrokenRule,
@@ -70,8 +71,12 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     if (values !== undefined || defaults === undefined) return
     const url = new URL('..', document.baseURI).href.replace(/\/$/, '')
     const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
-    onValues(initialValues(groups, defaults, { url, language, timeZone }))
+    const initial = initialValues(groups, defaults, { url, language, timeZone })
+    onValues({ ...initial, ...readDraft(groups) })
   }, [values, defaults, groups, language, onValues])
+  useEffect(() => {
+    if (values !== undefined && groups.length > 0) storeDraft(groups, values)
+  }, [values, groups])
 
   // Server messages are in the previous language, so they are removed. The next check returns them again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs only when the language changes
@@ -115,7 +120,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
       const broken = hintOf(field, current)
       return broken === undefined ? [] : [[field.path, broken] as const]
     })
-    if (hints.length > 0) return show(Object.fromEntries(hints))
+    const broken = Object.fromEntries(hints)
     setChecking(true)
     checking.current = new AbortController()
     try {
@@ -123,11 +128,12 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
       const failed = result.checks.filter(({ status }) => status === 'failed')
       const isField = (path: string) => visible.some((field) => field.path === path)
       setGeneral(failed.filter(({ field }) => !isField(field)).map(({ message }) => message))
-      show(
-        Object.fromEntries(failed.filter(({ field }) => isField(field)).map(({ field, message }) => [field, message])),
-      )
-      if (result.passed) setPlan(result)
+      const rejected = failed.filter(({ field }) => isField(field)).map(({ field, message }) => [field, message])
+      // The rules that the page knows and those of the server are shown together.
+      show({ ...Object.fromEntries(rejected), ...broken })
+      if (result.passed && hints.length === 0) setPlan(result)
     } catch (failure) {
+      show(broken)
       setPlanError(failure)
     } finally {
       setChecking(false)

@@ -7,7 +7,7 @@ import {
   IconCircleX,
   IconRefresh,
 } from '@tabler/icons-react'
-import { useCallback, useEffect, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
@@ -56,8 +56,12 @@ export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
   const isBusy = phase === 'running' || phase === 'restarting'
   useLeaveWarning(isBusy)
   const { onFinished, onRejected } = on
+  const isReported = useRef(false)
   useEffect(() => {
-    if (phase === 'finished') onFinished()
+    if (phase === 'finished' && !isReported.current) {
+      isReported.current = true
+      onFinished()
+    }
     if (phase === 'refused') onRejected()
   }, [phase, onFinished, onRejected])
   return (

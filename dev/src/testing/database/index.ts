@@ -1,0 +1,7 @@
+export * from './database-template.ts'
+export * from './half-open-proxy.ts'
+export * from './migration-draft.ts'
+export * from './own-servers.ts'
+export * from './statement-plans.ts'
+export * from './test-database.ts'
+export { createFollowedClockPlugin, createShiftedClock, keepHostTime, type ShiftedClock } from './test-database.ts'

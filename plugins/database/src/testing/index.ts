@@ -1,6 +1,0 @@
-export * from './database-template.ts'
-export * from './half-open-proxy.ts'
-export * from './own-servers.ts'
-export * from './statement-plans.ts'
-export * from './test-database.ts'
-export { createFollowedClockPlugin, createShiftedClock, keepHostTime, type ShiftedClock } from './test-database.ts'

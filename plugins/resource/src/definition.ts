@@ -1,0 +1,126 @@
+import type { RowVisibility } from '@plinth/http'
+import { type BusinessError, defineBusinessErrors, type Localized, type PluginDeclaration } from '@plinth/kernel'
+import { localizedOf, type Shape, type TableDescription } from '@plinth/table'
+import type { TObject } from 'typebox'
+import type { ErrorOf, Hooks, Operation, Permission, Reason, ResourceOptions } from './options.ts'
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** A shape whose rows have any columns, so that the code treats all tables the same. */
+type AnyRowShape = Shape<Row, Row, Row, Row> & {
+  readonly columns: Readonly<Record<string, { readonly '~facts'?: undefined }>>
+}
+/** The options of a resource. The types of `options.ts` check what an author writes. */
+export type AnyOptions = ResourceOptions<AnyRowShape, unknown, Readonly<Record<string, TObject>>, string>
+export type ListOf = NonNullable<AnyOptions['list']>
+export type ActionOf = NonNullable<AnyOptions['actions']>[string]
+export type AnyHooks = Hooks<AnyRowShape, unknown, string, unknown, Row | undefined>
+
+/** A resource: its options with their defaults, and its errors. */
+export interface Definition {
+  readonly options: AnyOptions
+  readonly shape: Shape<Row, Row, Row, Row>
+  readonly table: TableDescription
+  /** Column with the name of an object for people, if there is one. */
+  readonly name: string | undefined
+  readonly notFound: string
+  /** First word of the audited actions; `undefined` without audit. */
+  readonly auditKind: string | undefined
+  readonly error: ErrorOf<string>
+  readonly businessErrors: NonNullable<PluginDeclaration['businessErrors']>[number]
+  /** Texts of the reasons in both languages, by the last part of the reason. */
+  readonly texts: Readonly<Record<string, Localized>>
+}
+
+/** @throws TypeError for `access: 'user'` or `scope: 'caller'` on a table without an owner */
+export function definitionOf(shape: Definition['shape'], options: AnyOptions): Definition {
+  const { of: table } = shape
+  const operations = operationsOf(options)
+  const owned = operations.find(([, { access, scope }]) => access === 'user' || scope === 'caller')
+  if (table.owner === undefined && owned !== undefined)
+    throw new TypeError(
+      `${table.name}: the operation "${owned[0]}" is about the rows of a user, and the table has no owner.`,
+    )
+
+  const isName = ({ description: { kind, isShown, role } }: TableDescription['columns'][string]) =>
+    kind === 'text' && isShown && role === undefined
+  const { notFound = 'not-found', reasons = {}, audit } = options
+  const texts = { ...reasonTexts(table, notFound), ...ownTexts(reasons) }
+  const businessErrors = defineBusinessErrors(
+    options.area,
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.en])),
+    {
+      [notFound]: '404',
+      ...(table.hasEdits ? { [versionConflict]: '409' } : {}),
+      ...Object.fromEntries(reasonedUniques(table).map(({ reason }) => [reason, '409'])),
+      ...Object.fromEntries(Object.entries(reasons).map(([name, { code }]) => [name, code])),
+    },
+  )
+  const isAudited = operations.some(([name, { access }]) => access !== 'user' && name !== 'list' && name !== 'get')
+  const { kind = table.name.replaceAll('_', '-') } = audit === 'none' ? {} : (audit ?? {})
+  return {
+    options,
+    shape,
+    table,
+    name: options.name ?? Object.entries(table.columns).find(([, column]) => isName(column))?.[0],
+    notFound,
+    auditKind: isAudited && audit !== 'none' ? kind : undefined,
+    error: (name, details = {}): BusinessError => businessErrors(name, details),
+    businessErrors,
+    texts,
+  }
+}
+
+/** Last part of the reason for a change that is based on an older version. */
+export const versionConflict: string = 'version-conflict'
+
+/** Returns the declared operations by name. */
+export const operationsOf = ({ list, get, create, change, remove, actions = {} }: AnyOptions) =>
+  Object.entries<Operation | undefined>({ list, get, create, change, remove, ...actions }).flatMap(
+    ([name, operation]) => (operation === undefined ? [] : [[name, operation] as const]),
+  )
+
+/** Rows that an operation may reach. `own`: those of the caller, for operations without a permission. */
+export type Reach = 'own' | RowVisibility
+
+export function reachOf({ access, scope }: Operation, { owner }: TableDescription): Reach {
+  if (access === 'user') return 'own'
+  return scope ?? (owner === undefined ? 'none' : 'caller')
+}
+
+export const permissionOf = ({ access }: Operation): Permission | undefined => (access === 'user' ? undefined : access)
+
+/** Returns a title as it is written within a sentence: `Note` becomes `note`, `API key` stays. */
+export const inSentence = (title: string) =>
+  /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title
+
+export const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** Returns the unique columns whose violation callers may see. */
+export const reasonedUniques = ({ uniques }: TableDescription) =>
+  uniques.flatMap(({ columns, reason }) => (reason === undefined ? [] : [{ columns, reason }]))
+
+function reasonTexts(table: TableDescription, notFound: string) {
+  const { title, columns } = table
+  const { en, 'zh-CN': zh } = title.one
+  const one = inSentence(en)
+  const taken = reasonedUniques(table).map(({ columns: [first = ''], reason }) => {
+    const column = columns[first]?.description.title ?? localizedOf([first, first])
+    const text = [
+      `Another ${one} has the same value of "${column.en}".`,
+      `另一个${zh}的“${column['zh-CN']}”与此相同。`,
+    ] as const
+    return [reason, localizedOf(text)] as const
+  })
+  return {
+    [notFound]: localizedOf([`The ${one} {{id}} does not exist.`, `没有编号为 {{id}} 的${zh}。`]),
+    [versionConflict]: localizedOf([
+      `Another user changed this ${one}. Reload to see the new version.`,
+      `该${zh}已被其他用户修改，请重新加载以查看新版本。`,
+    ]),
+    ...Object.fromEntries(taken),
+  }
+}
+
+const ownTexts = (reasons: Readonly<Record<string, Reason>>): Readonly<Record<string, Localized>> =>
+  Object.fromEntries(Object.entries(reasons).map(([name, { text }]) => [name, localizedOf(text)]))

@@ -1,0 +1,228 @@
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import type { DetailPageDeclaration, ListPageDeclaration, PageColumn, PageGroup, Row } from '@plinth/admin'
+import type { Database } from '@plinth/database'
+import type { HttpServer, Route, RowVisibility } from '@plinth/http'
+import type { Identity, Operator } from '@plinth/iam'
+import type {
+  AuditSummary,
+  AuditTexts,
+  BusinessCode,
+  BusinessError,
+  BusinessErrorOptions,
+  Kernel,
+  KeyDeclarations,
+  MessageCatalogues,
+  PermissionDeclaration,
+  PersonalTable,
+  PluginDeclaration,
+  ScheduledTask,
+} from '@plinth/kernel'
+import type { PlainName, Shape, Text, TextName, TimeName } from '@plinth/table'
+import type { Static, TSchema } from 'typebox'
+import type { Store } from './store.ts'
+
+export type AnyShape = Shape<object, object, object, object>
+type JsonOf<S> = S extends { readonly '~json'?: infer J } ? NonNullable<J> : never
+export type RowIn<S> = JsonOf<S> extends { readonly row: infer R extends object } ? R : never
+export type ViewIn<S> = JsonOf<S> extends { readonly view: infer V extends object } ? V : never
+export type CreateIn<S> = JsonOf<S> extends { readonly create: infer I extends object } ? I : never
+export type ChangeIn<S> = JsonOf<S> extends { readonly change: infer I extends object } ? I : never
+export type ColumnsIn<S> = S extends { readonly columns: infer C }
+  ? C
+  : S extends { readonly '~columns'?: infer C }
+    ? NonNullable<C>
+    : never
+
+/** A permission, declared once and used by any number of operations. */
+export interface Permission {
+  readonly code: string
+  readonly title: Text
+}
+
+/** A reason that hooks throw. A text in `messages` of the plugin with the same key has priority. */
+export interface Reason {
+  readonly code: BusinessCode
+  readonly text: Text
+}
+export type ErrorOf<E extends string> = (
+  name: E,
+  details?: Pick<BusinessErrorOptions, 'params' | 'data' | 'cause'>,
+) => BusinessError
+
+/** Options of every operation. Everything has a default but `access`. */
+export interface Operation<E extends string = string> {
+  /** `user`: signed-in users, for their own rows. A permission: rows in the data scope of the caller. */
+  readonly access: 'user' | Permission
+  /** For a permission. Default: `caller` if the table has an owner, otherwise `none`. */
+  readonly scope?: RowVisibility
+  readonly path?: string
+  readonly summary?: string
+  /** Reasons that the hooks throw. Those of the operation itself are added. */
+  readonly throws?: readonly NoInfer<E>[]
+  /** Replaces the whole list of reasons in the API description. */
+  readonly reasons?: readonly string[]
+}
+
+/** What each hook receives. */
+export interface Work<P, E extends string> {
+  readonly parts: P
+  /** Returns an error with one of the reasons of the resource. */
+  readonly error: ErrorOf<E>
+  readonly operator: Operator
+  /** Time of the database. */
+  readonly now: Date
+}
+interface Writing<S, P, E extends string> extends Work<P, E> {
+  readonly em: SqlEntityManager
+  readonly row: RowIn<S>
+}
+
+/**
+ * Code around a write. If `prepare` or `inTransaction` throws, nothing is written.
+ *
+ * - `prepare`: before the transaction, for checks and calls to other services. Returns more columns to write.
+ * - `inTransaction`: after the row was written, in its transaction. It may be repeated after a conflict, so it must only
+ *   use the database.
+ * - `afterCommit`: after the commit, never after a rollback. Its errors are logged.
+ */
+export interface Hooks<S, P, E extends string, Input, Before> {
+  readonly prepare?: (
+    work: Work<P, E> & { readonly input: Input; readonly before: Before },
+    // biome-ignore lint/suspicious/noConfusingVoidType: most checks return nothing
+  ) => Partial<RowIn<S>> | void | Promise<Partial<RowIn<S>> | void>
+  readonly inTransaction?: (work: Writing<S, P, E> & { readonly input: Input; readonly before: Before }) => unknown
+  readonly afterCommit?: (work: Work<P, E> & { readonly row: RowIn<S> }) => unknown
+}
+
+export interface ListOptions<S, E extends string> extends Operation<E> {
+  /** Query parameters that a column must equal. An index should begin with the column. */
+  readonly filters?: readonly PlainName<ColumnsIn<S>>[]
+  /** Columns that the parameter `keyword` searches. */
+  readonly search?: readonly TextName<ColumnsIn<S>>[]
+  /** Column of the parameters `from` and `to`. */
+  readonly range?: TimeName<ColumnsIn<S>>
+  /** Columns by which callers may sort, in addition to the default: the newest first. */
+  readonly sort?: readonly PlainName<ColumnsIn<S>>[]
+}
+
+export interface CreateOptions<S, P, E extends string> extends Operation<E>, Hooks<S, P, E, CreateIn<S>, undefined> {
+  /** `id`: the response contains only the id. Default: the new object. */
+  readonly response?: 'id'
+}
+
+export type ChangeOptions<S, P, E extends string> = Operation<E> & Hooks<S, P, E, ChangeIn<S>, RowIn<S>>
+
+export interface RemoveOptions<S, P, E extends string> extends Operation<E>, Hooks<S, P, E, undefined, RowIn<S>> {
+  /**
+   * Adds `POST <path>/delete-batch` for at most 200 ids. Unknown rows, rows outside the data scope and rows that change
+   * meanwhile are skipped.
+   */
+  readonly bulk?: true
+}
+
+export type InputIn<Input> = Input extends TSchema ? Static<Input> : undefined
+
+/** `POST <path>/:id/<name>`: a switch, or a change with its own input. */
+export interface ActionOptions<S, P, E extends string, Input>
+  extends Operation<E>,
+    Omit<Hooks<S, P, E, InputIn<Input>, RowIn<S>>, 'prepare'> {
+  /** Label of the button, and name of the action in the audit. */
+  readonly title: Text
+  /** One sentence with the effect. The dialog shows it; `{{name}}` is a member of the row. */
+  readonly confirm?: Text
+  readonly tone?: 'danger'
+  /** Object schema of the body. With an input, callers may send `Idempotency-Key`. */
+  readonly input?: Input
+  /** Columns to write: constants, or a function that may throw a business error. It runs before the transaction. */
+  readonly set:
+    | Partial<RowIn<S>>
+    | ((
+        work: Work<P, E> & { readonly row: RowIn<S>; readonly input: InputIn<Input> },
+      ) => Partial<RowIn<S>> | Promise<Partial<RowIn<S>>>)
+  /** The page shows the action only for rows with these values. It is no check. */
+  readonly when?: { readonly [K in keyof ViewIn<S>]?: ViewIn<S>[K] | readonly ViewIn<S>[K][] }
+  /** Adds `POST <path>/<name>-batch`, like `bulk` of `remove`. */
+  readonly bulk?: true
+}
+
+export interface AuditOptions<S> {
+  /** First word of the actions, such as `notification-rule`. Default: the table name with hyphens. */
+  readonly kind?: string
+  /**
+   * Returns the summary of an entry. Default: the name, all columns of a new row, and the old and new values of a
+   * changed row.
+   *
+   * @param changed columns that the caller or the code has set
+   */
+  readonly summary?: (row: RowIn<S>, verb: string, changed: Partial<RowIn<S>>) => AuditSummary
+}
+
+export interface PageOptions<S> {
+  readonly group: PageGroup
+  readonly order: number
+  /** Columns of the list. Default: all columns, the long ones hidden. */
+  readonly columns?: (row: Row<ViewIn<S>>) => readonly PageColumn[]
+}
+
+/** Operations exist only if they are declared. */
+export interface ResourceOptions<S, P, B, E extends string> {
+  /** First part of the reasons, such as `notes` in `notes.not-found`. */
+  readonly area: string
+  /** Path of the list, such as `/api/v1/admin/mall/vouchers`. */
+  readonly path: string
+  /** Column with the name of an object for people. Default: the first text column in responses. */
+  readonly name?: TextName<ColumnsIn<S>>
+  /** Last part of the reason for an unknown row. Default: `not-found`. */
+  readonly notFound?: string
+  /** Reasons of the hooks. Those of the operations need no declaration. */
+  readonly reasons?: Readonly<Record<E, Reason>>
+  readonly list?: ListOptions<S, E>
+  readonly get?: Operation<E>
+  readonly create?: CreateOptions<S, P, E>
+  readonly change?: ChangeOptions<S, P, E>
+  readonly remove?: RemoveOptions<S, P, E>
+  readonly actions?: { readonly [K in keyof B]: ActionOptions<S, P, E, B[K]> }
+  /** Default: no audit for `user`; an entry for each write with a permission. */
+  readonly audit?: AuditOptions<S> | 'none'
+  /** Purge of old rows. `0` as value of the key keeps all rows. */
+  readonly retention?: {
+    readonly by: TimeName<ColumnsIn<S>>
+    /** Default of the key `<keys>.retention`, such as `365d`. */
+    readonly keep: string
+    readonly keys: `platform.${string}`
+  }
+  readonly page?: PageOptions<S>
+}
+
+/** Services that every resource needs. */
+export interface ResourceServices {
+  readonly database: Database
+  readonly http: HttpServer
+  readonly identity: Identity
+  readonly kernel: Kernel
+}
+export type ResourceParts<P> = { readonly parts: P; readonly services: ResourceServices }
+
+/** Parts of a resource. Each is the ordinary object that one would write by hand. */
+export interface ResourceDeclarations<P> {
+  readonly shape: AnyShape
+  readonly routes: readonly Route<ResourceParts<P>>[]
+  /** The routes by the name of their operation, to add only some of them. */
+  readonly operations: Readonly<Record<string, Route<ResourceParts<P>>>>
+  readonly permissions: readonly PermissionDeclaration[]
+  readonly businessErrors: NonNullable<PluginDeclaration['businessErrors']>[number]
+  readonly messages: MessageCatalogues
+  /** Keys of the retention. */
+  readonly config: KeyDeclarations
+  readonly tasks: readonly ScheduledTask[]
+  readonly audited: Readonly<Record<string, AuditTexts>>
+  readonly pages: readonly (ListPageDeclaration | DetailPageDeclaration)[]
+  readonly personalTables: (db: Database) => readonly PersonalTable[]
+}
+
+export interface Resource<S, P, E extends string = never> extends ResourceDeclarations<P> {
+  /** Returns an error with a reason of the resource, for routes by hand. */
+  readonly error: ErrorOf<E>
+  /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */
+  readonly store: (services: ResourceServices) => Store<S>
+}

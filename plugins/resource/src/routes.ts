@@ -1,0 +1,299 @@
+import {
+  affectedCount,
+  bulkRateLimit,
+  id,
+  idParams,
+  type ListQuery,
+  listPage,
+  listResponse,
+  type Method,
+  nothing,
+  operatorVisibleTo,
+  type Route,
+  type RouteAnnotation,
+  type RouteRequest,
+  routesWith,
+  Type,
+  version,
+  versionQuery,
+} from '@plinth/http'
+import { operatorOf } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import type { TSchema } from 'typebox'
+import {
+  type ActionOf,
+  type AnyHooks,
+  type AnyOptions,
+  type Definition,
+  inSentence,
+  kebabCase,
+  type Row,
+  reachOf,
+  reasonedUniques,
+  versionConflict,
+} from './definition.ts'
+import { listReader } from './list-query.ts'
+import type { Operation, ResourceParts } from './options.ts'
+import { type Caller, RowStore } from './store.ts'
+
+type Parts = ResourceParts<unknown>
+export type AnyRoute = Route<Parts>
+type Declared<Name extends keyof AnyOptions> = NonNullable<AnyOptions[Name]>
+
+const maxBatch = 200
+const batchBody = Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: maxBatch, uniqueItems: true }) })
+
+/** Builds the routes of a resource by the name of their operation. */
+export function routesOf(definition: Definition): Readonly<Record<string, AnyRoute>> {
+  const { list, get, create, change, remove, actions = {} } = definition.options
+  const routes = new Routes(definition)
+  if (list !== undefined) routes.addList(list)
+  if (get !== undefined) routes.addGet(get)
+  if (create !== undefined) routes.addCreate(create)
+  if (change !== undefined) routes.addChange(change)
+  if (remove !== undefined) routes.addRemove(remove)
+  for (const [name, action] of Object.entries(actions)) routes.addAction(name, action)
+  return routes.byName
+}
+
+/** A request after its validation. */
+interface Checked extends Omit<RouteRequest, 'params' | 'query' | 'body'> {
+  readonly params: { readonly id: number }
+  readonly query: ListQuery & { readonly version?: number; readonly [name: string]: unknown }
+  readonly body: Row
+}
+
+interface Details {
+  readonly method: Method
+  /** Path if the operation does not declare one. */
+  readonly path: string
+  readonly summary: string
+  readonly request: { readonly params?: TSchema; readonly query?: TSchema; readonly body?: TSchema }
+  readonly response: TSchema
+  /** Reasons of the operation itself. */
+  readonly reasons: readonly string[]
+  readonly annotations?: readonly RouteAnnotation[]
+  readonly handler: (request: Checked, store: RowStore, caller: Caller, parts: Parts) => Promise<unknown>
+}
+
+class Routes {
+  readonly byName: Record<string, AnyRoute> = {}
+  readonly #definition: Definition
+  readonly #path: string
+  readonly #one: string
+  readonly #aRow: string
+  readonly #many: string
+  readonly #reasons: Readonly<Record<'notFound' | 'conflict' | 'values', readonly string[]>>
+
+  constructor(definition: Definition) {
+    const { options, table, notFound } = definition
+    this.#definition = definition
+    this.#path = options.path
+    this.#one = inSentence(table.title.one.en)
+    this.#aRow = `${/^[aeio]/i.test(this.#one) ? 'an' : 'a'} ${this.#one}`
+    this.#many = inSentence(table.title.many.en)
+    const isChosen = Object.values(table.columns).some(({ description }) => description.role === 'user')
+    const values = reasonedUniques(table).map(({ reason }) => `${options.area}.${reason}`)
+    this.#reasons = {
+      notFound: [`${options.area}.${notFound}`],
+      conflict: table.hasEdits ? [`${options.area}.${versionConflict}`] : [],
+      values: isChosen ? [...values, 'iam.out-of-scope'] : values,
+    }
+  }
+
+  addList(list: Declared<'list'>): void {
+    const { shape, table } = this.#definition
+    const reader = listReader(table, list)
+    this.#add('list', list, {
+      method: 'GET',
+      path: this.#path,
+      summary: `List ${this.#many}`,
+      request: { query: reader.schema },
+      response: listPage(shape.schemas.view),
+      reasons: [],
+      handler: ({ query, ...request }, store, caller, parts) =>
+        listResponse(
+          query,
+          reader.orderOf(query),
+          async (window) => {
+            const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
+            const found = await store.find(reader.whereOf(query), caller, window, search)
+            return { ...found, items: await this.#viewsOf(found.items, request, parts) }
+          },
+          reader.range,
+        ),
+    })
+  }
+
+  addGet(get: Operation): void {
+    this.#add('get', get, {
+      method: 'GET',
+      path: `${this.#path}/:id`,
+      summary: `Get ${this.#aRow}`,
+      request: { params: idParams },
+      response: this.#definition.shape.schemas.view,
+      reasons: this.#reasons.notFound,
+      handler: async (request, store, caller, parts) =>
+        this.#viewOf(await store.get(request.params.id, caller), request, parts),
+    })
+  }
+
+  addCreate(create: Declared<'create'>): void {
+    const { shape } = this.#definition
+    const hooks = create as AnyHooks
+    this.#add('create', create, {
+      method: 'POST',
+      path: this.#path,
+      summary: `Create ${this.#aRow}`,
+      request: { body: shape.schemas.create },
+      response: create.response === 'id' ? Type.Object({ id }) : shape.schemas.view,
+      reasons: this.#reasons.values,
+      annotations: [idempotent],
+      handler: async (request, store, caller, parts) => {
+        const row = await store.create(shape.rowOf(request.body), { caller, hooks, input: request.body })
+        return create.response === 'id' ? { id: row['id'] } : this.#viewOf(row, request, parts)
+      },
+    })
+  }
+
+  addChange(change: Declared<'change'>): void {
+    const { shape } = this.#definition
+    const hooks = change as AnyHooks
+    this.#add('change', change, {
+      method: 'PUT',
+      path: `${this.#path}/:id`,
+      summary: `Change ${this.#aRow}; omitted fields do not change`,
+      request: { params: idParams, body: shape.schemas.change },
+      response: shape.schemas.view,
+      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict, ...this.#reasons.values],
+      handler: async (request, store, caller, parts) => {
+        const { version, input } = this.#partsOf(request.body)
+        const before = await store.get(request.params.id, caller, version)
+        const row = await store.change(before, shape.rowOf(input), 'update', { caller, hooks, input })
+        return this.#viewOf(row, request, parts)
+      },
+    })
+  }
+
+  addRemove(remove: Declared<'remove'>): void {
+    const hooks = remove as AnyHooks
+    const query = this.#definition.table.hasEdits ? { query: versionQuery } : {}
+    this.#add('remove', remove, {
+      method: 'DELETE',
+      path: `${this.#path}/:id`,
+      summary: `Delete ${this.#aRow}`,
+      request: { params: idParams, ...query },
+      response: nothing,
+      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict],
+      handler: async ({ params, query }, store, caller) => {
+        await store.remove(await store.get(params.id, caller, query.version), { caller, hooks })
+        return null
+      },
+    })
+    if (remove.bulk)
+      this.#addBatch('delete', remove, `Delete several ${this.#many}`, (rows, store, caller) =>
+        store.writeAll(rows, undefined, 'delete', { caller, hooks }),
+      )
+  }
+
+  addAction(name: string, action: ActionOf): void {
+    const { shape, table } = this.#definition
+    const [title] = action.title
+    const verb = kebabCase(name)
+    const hooks = action as AnyHooks
+    const members = { ...action.input?.properties, ...(table.hasEdits ? { version: Type.Optional(version) } : {}) }
+    this.#add(name, action, {
+      method: 'POST',
+      path: `${this.#path}/:id/${verb}`,
+      summary: `${title} ${this.#aRow}`,
+      request: { params: idParams, ...(Object.keys(members).length === 0 ? {} : { body: Type.Object(members) }) },
+      response: shape.schemas.view,
+      reasons: [...this.#reasons.notFound, ...this.#reasons.conflict, ...this.#reasons.values],
+      ...(action.input === undefined ? {} : { annotations: [idempotent] }),
+      handler: async (request, store, caller, parts) => {
+        const { version, input } = this.#partsOf(request.body ?? {})
+        const before = await store.get(request.params.id, caller, version)
+        const columns = await columnsOf(action, store, caller, before, input)
+        return this.#viewOf(await store.change(before, columns, verb, { caller, hooks, input }), request, parts)
+      },
+    })
+    if (action.bulk)
+      this.#addBatch(name, action, `${title} several ${this.#many}`, (rows, store, caller) =>
+        store.writeAll(rows, (row) => columnsOf(action, store, caller, row, undefined), verb, { caller, hooks }),
+      )
+  }
+
+  #addBatch(
+    name: string,
+    { access, scope, throws = [] }: Operation,
+    summary: string,
+    write: (rows: readonly Row[], store: RowStore, caller: Caller) => Promise<number>,
+  ): void {
+    this.#add(
+      `${name}Batch`,
+      { access, throws, ...(scope && { scope }) },
+      {
+        method: 'POST',
+        path: `${this.#path}/${kebabCase(name)}-batch`,
+        summary,
+        request: { body: batchBody },
+        response: affectedCount,
+        reasons: this.#reasons.values,
+        annotations: [bulkRateLimit, idempotent],
+        async handler({ body }, store, caller) {
+          const rows = await store.getAll(body['ids'] as readonly number[], caller)
+          return { affected: await write(rows, store, caller) }
+        },
+      },
+    )
+  }
+
+  #add(name: string, operation: Operation, { handler, ...details }: Details): void {
+    const { table, options } = this.#definition
+    const { access, path = details.path, summary = details.summary, throws = [], reasons } = operation
+    const reach = reachOf(operation, table)
+    this.byName[name] = routesWith<Parts>().route({
+      ...details,
+      path,
+      summary,
+      access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
+      reasons: reasons ?? [...new Set([...details.reasons, ...throws.map((reason) => `${options.area}.${reason}`)])],
+      handler: (request, parts) =>
+        handler(
+          request as unknown as Checked,
+          new RowStore(this.#definition, parts),
+          { operator: operatorOf(request), reach },
+          parts,
+        ),
+    })
+  }
+
+  /** Separates the version, which the body contains if the table has the columns of `c.edits()`. */
+  #partsOf(body: Row): { readonly version: number | undefined; readonly input: Row } {
+    if (!this.#definition.table.hasEdits) return { version: undefined, input: body }
+    const { version, ...input } = body
+    return { version: version as number | undefined, input }
+  }
+
+  async #viewOf(row: Row, request: Viewed, parts: Parts): Promise<Row> {
+    const [view] = await this.#viewsOf([row], request, parts)
+    return view ?? row
+  }
+
+  async #viewsOf(rows: readonly Row[], request: Viewed, { services: { database } }: Parts): Promise<readonly Row[]> {
+    const { shape, table } = this.#definition
+    const at = { now: new Date(database.clock.now()), locale: request.locale, em: database.fork() }
+    const views = await shape.viewsOf(rows, at)
+    if (table.owner !== undefined || !table.hasEdits) return views
+    // All callers see the row, but not the names of operators outside their data scope.
+    return views.map((view) => {
+      const updatedBy = operatorVisibleTo(request, view['updatedBy'] as string | null | undefined)
+      return 'updatedBy' in view ? { ...view, updatedBy } : view
+    })
+  }
+}
+
+type Viewed = Pick<Checked, 'locale' | 'principal'>
+
+const columnsOf = async ({ set }: ActionOf, store: RowStore, caller: Caller, row: Row, input: unknown): Promise<Row> =>
+  typeof set === 'function' ? set({ ...store.workOf(caller), row, input } as never) : set

@@ -1,0 +1,132 @@
+/** Names and pages that follow from a resource. */
+import { adminPages } from '@plinth/admin'
+import { assertMembers } from '@plinth/dev/testing'
+import { onSqlite } from '@plinth/dev/testing/database'
+import { http } from '@plinth/http'
+import { pluginWith } from '@plinth/resource'
+import { c, table } from '@plinth/table'
+import t, { type Test } from 'tap'
+import { contacts } from './fixtures/contacts.ts'
+import { outcomeOf, path, startContacts } from './fixtures/product.ts'
+
+onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async (t: Test, db) => {
+  const { running, lines, root, nobody } = await startContacts(t, db, { hasConsole: true })
+  const routes = running.service(http).routes.filter(({ path }) => path.startsWith('/api/v1/admin/acme/contacts'))
+  t.same(
+    routes
+      .map(({ method, path, operationId, summary }) => [
+        method,
+        path.slice('/api/v1/admin/acme/contact'.length),
+        operationId.replace('AdminAcmeContacts', ''),
+        summary,
+      ])
+      .sort(),
+    [
+      ['DELETE', 's/:id', 'deleteById', 'Delete a contact'],
+      ['GET', 's', 'get', 'List contacts'],
+      ['GET', 's/:id', 'getById', 'Get a contact'],
+      ['POST', 's', 'post', 'Create a contact'],
+      ['POST', 's/:id/disable', 'postByIdDisable', 'Disable a contact'],
+      ['POST', 's/:id/move-stage', 'postByIdMoveStage', 'Move a contact'],
+      ['POST', 's/delete-batch', 'postDeleteBatch', 'Delete several contacts'],
+      ['POST', 's/disable-batch', 'postDisableBatch', 'Disable several contacts'],
+      ['PUT', 's/:id', 'putById', 'Change a contact; omitted fields do not change'],
+    ],
+  )
+  const api = await running.service(http).openapi()
+  t.match(JSON.stringify(api.paths[path]), /acme-contacts\.email-taken/)
+  t.same(
+    contacts.permissions.map(({ code }) => code),
+    ['acme:contact:view', 'acme:contact:save'],
+  )
+  t.equal(contacts.businessErrors.area, 'acme-contacts')
+  t.same(contacts.businessErrors.codes, {
+    'not-found': '404',
+    'version-conflict': '409',
+    'email-taken': '409',
+    'code-taken': '409',
+    busy: '409',
+  })
+  t.equal((await nobody('GET', '/api/v1/acme/by-hand')).data, true)
+  const zh = { 'accept-language': 'zh-CN' }
+  t.match(await root('GET', `${path}/7`, undefined, zh), { message: '没有编号为 7 的联系人。' })
+  t.match(await root('GET', '/api/v1/admin/acme/boards/7'), { message: 'No board 7.' }, 'a text of the plugin wins')
+  t.equal(outcomeOf(await root('GET', '/api/v1/admin/acme/boards/7')), '404 acme-boards.unknown')
+
+  await t.test('the pages show the columns, and the console accepts them', async (t) => {
+    t.same(
+      lines.filter((line) => line.includes('PLINTH_CONSOLE_PAGE')).map((line) => JSON.parse(line).msg),
+      [],
+    )
+    const list = running.contributions(adminPages).get('acme-contacts.contacts')
+    if (list?.kind !== 'list') throw new Error('no list page')
+    t.same(
+      list.columns.map(({ field, as, hidden = false }) => [field, as, hidden]),
+      [
+        ['ownerId', 'reference', false],
+        ['name', 'text', false],
+        ['email', 'text', false],
+        ['code', 'text', false],
+        ['stage', 'status', false],
+        ['enabled', 'flag', false],
+        ['about', 'text', true],
+        ['salary', 'count', false],
+        ['meetsAt', 'time', false],
+        ['tags', 'json', true],
+        ['createdAt', 'time', false],
+        ['updatedAt', 'time', true],
+        ['updatedBy', 'text', true],
+        ['length', 'count', false],
+        ['neighbours', 'count', false],
+      ],
+    )
+    assertMembers(t, list, {
+      title: { en: 'Contacts', 'zh-CN': '联系人' },
+      search: 'keyword',
+      detail: 'acme-contacts.contact',
+      live: ['acme_contact'],
+      create: { operation: 'postAdminAcmeContacts', long: ['about'], options: { ownerId: { labels: 'iam.user' } } },
+      actions: [
+        {
+          operation: 'postAdminAcmeContactsByIdDisable',
+          when: { enabled: [true] },
+          body: { version: { field: 'version' } },
+        },
+        { operation: 'postAdminAcmeContactsByIdMoveStage', ask: ['stage', 'note'] },
+        { operation: 'deleteAdminAcmeContactsById', query: { version: { field: 'version' } }, tone: 'danger' },
+      ],
+      bulk: [
+        { operation: 'postAdminAcmeContactsDisableBatch', ids: 'ids' },
+        { operation: 'postAdminAcmeContactsDeleteBatch' },
+      ],
+    })
+    t.same(
+      list.filters?.map(({ name }) => name),
+      ['enabled', 'ownerId', 'stage', 'email'],
+    )
+    const detail = running.contributions(adminPages).get('acme-contacts.contact')
+    t.match(detail, {
+      kind: 'detail',
+      name: 'name',
+      form: { operation: 'putAdminAcmeContactsById', version: 'version' },
+    })
+    t.notOk(running.contributions(adminPages).has('acme-topics.topic'), 'no page of one row without the operation')
+    for (const locale of ['en', 'zh-CN']) {
+      const page = await root('GET', '/api/v1/admin/console/pages/acme-contacts.contacts', undefined, {
+        'accept-language': locale,
+      })
+      t.equal(page.code, '200', page.text)
+      t.match(page.text, locale === 'en' ? /Agent/ : /负责人/)
+    }
+  })
+})
+
+t.test('an operation about the rows of a user needs an owner', async (t) => {
+  const Shared = table('acme_shared', { id: c.id() }, { title: { one: ['A', '甲'], many: ['B', '乙'] }, owner: 'none' })
+  const { resource } = pluginWith()
+  const base = { area: 'acme', path: '/api/v1/acme' }
+  t.throws(
+    () => resource(Shared, { ...base, list: { access: 'user' } }),
+    /acme_shared: the operation "list" is about the rows of a user/,
+  )
+})
