@@ -31,6 +31,7 @@ export {
   type WrittenEnvValue,
   writeEnvValue,
 } from '@plinth/config-schema/reading'
+export { findShapeProblems, type ShapeProblem } from '@plinth/config-schema/shapes'
 export { loadProduct } from './cli/load-product.ts'
 export { createManifest, lockFileText, type Manifest } from './cli/manifest.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
@@ -51,4 +52,3 @@ export { type Dependency, type Plan, planProduct } from './plan.ts'
 export { type FailedStart, isPlugin, type PluginRuntime } from './plugin.ts'
 export { type PrepareOptions, prepareProduct } from './product.ts'
 export { RunningProduct, type StartOptions, startProduct } from './running-product.ts'
-export { findShapeProblems, type ShapeProblem } from './shapes/shape-check.ts'

@@ -48,6 +48,7 @@ export {
   validateValue,
 } from '@plinth/config-schema'
 export { redact } from '@plinth/config-schema/reading'
+export { type Shape, type ShapeType, shape } from '@plinth/config-schema/shapes'
 export type { Logger } from 'pino'
 export type { ApplyPreview, ApplyReport, VerifyResult } from './configuration/explanation.ts'
 export type { Contributions, DeclaredContributions } from './contracts/contributions.ts'
@@ -197,7 +198,6 @@ export {
   type TypeOf,
   unwrapOptional,
 } from './refs.ts'
-export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
 export { pluginTitle } from './text/plugin-texts.ts'
 export { fillText, fitTextToColumn, hostAndPort, type TextParams } from './text/text.ts'
 export { type Clock, createTickClock, type SleepOptions, systemClock } from './time/clock.ts'
