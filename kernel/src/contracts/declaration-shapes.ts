@@ -7,18 +7,13 @@ import {
   type ShapeType,
   shape,
 } from '@plinth/config-schema/shapes'
-import { memberAt } from '../contracts/contributions.ts'
-import type {
-  CommandDeclaration,
-  InstallTask,
-  PermissionDeclaration,
-  ScheduledTask,
-} from '../contracts/declarations.ts'
 import { businessCodes } from '../errors/business-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import type { ReportProblem } from '../plan-declarations.ts'
 import { type Declared, implementedMembers, type Plugin, roles } from '../plugin.ts'
 import type { AnyReferenceType, ExtensionPoint } from '../refs.ts'
+import { memberAt } from './contributions.ts'
+import type { CommandDeclaration, InstallTask, PermissionDeclaration, ScheduledTask } from './declarations.ts'
 
 const shapeTypes: readonly ShapeType[] = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'function']
 const knownShape: Shape = { properties: shapeOfShapes(), additionalProperties: false }
