@@ -40,6 +40,7 @@ export {
   type WrittenEnvValue,
   writeEnvValue,
 } from '@plinth/config-schema/reading'
+export { findShapeProblems, type ShapeProblem } from '@plinth/config-schema/shapes'
 export { loadProduct } from './cli/load-product.ts'
 export { createManifest, lockFileText, type Manifest } from './cli/manifest.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
@@ -73,6 +74,5 @@ export { instanceName, mayProcessBeAlive, nodeEnvironmentOf, processIdentity } f
 export { isProduct, type PrepareOptions, prepareProduct } from './product.ts'
 export { unwrapOptional } from './refs.ts'
 export { RunningProduct, type StartOptions, startProduct } from './running-product.ts'
-export { findShapeProblems, type ShapeProblem } from './shapes/shape-check.ts'
 export { pluginTitle } from './text/plugin-texts.ts'
 export { createTickClock } from './time/clock.ts'

@@ -39,6 +39,7 @@ export {
   type ValueProblem,
 } from '@plinth/config-schema'
 export { redact } from '@plinth/config-schema/reading'
+export { type Shape, type ShapeType, shape } from '@plinth/config-schema/shapes'
 export type { Logger } from 'pino'
 export type { ApplyPreview, ApplyReport, VerifyResult } from './configuration/explanation.ts'
 export type { Contributions, DeclaredContributions } from './contracts/contributions.ts'
@@ -166,7 +167,6 @@ export {
   service,
   type TypeOf,
 } from './refs.ts'
-export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
 export { fillText, fitTextToColumn, hostAndPort, type TextParams } from './text/text.ts'
 export { type Clock, type SleepOptions, systemClock } from './time/clock.ts'
 export { Deadlines, withinDeadline } from './time/deadlines.ts'
