@@ -11,12 +11,12 @@ import {
   type ScheduledTask,
 } from '@plinth/kernel'
 import { type ColumnDescription, localizedOf, titleOfChoice } from '@plinth/table'
-import { type Definition, inSentence, kebabCase, operationsOf, permissionOf } from './definition.ts'
+import { type Definition, inSentence, kebabCase, operationsOf } from './definition.ts'
 import { pageIdsOf } from './pages.ts'
 
 /** Returns the distinct permissions of the operations, in the order of their first use. */
 export function permissionsOf({ options }: Definition): readonly PermissionDeclaration[] {
-  const permissions = operationsOf(options).flatMap(([, operation]) => permissionOf(operation) ?? [])
+  const permissions = operationsOf(options).flatMap(([, { access }]) => (access === 'user' ? [] : [access]))
   const byCode = new Map(permissions.map(({ code, title }) => [code, { code, displayName: localizedOf(title) }]))
   return [...byCode.values()]
 }
@@ -60,13 +60,8 @@ function factOf(
   }
 }
 
-interface Retention {
-  readonly config: KeyDeclarations
-  readonly tasks: readonly ScheduledTask[]
-}
-
 /** Returns the task that removes old rows, and its keys. */
-export function retentionOf({ options: { retention }, table: { name, title, entity } }: Definition): Retention {
+export function retentionOf({ options: { retention }, table: { name, title, entity } }: Definition) {
   if (retention === undefined) return { config: {}, tasks: [] }
   const { by, keep, keys } = retention
   const en = inSentence(title.many.en)

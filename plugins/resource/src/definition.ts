@@ -1,8 +1,8 @@
 import type { RowVisibility } from '@plinth/http'
-import { type BusinessError, defineBusinessErrors, type Localized, type PluginDeclaration } from '@plinth/kernel'
+import { type BusinessCode, defineBusinessErrors, type Localized } from '@plinth/kernel'
 import { localizedOf, type Shape, type TableDescription } from '@plinth/table'
 import type { TObject } from 'typebox'
-import type { ErrorOf, Hooks, Operation, Permission, Reason, ResourceOptions } from './options.ts'
+import type { Hooks, Operation, ResourceOptions } from './options.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -11,10 +11,10 @@ type AnyRowShape = Shape<Row, Row, Row, Row> & {
   readonly columns: Readonly<Record<string, { readonly '~facts'?: undefined }>>
 }
 /** The options of a resource. The types of `options.ts` check what an author writes. */
-export type AnyOptions = ResourceOptions<AnyRowShape, unknown, Readonly<Record<string, TObject>>, string>
+export type AnyOptions = ResourceOptions<AnyRowShape, unknown, Readonly<Record<string, TObject>>>
 export type ListOf = NonNullable<AnyOptions['list']>
 export type ActionOf = NonNullable<AnyOptions['actions']>[string]
-export type AnyHooks = Hooks<AnyRowShape, unknown, string, unknown, Row | undefined>
+export type AnyHooks = Hooks<AnyRowShape, unknown, unknown, Row | undefined>
 
 /** A resource: its options with their defaults, and its errors. */
 export interface Definition {
@@ -26,8 +26,10 @@ export interface Definition {
   readonly notFound: string
   /** First word of the audited actions; `undefined` without audit. */
   readonly auditKind: string | undefined
-  readonly error: ErrorOf<string>
-  readonly businessErrors: NonNullable<PluginDeclaration['businessErrors']>[number]
+  /** Returns an error by the last part of its reason. */
+  readonly error: ReturnType<
+    typeof defineBusinessErrors<Readonly<Record<string, string>>, Readonly<Record<string, BusinessCode>>>
+  >
   /** Texts of the reasons in both languages, by the last part of the reason. */
   readonly texts: Readonly<Record<string, Localized>>
 }
@@ -44,16 +46,15 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
 
   const isName = ([name, { description }]: readonly [string, TableDescription['columns'][string]]) =>
     description.kind === 'text' && description.role === undefined && name in shape.schemas.view.properties
-  const { notFound = 'not-found', reasons = {}, audit } = options
-  const texts = { ...reasonTexts(table, notFound), ...ownTexts(reasons) }
-  const businessErrors = defineBusinessErrors(
+  const { notFound = 'not-found', audit } = options
+  const texts = reasonTexts(table, notFound)
+  const error = defineBusinessErrors(
     options.area,
     Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.en])),
     {
       [notFound]: '404',
       ...(table.hasEdits ? { [versionConflict]: '409' } : {}),
       ...Object.fromEntries(reasonedUniques(table).map(({ reason }) => [reason, '409'])),
-      ...Object.fromEntries(Object.entries(reasons).map(([name, { code }]) => [name, code])),
     },
   )
   const isAudited = operations.some(([name, { access }]) => access !== 'user' && name !== 'list' && name !== 'get')
@@ -64,8 +65,7 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
     name: Object.entries(table.columns).find(isName)?.[0],
     notFound,
     auditKind: isAudited ? (audit?.kind ?? table.name.replaceAll('_', '-')) : undefined,
-    error: (name, details = {}): BusinessError => businessErrors(name, details),
-    businessErrors,
+    error,
     texts,
   }
 }
@@ -86,8 +86,6 @@ export function reachOf({ access, scope }: Operation, { owner }: TableDescriptio
   if (access === 'user') return 'own'
   return scope ?? (owner === undefined ? 'none' : 'caller')
 }
-
-export const permissionOf = ({ access }: Operation): Permission | undefined => (access === 'user' ? undefined : access)
 
 /** Returns a title as it is written within a sentence: `Note` becomes `note`, `API key` stays. */
 export const inSentence = (title: string) =>
@@ -120,6 +118,3 @@ function reasonTexts(table: TableDescription, notFound: string) {
     ...Object.fromEntries(taken),
   }
 }
-
-const ownTexts = (reasons: Readonly<Record<string, Reason>>): Readonly<Record<string, Localized>> =>
-  Object.fromEntries(Object.entries(reasons).map(([name, { text }]) => [name, localizedOf(text)]))

@@ -6,9 +6,6 @@ import type { Identity, Operator } from '@plinth/iam'
 import type {
   AuditSummary,
   AuditTexts,
-  BusinessCode,
-  BusinessError,
-  BusinessErrorOptions,
   Kernel,
   KeyDeclarations,
   MessageCatalogues,
@@ -39,16 +36,6 @@ export interface Permission {
   readonly title: Text
 }
 
-/** A reason that hooks throw. A text in `messages` of the plugin with the same key has priority. */
-export interface Reason {
-  readonly code: BusinessCode
-  readonly text: Text
-}
-export type ErrorOf<E extends string> = (
-  name: E,
-  details?: Pick<BusinessErrorOptions, 'params' | 'data' | 'cause'>,
-) => BusinessError
-
 /** Options of every operation. Everything has a default but `access`. */
 export interface Operation {
   /** `user`: signed-in users, for their own rows. A permission: rows in the data scope of the caller. */
@@ -57,23 +44,18 @@ export interface Operation {
   readonly scope?: RowVisibility
   readonly path?: string
   readonly summary?: string
-  /**
-   * Replaces the list of reasons in the API description. Default: those of the operation itself; for a write also the
-   * declared `reasons` of the resource.
-   */
-  readonly reasons?: readonly string[]
+  /** Reasons that hooks throw, such as `shop.closed`. Those of the operation itself are added. */
+  readonly throws?: readonly string[]
 }
 
 /** What each hook receives. */
-export interface Work<P, E extends string> {
+export interface Work<P> {
   readonly parts: P
-  /** Returns an error with one of the reasons of the resource. */
-  readonly error: ErrorOf<E>
   readonly operator: Operator
   /** Time of the database. */
   readonly now: Date
 }
-interface Writing<S, P, E extends string> extends Work<P, E> {
+interface Writing<S, P> extends Work<P> {
   readonly em: SqlEntityManager
   readonly row: RowIn<S>
 }
@@ -86,13 +68,13 @@ interface Writing<S, P, E extends string> extends Work<P, E> {
  *   use the database.
  * - `afterCommit`: after the commit, never after a rollback. Its errors are logged.
  */
-export interface Hooks<S, P, E extends string, Input, Before> {
+export interface Hooks<S, P, Input, Before> {
   readonly prepare?: (
-    work: Work<P, E> & { readonly input: Input; readonly before: Before },
+    work: Work<P> & { readonly input: Input; readonly before: Before },
     // biome-ignore lint/suspicious/noConfusingVoidType: most checks return nothing
   ) => Partial<RowIn<S>> | void | Promise<Partial<RowIn<S>> | void>
-  readonly inTransaction?: (work: Writing<S, P, E> & { readonly input: Input; readonly before: Before }) => unknown
-  readonly afterCommit?: (work: Work<P, E> & { readonly row: RowIn<S> }) => unknown
+  readonly inTransaction?: (work: Writing<S, P> & { readonly input: Input; readonly before: Before }) => unknown
+  readonly afterCommit?: (work: Work<P> & { readonly row: RowIn<S> }) => unknown
 }
 
 export interface ListOptions<S> extends Operation {
@@ -106,14 +88,14 @@ export interface ListOptions<S> extends Operation {
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
 }
 
-export interface CreateOptions<S, P, E extends string> extends Operation, Hooks<S, P, E, CreateIn<S>, undefined> {
+export interface CreateOptions<S, P> extends Operation, Hooks<S, P, CreateIn<S>, undefined> {
   /** `id`: the response contains only the id. Default: the new object. */
   readonly response?: 'id'
 }
 
-export type ChangeOptions<S, P, E extends string> = Operation & Hooks<S, P, E, ChangeIn<S>, RowIn<S>>
+export type ChangeOptions<S, P> = Operation & Hooks<S, P, ChangeIn<S>, RowIn<S>>
 
-export interface RemoveOptions<S, P, E extends string> extends Operation, Hooks<S, P, E, undefined, RowIn<S>> {
+export interface RemoveOptions<S, P> extends Operation, Hooks<S, P, undefined, RowIn<S>> {
   /**
    * Adds `POST <path>/delete-batch` for at most 200 ids. Unknown rows, rows outside the data scope and rows that change
    * meanwhile are skipped.
@@ -124,9 +106,7 @@ export interface RemoveOptions<S, P, E extends string> extends Operation, Hooks<
 export type InputIn<Input> = Input extends TSchema ? Static<Input> : undefined
 
 /** `POST <path>/:id/<name>`: a switch, or a change with its own input. */
-export interface ActionOptions<S, P, E extends string, Input>
-  extends Operation,
-    Omit<Hooks<S, P, E, InputIn<Input>, RowIn<S>>, 'prepare'> {
+export interface ActionOptions<S, P, Input> extends Operation, Omit<Hooks<S, P, InputIn<Input>, RowIn<S>>, 'prepare'> {
   /** Label of the button, and name of the action in the audit. */
   readonly title: Text
   /** One sentence with the effect. The dialog shows it; `{{name}}` is a member of the row. */
@@ -138,7 +118,7 @@ export interface ActionOptions<S, P, E extends string, Input>
   readonly set:
     | Partial<RowIn<S>>
     | ((
-        work: Work<P, E> & { readonly row: RowIn<S>; readonly input: InputIn<Input> },
+        work: Work<P> & { readonly row: RowIn<S>; readonly input: InputIn<Input> },
       ) => Partial<RowIn<S>> | Promise<Partial<RowIn<S>>>)
   /** The page shows the action only for rows with these values. It is no check. */
   readonly when?: { readonly [K in keyof ViewIn<S>]?: ViewIn<S>[K] | readonly ViewIn<S>[K][] }
@@ -164,21 +144,19 @@ export interface PageOptions<S> {
 }
 
 /** Operations exist only if they are declared. */
-export interface ResourceOptions<S, P, B, E extends string> {
+export interface ResourceOptions<S, P, B> {
   /** First part of the reasons, such as `notes` in `notes.not-found`. */
   readonly area: string
   /** Path of the list, such as `/api/v1/admin/mall/vouchers`. */
   readonly path: string
   /** Last part of the reason for an unknown row. Default: `not-found`. */
   readonly notFound?: string
-  /** Reasons of the hooks. Those of the operations need no declaration. */
-  readonly reasons?: Readonly<Record<E, Reason>>
   readonly list?: ListOptions<S>
   readonly get?: Operation
-  readonly create?: CreateOptions<S, P, E>
-  readonly change?: ChangeOptions<S, P, E>
-  readonly remove?: RemoveOptions<S, P, E>
-  readonly actions?: { readonly [K in keyof B]: ActionOptions<S, P, E, B[K]> }
+  readonly create?: CreateOptions<S, P>
+  readonly change?: ChangeOptions<S, P>
+  readonly remove?: RemoveOptions<S, P>
+  readonly actions?: { readonly [K in keyof B]: ActionOptions<S, P, B[K]> }
   /** Default: no audit for `user`; an entry for each write with a permission. */
   readonly audit?: AuditOptions<S>
   /** Purge of old rows. `0` as value of the key keeps all rows. */
@@ -217,9 +195,7 @@ export interface ResourceDeclarations<P> {
   readonly personalTables: (db: Database) => readonly PersonalTable[]
 }
 
-export interface Resource<S, P, E extends string = never> extends ResourceDeclarations<P> {
-  /** Returns an error with a reason of the resource, for routes by hand. */
-  readonly error: ErrorOf<E>
+export interface Resource<S, P> extends ResourceDeclarations<P> {
   /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */
   readonly store: (services: ResourceServices, operator: Operator) => Store<S>
 }

@@ -53,52 +53,52 @@ class Pages {
 
   list({ group, order, columns }: Page): ListPageDeclaration {
     const { options, table } = this.#definition
-    const { many } = table.title
     const { search = [], filters = [] } = options.list ?? {}
-    return adminList(this.#operation('list'), (row) => {
-      const shown = columns?.(row as never) ?? this.#columns(row as never, 'list')
-      const page: Omit<ListPageDeclaration, 'kind' | 'source'> = {
-        id: this.#ids.list,
-        title: many,
-        place: { group, order },
-        key: 'id',
-        columns: shown,
-        live: [table.name],
-        empty: bilingual('No entries yet.', '暂无记录。'),
-        ...(options.get && { detail: this.#ids.detail }),
-        ...(search.length > 0 && { search: 'keyword' }),
-        filters: filters.map((name) => this.#filter(name)),
-        ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
-        actions: this.#actions(),
-        ...(options.remove?.bulk && {
-          bulk: [{ ...deletion, operation: this.#operation('deleteBatch'), ids: 'ids', confirm: irrevocable }],
-        }),
-      }
-      return page as never
-    })
+    return adminList(
+      this.#operation('list'),
+      (row) =>
+        ({
+          id: this.#ids.list,
+          title: table.title.many,
+          place: { group, order },
+          key: 'id',
+          columns: columns?.(row as never) ?? this.#columns(row as never, 'list'),
+          live: [table.name],
+          empty: bilingual('No entries yet.', '暂无记录。'),
+          ...(options.get && { detail: this.#ids.detail }),
+          ...(search.length > 0 && { search: 'keyword' }),
+          filters: filters.map((name) => this.#filter(name)),
+          ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
+          actions: this.#actions(),
+          ...(options.remove?.bulk && {
+            bulk: [{ ...deletion, operation: this.#operation('deleteBatch'), ids: 'ids', confirm: irrevocable }],
+          }),
+        }) satisfies Omit<ListPageDeclaration, 'kind' | 'source'> as never,
+    )
   }
 
   detail(): DetailPageDeclaration {
     const { options, table, name } = this.#definition
-    return adminDetail(this.#operation('get'), (it) => {
-      const page: Omit<DetailPageDeclaration, 'kind' | 'source'> = {
-        id: this.#ids.detail,
-        title: table.title.one,
-        name: name ?? 'id',
-        param: 'id',
-        live: [table.name],
-        sections: [{ columns: this.#columns(it as never, 'detail') }],
-        ...(options.change && {
-          form: {
-            ...this.#form('change', bilingual('Change', '修改')),
-            params: { id: { field: 'id' } },
-            ...(this.#hasVersion && { version: 'version' }),
-          },
-        }),
-        actions: this.#actions(),
-      }
-      return page as never
-    })
+    return adminDetail(
+      this.#operation('get'),
+      (it) =>
+        ({
+          id: this.#ids.detail,
+          title: table.title.one,
+          name: name ?? 'id',
+          param: 'id',
+          live: [table.name],
+          sections: [{ columns: this.#columns(it as never, 'detail') }],
+          ...(options.change && {
+            form: {
+              ...this.#form('change', bilingual('Change', '修改')),
+              params: { id: { field: 'id' } },
+              ...(this.#hasVersion && { version: 'version' }),
+            },
+          }),
+          actions: this.#actions(),
+        }) satisfies Omit<DetailPageDeclaration, 'kind' | 'source'> as never,
+    )
   }
 
   /** True if the page knows the version, which it then sends with each change. */
@@ -143,23 +143,22 @@ class Pages {
 
   #form(operation: 'create' | 'change', title: LocalizedText): PageForm {
     const { shape, table } = this.#definition
-    const fields = Object.keys(shape.schemas[operation].properties).filter((name) => !never.has(name))
-    const described = fields.map((name) => [name, table.columns[name]?.description] as const)
-    const options = described.flatMap(([name, one]) => {
-      const picker = one && pickerOf(one)
-      return picker === undefined ? [] : [[name, picker] as const]
-    })
-    const long = described.flatMap(([name, one]) => (one?.kind === 'longText' ? [name] : []))
-    const amounts = described.flatMap(([name, one]) =>
-      one?.unit === undefined ? [] : [[name, 'asset' in one.unit ? { unit: one.unit.asset } : { field: one.unit.in }]],
-    )
+    const { properties } = shape.schemas[operation]
+    const columns = Object.entries(table.columns).filter(([name]) => name in properties && !never.has(name))
+    const byField = <T>(of: (column: ColumnDescription) => T | undefined): Readonly<Record<string, T>> =>
+      Object.fromEntries(
+        columns.flatMap(([name, { description }]) => {
+          const value = of(description)
+          return value === undefined ? [] : [[name, value]]
+        }),
+      )
     return {
       operation: this.#operation(operation),
       title,
-      fields,
-      ...(options.length > 0 && { options: Object.fromEntries(options) }),
-      ...(long.length > 0 && { long }),
-      ...(amounts.length > 0 && { amounts: Object.fromEntries(amounts) }),
+      fields: columns.map(([name]) => name),
+      options: byField(pickerOf),
+      long: columns.flatMap(([name, { description }]) => (description.kind === 'longText' ? [name] : [])),
+      amounts: byField(({ unit }) => unit && ('asset' in unit ? { unit: unit.asset } : { field: unit.in })),
     }
   }
 

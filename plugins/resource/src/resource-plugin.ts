@@ -28,10 +28,10 @@ export interface EventHandler<in P> {
 }
 
 export interface Builders<P> extends RouteBuilders<P> {
-  resource<S extends AnyShape, const B = Record<never, never>, const E extends string = never>(
+  resource<S extends AnyShape, const B = Record<never, never>>(
     shape: S,
-    options: ResourceOptions<S, P, B, E>,
-  ): Resource<S, P, E>
+    options: ResourceOptions<S, P, B>,
+  ): Resource<S, P>
   /** Handles an event in the transaction that also records the delivery. The plugin requires `events`. */
   on<T>(
     event: EventRef<T>,

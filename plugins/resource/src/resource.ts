@@ -15,10 +15,7 @@ export const permission = (code: string, en: string, zh: string): Permission => 
  *
  * @throws TypeError for an operation with `access: 'user'` or `scope: 'caller'` on a table without an owner
  */
-export function resource<S extends AnyShape, P, B, E extends string>(
-  shape: S,
-  options: ResourceOptions<S, P, B, E>,
-): Resource<S, P, E> {
+export function resource<S extends AnyShape, P, B>(shape: S, options: ResourceOptions<S, P, B>): Resource<S, P> {
   const definition = definitionOf(shape as unknown as Shape<Row, Row, Row, Row>, options as unknown as AnyOptions)
   const operations = routesOf(definition)
   const declared = {
@@ -26,19 +23,18 @@ export function resource<S extends AnyShape, P, B, E extends string>(
     operations,
     routes: Object.values(operations),
     permissions: permissionsOf(definition),
-    businessErrors: definition.businessErrors,
+    businessErrors: definition.error,
     messages: messagesOf(definition),
     ...retentionOf(definition),
     audited: auditedOf(definition),
     pages: pagesOf(definition, operations),
     personalTables: shape.of.personalTables,
-    error: definition.error,
     store: (services, operator) =>
       new RowStore(
         definition,
         { services, parts: undefined },
         { operator, reach: 'caller' },
       ) as unknown as Store<AnyShape>,
-  } satisfies Resource<AnyShape, unknown, string>
-  return declared as unknown as Resource<S, P, E>
+  } satisfies Resource<AnyShape, unknown>
+  return declared as unknown as Resource<S, P>
 }

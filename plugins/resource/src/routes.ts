@@ -40,8 +40,7 @@ type Parts = ResourceParts<unknown>
 export type AnyRoute = Route<Parts>
 type Declared<Name extends keyof AnyOptions> = NonNullable<AnyOptions[Name]>
 
-const maxBatch = 200
-const batchBody = Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: maxBatch, uniqueItems: true }) })
+const batchBody = Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: 200, uniqueItems: true }) })
 
 /** Builds the routes of a resource by the name of their operation. */
 export function routesOf(definition: Definition): Readonly<Record<string, AnyRoute>> {
@@ -63,6 +62,8 @@ interface Checked extends Omit<RouteRequest, 'params' | 'query' | 'body'> {
   readonly body: Row
 }
 
+type Viewed = Pick<Checked, 'locale' | 'principal'>
+
 interface Details {
   readonly method: Method
   /** Path if the operation does not declare one. */
@@ -83,7 +84,7 @@ class Routes {
   readonly #one: string
   readonly #aRow: string
   readonly #many: string
-  readonly #reasons: Readonly<Record<'notFound' | 'values' | 'own' | 'change', readonly string[]>>
+  readonly #reasons: Readonly<Record<'notFound' | 'values' | 'change', readonly string[]>>
 
   constructor(definition: Definition) {
     const { options, table, notFound } = definition
@@ -94,11 +95,10 @@ class Routes {
     this.#many = inSentence(table.title.many.en)
     const reason = (name: string) => `${options.area}.${name}`
     const isChosen = Object.values(table.columns).some(({ description }) => description.role === 'user')
-    const own = Object.keys(options.reasons ?? {}).map(reason)
     const taken = reasonedUniques(table).map((unique) => reason(unique.reason))
-    const values = [...taken, ...(isChosen ? ['iam.out-of-scope'] : []), ...own]
+    const values = isChosen ? [...taken, 'iam.out-of-scope'] : taken
     const change = [reason(notFound), ...(table.hasEdits ? [reason(versionConflict)] : [])]
-    this.#reasons = { notFound: [reason(notFound)], change, values, own }
+    this.#reasons = { notFound: [reason(notFound)], change, values }
   }
 
   addList(list: Declared<'list'>): void {
@@ -183,21 +183,21 @@ class Routes {
       summary: `Delete ${this.#aRow}`,
       request: { params: idParams, ...query },
       response: nothing,
-      reasons: [...this.#reasons.change, ...this.#reasons.own],
+      reasons: this.#reasons.change,
       handler: async ({ params, query }, store, _caller) => {
         await store.remove(await store.get(params.id, query.version), { hooks })
         return null
       },
     })
     if (remove.bulk === undefined) return
-    const { access, scope } = remove
+    const { access, scope, throws = [] } = remove
     this.#add('deleteBatch', scope === undefined ? { access } : { access, scope }, {
       method: 'POST',
       path: `${this.#path}/delete-batch`,
       summary: `Delete several ${this.#many}`,
       request: { body: batchBody },
       response: affectedCount,
-      reasons: this.#reasons.own,
+      reasons: throws,
       annotations: [bulkRateLimit, idempotent],
       async handler({ body }, store) {
         const rows = await store.getAll(body['ids'] as readonly number[])
@@ -231,14 +231,14 @@ class Routes {
 
   #add(name: string, operation: Operation, { handler, ...details }: Details): void {
     const { table } = this.#definition
-    const { access, path = details.path, summary = details.summary, reasons = details.reasons } = operation
+    const { access, path = details.path, summary = details.summary, throws = [] } = operation
     const reach = reachOf(operation, table)
     this.byName[name] = routesWith<Parts>().route({
       ...details,
       path,
       summary,
       access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
-      reasons,
+      reasons: [...new Set([...details.reasons, ...throws])],
       handler: (request, parts) => {
         const caller = { operator: operatorOf(request), reach }
         return handler(request as unknown as Checked, new RowStore(this.#definition, parts, caller), parts)
@@ -270,8 +270,6 @@ class Routes {
     })
   }
 }
-
-type Viewed = Pick<Checked, 'locale' | 'principal'>
 
 const columnsOf = async ({ set }: ActionOf, store: RowStore, row: Row, input: unknown): Promise<Row> =>
   typeof set === 'function' ? set({ ...store.work, row, input } as never) : set

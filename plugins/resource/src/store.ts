@@ -91,9 +91,9 @@ export class RowStore {
   }
 
   /** Returns what hooks receive. */
-  get work(): Work<unknown, string> {
+  get work(): Work<unknown> {
     const { operator } = this.#caller
-    return { parts: this.#parts.parts, error: this.#definition.error, operator, now: this.#now }
+    return { parts: this.#parts.parts, operator, now: this.#now }
   }
 
   /** Returns a page of the rows that the caller may reach. */

@@ -43,9 +43,6 @@ export function mistakes(store: Store<typeof Thing>): void {
   resource(Thing, { ...base, actions: { hide: { access: view, title: ['Hide', '藏'], set: { state: 'nope' } } } })
   // @ts-expect-error a retention by a text
   resource(Thing, { ...base, retention: { by: 'name', keep: '1d', keys: 'platform.acme' } })
-  const reasons = { full: { code: '409', text: ['x', 'x'] } } as const
-  // @ts-expect-error a reason that is not declared
-  resource(Thing, { ...base, reasons, create: { access: view, prepare: ({ error }) => void error('fulll') } })
   // @ts-expect-error a member of the page that the response does not have
   resource(Thing, { ...base, page: { group: 'rules', order: 1, columns: (row) => [row.text('nope')] } })
   // @ts-expect-error a column of the page that the response does not have

@@ -139,10 +139,7 @@ onDatabase(t, 'a write, its hook, its event and its audit are one transaction', 
     const answer = await root('POST', path, { ownerId: ids['ben'], name: 'y', code: 'Y' })
     t.notOk(answer.text.includes('prepared'))
     t.equal((await rows()).at(-1)?.hint, 'prepared')
-    t.equal(
-      outcomeOf(await root('POST', path, { ownerId: ids['ben'], name: 'busy', code: 'Z' })),
-      '409 acme-contacts.busy',
-    )
+    t.equal(outcomeOf(await root('POST', path, { ownerId: ids['ben'], name: 'busy', code: 'Z' })), '409 acme.busy')
   })
 
   await t.test('a conflict repeats the hook, and afterCommit runs once', async (t) => {
@@ -204,7 +201,7 @@ onDatabase(t, 'actions and batches', async (t: Test, db) => {
     version: 2,
     updatedBy: 'root',
   })
-  t.equal(outcomeOf(await root('POST', `${path}/${one.id}/move-stage`, { stage: 'client' })), '409 acme-contacts.busy')
+  t.equal(outcomeOf(await root('POST', `${path}/${one.id}/move-stage`, { stage: 'client' })), '409 acme.busy')
   t.equal(outcomeOf(await root('POST', `${path}/${one.id}/move-stage`, { stage: 'nope' })), '400 http.invalid-input')
   for (const { id } of [one, two]) t.equal((await root('POST', `${path}/${id}/disable`, {})).code, '200')
   t.same(

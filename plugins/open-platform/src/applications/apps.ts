@@ -6,7 +6,7 @@ import type { Applications } from './applications.ts'
 
 export const root = '/api/v1/admin/open-platform'
 
-/** Reason codes of the routes that create or change an application. */
+/** Reasons of all operations that create or change an application. */
 export const writeReasons = [
   'open-platform.app-unknown',
   'open-platform.grace-running',
@@ -36,7 +36,7 @@ export const apps = pluginWith<{ readonly applications: Pick<Applications, 'asse
   change: {
     access: update,
     summary: 'Change an application; omitted fields do not change',
-    reasons: writeReasons,
+    throws: writeReasons,
     prepare: ({ input, before, operator, parts }) => parts.applications.assertAllowed(input, operator, before.scopes),
   },
   actions: {
@@ -44,14 +44,14 @@ export const apps = pluginWith<{ readonly applications: Pick<Applications, 'asse
       access: update,
       title: ['Enable', '启用'],
       summary: 'Enable a disabled application',
-      reasons: writeReasons,
+      throws: writeReasons,
       set: { status: 'active' },
     },
     disable: {
       access: update,
       title: ['Disable', '停用'],
       summary: 'Disable an application; its calls are rejected immediately',
-      reasons: writeReasons,
+      throws: writeReasons,
       set: { status: 'disabled' },
     },
   },
